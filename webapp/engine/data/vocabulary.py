@@ -1,0 +1,155 @@
+"""Lists and tables of real-world words, read from one content-addressed file that is mapped into memory.
+
+Which vocabulary belongs to this engine is written in ``vocab.lock``: its id, and the library versions it was built
+from. No library is asked while rows are made.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Hashable
+from dataclasses import dataclass
+from functools import cache, lru_cache
+from pathlib import Path
+from typing import Any, TypeVar
+
+import pyarrow as pa
+
+from webapp.engine.data import archive
+
+LOCK = Path(__file__).with_name("vocab.lock")
+REPOSITORY = Path(__file__).resolve().parents[3]
+
+T = TypeVar("T")
+
+
+class VocabularyError(Exception):
+    """A vocabulary that is missing, or is not the one that was asked for; the message names both."""
+
+
+@dataclass(frozen=True, slots=True)
+class Lock:
+    """What ``vocab.lock`` says."""
+
+    id: str
+    versions: dict[str, str]
+
+
+class Vocabulary:
+    """An opened vocabulary. Everything it hands out lives as long as it does, at the same addresses."""
+
+    def __init__(self, contents: dict[str, pa.Array], metadata: dict[str, str]) -> None:
+        self.id = metadata["id"]
+        self.versions: dict[str, str] = json.loads(metadata["versions"])
+        self.locales: tuple[str, ...] = tuple(metadata["locales"].split())
+        self._languages = {}
+        for locale in self.locales:
+            self._languages.setdefault(locale.partition("_")[0], locale)
+        self._aliases: dict[str, str] = json.loads(metadata["aliases"])
+        self._words: dict[tuple[str, str], pa.Array] = {}
+        self._tables: dict[str, pa.Table] = {}
+        for column, values in contents.items():
+            kind, name, locale = archive.split(column)
+            if kind == "words":
+                self._words[name, locale] = values
+            else:
+                self._tables[name] = pa.Table.from_struct_array(values).combine_chunks()
+        self._shared: dict[Hashable, Any] = {}
+
+    def resolve(self, locale: str) -> str | None:
+        """The locale of `locales` that ``locale`` means: ``de-de`` and ``de`` are ``de_DE``; None if unknown."""
+        language, _, region = locale.replace("-", "_").partition("_")
+        exact = f"{language.lower()}_{region.upper()}"
+        exact = self._aliases.get(exact, exact)
+        if exact in self.locales:
+            return exact
+        language = self._aliases.get(language.lower(), language.lower())
+        return None if region else self._languages.get(language)
+
+    def knows_locale(self, locale: str) -> bool:
+        """Whether `resolve` finds it."""
+        return self.resolve(locale) is not None
+
+    def words(self, name: str, locale: str | None = None) -> pa.Array:
+        """The list ``name`` of ``locale``, else of its language's first locale, else of none: unique texts, the
+        same buffers at every call. Raises `KeyError` where there is no such list."""
+        for candidate in self._candidates(locale):
+            found = self._words.get((name, candidate))
+            if found is not None:
+                return found
+        raise KeyError(f"{name} of {locale}" if locale else name)
+
+    def has_words(self, name: str, locale: str) -> bool:
+        """Whether there is a list ``name`` of exactly that locale."""
+        return (name, locale) in self._words
+
+    def _candidates(self, locale: str | None) -> tuple[str, ...]:
+        if locale is None:
+            return ("",)
+        exact = self.resolve(locale) or locale
+        return exact, self._languages.get(exact.partition("_")[0], exact), ""
+
+    def table(self, name: str) -> pa.Table:
+        """The table ``name``, in one chunk. Raises `KeyError` where there is none."""
+        return self._tables[name]
+
+    def shared(self, key: Hashable, make: Callable[[], T]) -> T:
+        """What ``make()`` gives, made once for the life of the vocabulary: pools and tables that every plan with
+        the same options can use. ``make`` must depend on ``key`` and the vocabulary alone."""
+        made = self._shared.get(key)
+        if made is None:
+            # Two threads may both make it; they make equal things and one of them stays.
+            made = self._shared.setdefault(key, make())
+        return made
+
+    def names(self) -> dict[str, tuple[str, ...]]:
+        """Every list with its locales (``""``: none), and every table with none."""
+        found: dict[str, list[str]] = {name: [] for name in self._tables}
+        for name, locale in self._words:
+            found.setdefault(name, []).append(locale)
+        return {name: tuple(sorted(locales)) for name, locales in sorted(found.items())}
+
+
+def locked() -> Lock:
+    """What the committed lock says. Raises `VocabularyError` where there is none."""
+    try:
+        raw = json.loads(LOCK.read_text("utf-8"))
+    except FileNotFoundError:
+        raise VocabularyError(f"{LOCK.name} is missing; `python -m webapp.engine.data.build --relock` writes it") from None
+    return Lock(raw["id"], raw["versions"])
+
+
+@lru_cache(maxsize=8)
+def load(path: Path) -> Vocabulary:
+    """Opens a built file, once per process. Raises `VocabularyError` where there is none, or it is no vocabulary."""
+    try:
+        contents, metadata = archive.read(Path(path))
+        return Vocabulary(contents, metadata)
+    except FileNotFoundError:
+        raise VocabularyError(f"There is no vocabulary at {path}.") from None
+    except (pa.ArrowException, KeyError, ValueError) as error:
+        raise VocabularyError(f"{path} is not a vocabulary: {error}") from error
+
+
+def open_in(folder: Path, wanted: str | None = None) -> Vocabulary:
+    """The vocabulary ``wanted`` (default: the locked one) from ``folder``; built first if it is the locked one and
+    not there yet. Raises `VocabularyError` by name for another one that is missing: it is never replaced."""
+    lock = locked()
+    wanted = wanted or lock.id
+    path = Path(folder) / f"{wanted}.arrow"
+    if not path.exists():
+        if wanted != lock.id:
+            raise VocabularyError(f"Vocabulary {wanted} is not in {folder}; this version of Rowsmith builds {lock.id}.")
+        from webapp.engine.data import build
+
+        build.build(folder)
+    opened = load(path)
+    if opened.id != wanted:
+        raise VocabularyError(f"{path} holds vocabulary {opened.id}, not {wanted}.")
+    return opened
+
+
+@cache
+def default(folder: Path | None = None) -> Vocabulary:
+    """The locked vocabulary, from ``folder`` or the checkout's ``var/vocab``; built there on first need."""
+    return open_in(folder or REPOSITORY / "var" / "vocab")

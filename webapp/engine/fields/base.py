@@ -1,0 +1,192 @@
+"""What a field type is: one class, declared once, from which the catalogue, the form, the checks and the rows come.
+
+A type is written as a subclass of `FieldType` and named in the registry of ``fields/__init__.py``. An instance is
+one column of one compiled template: its constructor checks what the options' model alone cannot (and reports
+*every* fault through the compiler), chooses the Arrow type, and prepares whatever does not depend on the seed.
+`fill` then makes the column for a block of rows as one Arrow array. `fill` must be a pure function of the cells it
+is given: no state, no clock, no order, no dependence on how many rows were asked for.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from pydantic import BaseModel, ConfigDict
+
+from webapp.engine import cells
+
+if TYPE_CHECKING:
+    from webapp.engine.block import Cells, Draws, Env
+    from webapp.engine.plan import Compiler
+    from webapp.engine.spec import FieldSpec
+    from webapp.errors import Fault
+
+
+class Options(BaseModel):
+    """Base of every type's options: unknown keys are refused, and nothing is coerced silently."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, populate_by_name=True)
+
+
+class NoOptions(Options):
+    """For types that take none."""
+
+
+class FieldType(ABC):
+    """One column of one compiled template; the class is the entry of the catalogue."""
+
+    name: ClassVar[str]
+    """Canonical snake_case name, as served by ``/field-types``."""
+    label: ClassVar[str]
+    category: ClassVar[str]
+    """number, identity, text, choice, logic, structure, external, person, contact, place, finance, government,
+    company, internet, time or misc."""
+    description: ClassVar[str]
+    """One sentence for the picker."""
+    aliases: ClassVar[tuple[str, ...]] = ()
+    """Other names it is found by, on top of its own; compared on letters and digits only, ignoring case."""
+    example: ClassVar[Any]
+    """A value such as the type makes with default options, as it stands in JSON."""
+    Options: ClassVar[type[Options]] = NoOptions
+    group_kind: ClassVar[str | None] = None
+    """person, place, company, card or product: fields of one group share one such thing a row."""
+    localised: ClassVar[bool] = False
+    """Whether values change with ``locale``; a locale on any other type is refused."""
+    expansion: int = 1
+    """How many cells one row of this column costs at most (arrays: product of the maxima)."""
+
+    dtype: pa.DataType
+    """Arrow type of every array `fill` answers, dictionary encoding apart. Set by the constructor."""
+    max_length: int | None = None
+    """Longest text in characters, where that is known without looking at rows."""
+    json_text: bool = False
+    """The text is a JSON document, which JSON output embeds as it is."""
+    needs: tuple[str, ...] = ()
+    """Names of fields of the same row that `fill` reads."""
+
+    def __init__(self, field: FieldSpec, options: Any, compiler: Compiler) -> None:
+        self.field = field
+        self.options = options
+
+    @abstractmethod
+    def fill(self, cells: Cells) -> pa.Array:
+        """The column for ``cells.rows``: one value a row, of ``dtype`` (or a dictionary of it)."""
+
+    def prepare(self, env: Env) -> Any:
+        """What depends on the request (seed, now) but not on rows; ``cells.state`` holds it in `fill`."""
+        return None
+
+    def space(self) -> int | None:
+        """How many distinct values there are, as printed; None where ``unique`` cannot be kept."""
+        return None
+
+    def fill_unique(self, cells: Cells) -> pa.Array:
+        """Like `fill`, with values that never repeat. Called only when `space` answers a number."""
+        raise TypeError(f"{self.name} cannot be unique")
+
+    def unique_hint(self) -> str:
+        """Advice for a person who asked for ``unique`` where it cannot be kept."""
+        return "Use a uuid, a sequence or a regular expression for values that never repeat."
+
+    @classmethod
+    def capacity(cls) -> int | None:
+        """Distinct values with default options, for the catalogue; None: unbounded or not countable."""
+        return None
+
+
+class IndexedType(FieldType):
+    """A type whose values can be numbered 0 .. size - 1. Even draws and uniqueness come for free.
+
+    A subclass sets ``size`` in its constructor and answers values by number in `at`. ``size`` may exceed 2**64
+    only if `fill` and `fill_unique` are overridden.
+    """
+
+    size: int
+
+    @abstractmethod
+    def at(self, index: np.ndarray, cells: Cells) -> pa.Array:
+        """Values number ``index`` (``uint64[n]``, each below ``size``)."""
+
+    def draw(self, cells: Cells) -> np.ndarray:
+        """Which value each row takes; overridden by types with weights or distributions."""
+        return cells_below(cells, self.size)
+
+    def fill(self, cells: Cells) -> pa.Array:
+        return self.at(self.draw(cells), cells)
+
+    def space(self) -> int | None:
+        return self.size
+
+    def fill_unique(self, cells: Cells) -> pa.Array:
+        return self.at(cells.permuted(self.size), cells)
+
+
+class PoolType(IndexedType):
+    """A type that picks from a list of values known when the template is compiled.
+
+    A subclass sets ``pool`` (a plain Arrow array), optionally ``weights``; columns are dictionary-encoded over
+    the one pool, so formats escape each value once.
+    """
+
+    pool: pa.Array
+    weights: cells.Weighted | None = None
+
+    def use(self, pool: pa.Array, weights: cells.Weighted | None = None) -> None:
+        """Takes ``pool`` as the values and derives size, dtype and longest text from it."""
+        self.pool = pool
+        self.size = len(pool)
+        self.dtype = pool.type
+        self.weights = weights
+        if pa.types.is_string(pool.type):
+            self.max_length = longest(pool)
+
+    def draw(self, cells: Cells) -> np.ndarray:
+        if self.weights is None:
+            return cells_below(cells, self.size)
+        return self.weights.draw(cells.bits())
+
+    def space(self) -> int | None:
+        return None if self.weights is not None else self.size
+
+    def at(self, index: np.ndarray, cells: Cells) -> pa.Array:
+        return pooled(self.pool, index)
+
+    def unique_hint(self) -> str:
+        return "Unique values are drawn evenly: take the weights away, or take unique away."
+
+
+class GroupKind(ABC):
+    """One kind of shared thing, compiled for one group of one template."""
+
+    kind: ClassVar[str]
+
+    def __init__(self, fields: tuple[FieldSpec, ...], compiler: Compiler) -> None:
+        self.fields = fields
+
+    def prepare(self, env: Env, fixed: dict[str, Any]) -> tuple[Any, list[Fault]]:
+        """What hangs on the request: the pools narrowed to ``fixed`` (values of overridden fields, by field
+        name), and a warning for each override that nothing fits."""
+        return None, []
+
+    @abstractmethod
+    def draw(self, draws: Draws, state: Any) -> Any:
+        """The things of ``draws.rows``, as vectors that the kind's field types know how to read."""
+
+
+def cells_below(cells_of_block: Cells, n: int) -> np.ndarray:
+    """Even draws below ``n`` for every row of a block."""
+    return cells.below(cells_of_block.bits(), n)
+
+
+def pooled(pool: pa.Array, index: np.ndarray) -> pa.DictionaryArray:
+    """``pool[index]`` without copying a text: a dictionary array over ``pool``."""
+    return pa.DictionaryArray.from_arrays(pa.array(index.astype(np.int32)), pool, safe=False)
+
+
+def longest(pool: pa.Array) -> int:
+    """Length in characters of the longest text of ``pool``."""
+    return pc.max(pc.utf8_length(pool)).as_py() or 0

@@ -1,0 +1,136 @@
+"""``{{field}}`` with filters: text with holes, compiled once and filled by the block.
+
+Filters: ``json``, ``upper``, ``lower``, ``date('YYYY-MM-DD')``, chained with ``|`` (specification, section 2).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from webapp.engine import dates, text
+
+_HOLE = re.compile(r"\{\{(.*?)\}\}", re.S)
+_NAME = re.compile(r"\s*(?:([^|'\"{}]+?)|\"([^\"]+)\")\s*(\|.*)?", re.S)
+_FILTER = re.compile(r"\|\s*([a-z_]+)\s*(?:\(\s*(?:'([^']*)'|\"([^\"]*)\")\s*\))?\s*")
+
+Filter = Callable[[pa.Array], pa.Array]
+
+
+class PlaceholderError(ValueError):
+    """A template text that cannot be read; ``position`` counts characters from 0."""
+
+    def __init__(self, message: str, position: int) -> None:
+        self.position = position
+        super().__init__(message)
+
+
+@dataclass(frozen=True, slots=True)
+class Hole:
+    """One ``{{name | filter ...}}``."""
+
+    name: str
+    filters: tuple[Filter, ...]
+    position: int
+
+
+@dataclass(frozen=True, slots=True)
+class Pattern:
+    """A text with holes: literal strings and `Hole`s in order."""
+
+    parts: tuple[str | Hole, ...]
+
+    @property
+    def holes(self) -> list[Hole]:
+        """The holes, in order."""
+        return [part for part in self.parts if isinstance(part, Hole)]
+
+    def fill(self, column: Callable[[str], pa.Array], n: int) -> pa.Array:
+        """``string[n]``; a blank value leaves nothing in its place."""
+        if not self.holes:
+            return pa.DictionaryArray.from_arrays(pa.array([0] * n, pa.int32()), pa.array(["".join(self.parts)]))
+        pieces = [part if isinstance(part, str) else _filled(part, column) for part in self.parts]
+        if len(pieces) == 1:
+            return pc.fill_null(pieces[0], "")
+        return pc.binary_join_element_wise(*pieces, "", null_handling="replace", null_replacement="")
+
+
+def parse(source: str) -> Pattern:
+    """Reads ``source``. Raises `PlaceholderError` with the position of what is wrong."""
+    parts: list[str | Hole] = []
+    end = 0
+    for match in _HOLE.finditer(source):
+        _literal(source, end, match.start(), parts)
+        parts.append(_hole(match.group(1), match.start()))
+        end = match.end()
+    _literal(source, end, len(source), parts)
+    return Pattern(tuple(parts))
+
+
+def _literal(source: str, start: int, end: int, parts: list[str | Hole]) -> None:
+    piece = source[start:end]
+    if "{{" in piece:
+        raise PlaceholderError("A {{ has no }}.", start + piece.index("{{"))
+    if piece:
+        parts.append(piece)
+
+
+def _hole(inside: str, position: int) -> Hole:
+    match = _NAME.fullmatch(inside)
+    name = match and (match.group(1) or match.group(2))
+    if not name or not name.strip():
+        raise PlaceholderError("Between {{ and }} stands a field name, then filters after |.", position)
+    return Hole(name.strip(), tuple(_filters(match.group(3) or "", position)), position)
+
+
+def _filters(source: str, position: int) -> list[Filter]:
+    found, at = [], 0
+    while at < len(source):
+        match = _FILTER.match(source, at)
+        if not match:
+            raise PlaceholderError(f"This filter cannot be read: {source[at:].strip()}", position)
+        name, argument = match.group(1), match.group(2) if match.group(2) is not None else match.group(3)
+        found.append(_filter(name, argument, position))
+        at = match.end()
+    return found
+
+
+def _filter(name: str, argument: str | None, position: int) -> Filter:
+    if name == "date":
+        if argument is None:
+            raise PlaceholderError("The date filter wants a format: date('YYYY-MM-DD').", position)
+        return dates.formatter(argument)
+    if name not in _PLAIN_FILTERS:
+        known = ", ".join([*_PLAIN_FILTERS, "date('...')"])
+        raise PlaceholderError(f"There is no filter {name}; there are {known}.", position)
+    if argument is not None:
+        raise PlaceholderError(f"The filter {name} takes nothing in brackets.", position)
+    return _PLAIN_FILTERS[name]
+
+
+def _filled(hole: Hole, column: Callable[[str], pa.Array]) -> pa.Array:
+    value = column(hole.name)
+    for step in hole.filters:
+        value = step(value)
+    return text.decode(text.to_text(value))
+
+
+def _upper(column: pa.Array) -> pa.Array:
+    return pc.utf8_upper(text.decode(text.to_text(column)))
+
+
+def _lower(column: pa.Array) -> pa.Array:
+    return pc.utf8_lower(text.decode(text.to_text(column)))
+
+
+def _json(column: pa.Array) -> pa.Array:
+    from webapp.engine.formats.values import json_values
+
+    return json_values(column)
+
+
+_PLAIN_FILTERS: dict[str, Filter] = {"json": _json, "upper": _upper, "lower": _lower}

@@ -1,0 +1,250 @@
+"""Parsing of templates: from what a caller sends to `TemplateSpec`, or every fault at once, each with its path."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from decimal import Decimal
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from webapp import limits
+from webapp.engine.errors import SpecError
+from webapp.engine.fields.base import FieldType
+from webapp.errors import Fault, did_you_mean
+
+FIELD_ID = re.compile(r"fld_[0-9A-HJKMNP-TV-Z]{26}")
+
+READ_ONLY_KEYS = frozenset({"label"})
+"""Keys the service adds to a field when it answers; ignored when they come back."""
+
+
+class CommonKeys(BaseModel):
+    """The keys that every field has, whatever its type."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    id: str | None = Field(None, description="Kept through every edit; it seeds the column, so a rename changes nothing.")
+    name: str = Field(min_length=1, max_length=limits.MAX_NAME_CHARS)
+    type: str = Field(min_length=1, max_length=limits.MAX_NAME_CHARS)
+    options: dict[str, Any] = Field(default_factory=dict)
+    sensitive: bool = False
+    masking: dict[str, Any] | None = None
+    percent_blank: Decimal = Field(Decimal(0), ge=0, le=100, max_digits=9, decimal_places=4)
+    unique: bool = False
+    hidden: bool = False
+    locale: str | None = Field(None, max_length=20)
+    group: str | None = Field(None, max_length=limits.MAX_NAME_CHARS)
+    formula: str | None = Field(None, max_length=limits.MAX_FORMULA_CHARS)
+    prefix: str = Field("", max_length=limits.MAX_AFFIX_CHARS)
+    suffix: str = Field("", max_length=limits.MAX_AFFIX_CHARS)
+    text_case: Literal["upper", "lower", "title", "sentence"] | None = None
+    description: str = Field("", max_length=limits.MAX_DESCRIPTION_CHARS)
+
+
+_MOVED_UP = frozenset(CommonKeys.model_fields) - {"id", "name", "type", "options"}
+
+
+@dataclass(frozen=True, slots=True)
+class FieldSpec:
+    """One field as parsed: common keys, its type's class and that type's checked options."""
+
+    path: str
+    common: CommonKeys
+    type: type[FieldType]
+    options: BaseModel
+    children: tuple[FieldSpec, ...] = ()
+
+    @property
+    def name(self) -> str:
+        return self.common.name
+
+    @property
+    def id(self) -> str | None:
+        return self.common.id
+
+    @property
+    def group(self) -> str | None:
+        return self.common.group
+
+    def to_json(self) -> dict[str, Any]:
+        """The field as it is stored and answered, defaults of the common keys included."""
+        common = self.common
+        options = self.options.model_dump(mode="json", exclude_unset=True, by_alias=True)
+        if self.children:
+            options["fields"] = [child.to_json() for child in self.children]
+        blank = common.percent_blank
+        return {
+            "id": common.id,
+            "name": common.name,
+            "type": self.type.name,
+            "label": self.type.label,
+            "options": options,
+            "sensitive": common.sensitive,
+            "masking": common.masking,
+            "percent_blank": int(blank) if blank == int(blank) else float(blank),
+            "unique": common.unique,
+            "hidden": common.hidden,
+            "locale": common.locale,
+            "group": common.group,
+            "formula": common.formula,
+            "prefix": common.prefix,
+            "suffix": common.suffix,
+            "text_case": common.text_case,
+            "description": common.description,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class TemplateSpec:
+    """A whole template: its fields and the locale they fall back to."""
+
+    name: str
+    fields: tuple[FieldSpec, ...]
+    locale: str | None = None
+
+    def walk(self) -> Iterator[FieldSpec]:
+        """Every field, nested ones included, parents before children."""
+        pending = list(reversed(self.fields))
+        while pending:
+            field = pending.pop()
+            yield field
+            pending.extend(reversed(field.children))
+
+
+def parse(fields: Any, *, name: str = "rows", locale: str | None = None) -> TemplateSpec:
+    """Reads a list of field definitions. Raises `SpecError` with every fault found."""
+    parser = _Parser()
+    parsed = parser.fields(fields, "fields", depth=1)
+    if parser.faults:
+        raise SpecError(parser.faults)
+    return TemplateSpec(name=name, fields=parsed, locale=locale)
+
+
+def with_ids(spec: TemplateSpec, new_id: Any) -> TemplateSpec:
+    """The same template, with an id from ``new_id()`` for each field that has none."""
+
+    def visit(field: FieldSpec) -> FieldSpec:
+        common = field.common if field.id else field.common.model_copy(update={"id": new_id()})
+        return replace(field, common=common, children=tuple(visit(child) for child in field.children))
+
+    return replace(spec, fields=tuple(visit(field) for field in spec.fields))
+
+
+class _Parser:
+    def __init__(self) -> None:
+        self.faults: list[Fault] = []
+        self._count = 0
+        self._ids: dict[str, str] = {}
+
+    def fields(self, raw: Any, path: str, depth: int) -> tuple[FieldSpec, ...]:
+        if not isinstance(raw, list):
+            return self._refuse(path, "wrong_type", "Fields are an array of field definitions.")
+        if not raw:
+            return self._refuse(path, "too_few", "A template needs at least one field.")
+        if depth > limits.MAX_NESTING:
+            return self._refuse(path, "too_deep", f"Fields nest at most {limits.MAX_NESTING} levels deep.")
+        self._count += len(raw)
+        if self._count > limits.MAX_FIELDS:
+            text = f"A template has at most {limits.MAX_FIELDS} fields; this one has {self._count} or more."
+            return self._refuse(path, "too_many", text)
+        parsed = [self._field(item, f"{path}[{i}]", depth) for i, item in enumerate(raw)]
+        found = tuple(field for field in parsed if field is not None)
+        self._refuse_doubles(found)
+        return found
+
+    def _refuse(self, path: str, code: str, message: str, hint: str = "") -> tuple[FieldSpec, ...]:
+        self.faults.append(Fault(path, code, message, hint))
+        return ()
+
+    def _refuse_doubles(self, fields: tuple[FieldSpec, ...]) -> None:
+        seen: dict[str, str] = {}
+        for field in fields:
+            if field.name in seen:
+                text = f'The name "{field.name}" is taken by {seen[field.name]}.'
+                self._refuse(f"{field.path}.name", "duplicate", text, "Give each field its own name.")
+            seen.setdefault(field.name, field.path)
+
+    def _field(self, raw: Any, path: str, depth: int) -> FieldSpec | None:
+        if not isinstance(raw, dict):
+            self._refuse(path, "wrong_type", "A field definition is an object with name, type and options.")
+            return None
+        before = len(self.faults)
+        common = self._common(raw, path)
+        kind = self._type(raw.get("type"), path)
+        if common is None or kind is None:
+            return None
+        self._check_id(common.id, path)
+        options, children = self._options(kind, common, path, depth)
+        if options is None or len(self.faults) > before:
+            return None
+        return FieldSpec(path, common, kind, options, children)
+
+    def _common(self, raw: dict[str, Any], path: str) -> CommonKeys | None:
+        known = {k: v for k, v in raw.items() if k not in READ_ONLY_KEYS}
+        if "active" in known:
+            known["hidden"] = not known.pop("active")
+        options = known.get("options")
+        if options is None:
+            known["options"] = options = {}
+        if isinstance(options, dict):
+            moved = {k: v for k, v in options.items() if k in _MOVED_UP}
+            known["options"] = {k: v for k, v in options.items() if k not in moved}
+            known = {**moved, **known}
+        return validated(CommonKeys, known, path, self.faults)
+
+    def _type(self, raw: Any, path: str) -> type[FieldType] | None:
+        from webapp.engine.fields import BY_NAME, find
+
+        if not isinstance(raw, str):
+            return None  # the common keys have said so
+        kind = find(raw)
+        if kind is None:
+            hint = did_you_mean(raw.lower(), BY_NAME) or "GET /field-types lists every type."
+            self._refuse(f"{path}.type", "unknown_type", f'There is no field type "{raw}".', hint)
+        return kind
+
+    def _check_id(self, field_id: str | None, path: str) -> None:
+        if field_id is None:
+            return
+        if not FIELD_ID.fullmatch(field_id):
+            self._refuse(f"{path}.id", "wrong_format", "A field id is fld_ and 26 characters of a ULID.")
+        elif field_id in self._ids:
+            self._refuse(f"{path}.id", "duplicate", f"This id is taken by {self._ids[field_id]}.")
+        self._ids.setdefault(field_id, path)
+
+    def _options(self, kind: type[FieldType], common: CommonKeys, path: str, depth: int):
+        raw, children = dict(common.options), ()
+        if "fields" in kind.Options.model_fields:
+            children = self.fields(raw.pop("fields", None), f"{path}.options.fields", depth + 1)
+        return validated(kind.Options, raw, f"{path}.options", self.faults), children
+
+
+_MESSAGES = {
+    "missing": ("required", "This is required."),
+    "extra_forbidden": ("unknown_key", "There is no such key here."),
+}
+
+
+def validated(model: type[BaseModel], raw: dict[str, Any], path: str, faults: list[Fault]) -> Any:
+    """``raw`` as an instance of ``model``, or None with every fault appended to ``faults``."""
+    try:
+        return model.model_validate(raw)
+    except ValidationError as error:
+        for item in error.errors(include_url=False, include_context=True):
+            faults.append(_fault(item, model, path))
+        return None
+
+
+def _fault(item: Any, model: type[BaseModel], path: str) -> Fault:
+    where = path + "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in item["loc"])
+    code, message = _MESSAGES.get(item["type"], (item["type"], item["msg"]))
+    message = message.removeprefix("Value error, ")
+    hint = ""
+    if item["type"] == "extra_forbidden" and item["loc"]:
+        hint = did_you_mean(str(item["loc"][-1]), model.model_fields)
+        if not hint and model.model_fields:
+            hint = "Known: " + ", ".join(model.model_fields) + "."
+    return Fault(where, code, message, hint)

@@ -1,0 +1,92 @@
+"""Values as text: the one canonical spelling used where a value is put inside another text.
+
+Integers in decimal, decimals with their declared places, dates and times by ISO 8601, booleans as ``true`` and
+``false``, objects and arrays as JSON. Blank stays blank.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import orjson
+import pyarrow as pa
+import pyarrow.compute as pc
+
+_FRACTION_TABLE_PLACES = 4
+
+
+def to_text(column: pa.Array) -> pa.Array:
+    """``column`` as a string array (a dictionary array keeps its shape, over a pool of texts)."""
+    kind = column.type
+    if pa.types.is_string(kind):
+        return column
+    if pa.types.is_dictionary(kind):
+        if pa.types.is_string(kind.value_type):
+            return column
+        return pa.DictionaryArray.from_arrays(column.indices, to_text(column.dictionary), safe=False)
+    if pa.types.is_decimal(kind):
+        return decimal_text(column)
+    if pa.types.is_timestamp(kind) or pa.types.is_time64(kind):
+        return _clock_text(column)
+    if pa.types.is_struct(kind) or pa.types.is_list(kind):
+        return pa.array([None if v is None else json_text(v) for v in column.to_pylist()], pa.string())
+    return column.cast(pa.string())
+
+
+def decode(column: pa.Array) -> pa.Array:
+    """``column`` without dictionary encoding."""
+    return column.dictionary_decode() if pa.types.is_dictionary(column.type) else column
+
+
+def json_text(value: Any) -> str:
+    """One value as compact JSON."""
+    return orjson.dumps(value, default=str).decode()
+
+
+def decimal_text(column: pa.Array) -> pa.Array:
+    """Decimals with all their places; units are read from the low word, which 18 digits always fit."""
+    places = column.type.scale
+    units = decimal_units(column)
+    if places == 0:
+        plain = pa.array(units).cast(pa.string())
+    else:
+        whole, rest = np.divmod(np.abs(units), 10**places)
+        sign = pa.array(["", "-"]).take(pa.array((units < 0).astype(np.int8)))
+        point = pa.scalar(".")
+        plain = pc.binary_join_element_wise(sign, pa.array(whole).cast(pa.string()), point, _padded(rest, places), "")
+    return pc.if_else(column.is_valid(), plain, pa.scalar(None, pa.string())) if column.null_count else plain
+
+
+def _padded(rest: np.ndarray, places: int) -> pa.Array:
+    if places <= _FRACTION_TABLE_PLACES:
+        table = pa.array([f"{i:0{places}d}" for i in range(10**places)])
+        return table.take(pa.array(rest))
+    return pc.utf8_slice_codeunits(pa.array(rest + 10**places).cast(pa.string()), 1)
+
+
+def decimal_units(column: pa.Array) -> np.ndarray:
+    """``int64[n]``: a decimal128 column in units of its last place; the engine makes none beyond int64."""
+    words = np.frombuffer(column.buffers()[1], np.int64)
+    return words[2 * column.offset : 2 * (column.offset + len(column)) : 2]
+
+
+def decimals(units: np.ndarray, places: int) -> pa.Array:
+    """A decimal128(38, places) column from whole units of the last place (``int64[n]``)."""
+    words = np.empty((units.size, 2), np.int64)
+    words[:, 0] = units
+    words[:, 1] = units >> 63
+    return pa.Array.from_buffers(pa.decimal128(38, places), units.size, [None, pa.py_buffer(words)])
+
+
+def _clock_text(column: pa.Array) -> pa.Array:
+    kind = column.type
+    if pa.types.is_time64(kind):
+        return _without_zero_fraction(column.cast(pa.string()))
+    spelled = pc.replace_substring(column.cast(pa.timestamp("us")).cast(pa.string()), " ", "T", max_replacements=1)
+    spelled = _without_zero_fraction(spelled)
+    return pc.binary_join_element_wise(spelled, "Z", "") if kind.tz else spelled
+
+
+def _without_zero_fraction(spelled: pa.Array) -> pa.Array:
+    return pc.replace_substring_regex(spelled, r"\.0+$", "")

@@ -1,0 +1,34 @@
+"""Ids: a prefix that says the kind, and a ULID (26 characters of Crockford's base 32, sorted by time)."""
+
+from __future__ import annotations
+
+import os
+import re
+import time
+from typing import Final
+
+ALPHABET: Final = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"  # https://github.com/ulid/spec: no I, L, O, U
+
+PREFIXES: Final = frozenset(
+    "tpl fld dst scn run con end psh exp fil sec key usr ws team prj aud ses inv lnk mem idm req".split()
+)
+_FORM = re.compile(r"^([a-z]+)_([0-7][0-9A-HJKMNP-TV-Z]{25})$")
+
+
+def ulid(milliseconds: int, randomness: bytes) -> str:
+    """26 characters from a time (ms since 1970, 48 bits) and 10 random bytes."""
+    number = (milliseconds & (2**48 - 1)) << 80 | int.from_bytes(randomness[:10], "big")
+    return "".join(ALPHABET[number >> shift & 31] for shift in range(125, -1, -5))
+
+
+def new(prefix: str) -> str:
+    """A fresh id, for example `new("tpl")` -> `tpl_01KAK3...`. The prefix must be a known one."""
+    if prefix not in PREFIXES:
+        raise ValueError(f"unknown id prefix {prefix!r}")
+    return f"{prefix}_{ulid(time.time_ns() // 1_000_000, os.urandom(10))}"
+
+
+def is_id(text: str, prefix: str | None = None) -> bool:
+    """Whether `text` has the form of an id (of that prefix). Anything else need not be looked up."""
+    match = _FORM.match(text)
+    return bool(match) and match[1] in PREFIXES and prefix in (None, match[1])

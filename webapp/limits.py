@@ -1,0 +1,189 @@
+"""Every number of the service, once, with its source.
+
+"Section 8" is the interface specification's table of limits. Numbers marked "chosen" are ours; the comment
+says what they protect. Sizes are bytes, times are seconds, unless the name says otherwise.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Final
+
+MB: Final = 1024 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class PlanLimits:
+    """What one plan allows a workspace."""
+
+    requests_per_minute: int
+    rows_per_hour: int
+    rows_per_generation: int
+
+
+# --- Plans (specification, section 8) ---------------------------------------------------------------------
+MAX_ROWS_PER_GENERATION: Final = 100_000  # one generate, export, dataset table or push
+
+PLANS: Final = MappingProxyType(
+    {
+        "free": PlanLimits(60, 10_000, MAX_ROWS_PER_GENERATION),
+        "pro": PlanLimits(600, 1_000_000, MAX_ROWS_PER_GENERATION),
+        # "Enterprise per contract": these hold until the workspace has numbers of its own.
+        "enterprise": PlanLimits(6_000, 100_000_000, 10_000_000),
+    }
+)
+DEMO_PLAN: Final = "enterprise"  # `./rowsmith up` without --plan
+# Chosen: the most a workspace's own numbers may say; the request log of a minute lies in memory.
+ENTERPRISE_MAX: Final = PlanLimits(60_000, 100_000_000_000, 1_000_000_000)
+
+# --- Rates -------------------------------------------------------------------------------------------------
+RATE_WINDOW_SECONDS: Final = 60  # section 8: requests per minute
+# Chosen: a caller measures when answers reach it, the window when they were decided; this covers the difference.
+RATE_MARGIN_SECONDS: Final = 0.1
+ROWS_WINDOW_SECONDS: Final = 3_600  # section 8: rows per hour
+# Chosen: requests a minute of one address without a credential (sign-in, health, documentation, wrong keys).
+ADDRESS_REQUESTS_PER_MINUTE: Final = 600
+# Chosen: how often a request asks again when the workspace's rights change under it, before it is refused.
+IDENTIFY_TRIES: Final = 5
+# Chosen: the oldest answer about a key that a process believes. The workspace's epoch ends it sooner; this
+# bounds what a process that died between its commit and its notice could leave behind.
+IDENTITY_MAX_AGE_SECONDS: Final = 60
+IDENTITY_CACHE_ENTRIES: Final = 10_000
+# Chosen: how long an announced change of rights keeps other processes from remembering what they read.
+EPOCH_PENDING_SECONDS: Final = 30
+EPOCH_SECONDS: Final = 7 * 86_400
+KEY_LAST_USED_SECONDS: Final = 60  # chosen: a key's last use is written at most this often
+
+# --- Bodies and queries ------------------------------------------------------------------------------------
+MAX_BODY_BYTES: Final = 10 * MB
+MAX_UPLOAD_BYTES: Final = 50 * MB  # workspace upload
+MAX_JSON_DEPTH: Final = 64  # chosen: protects every walk over a body; orjson itself stops at 1,024
+PAGE_LIMIT_DEFAULT: Final = 20
+PAGE_LIMIT_MAX: Final = 100
+MAX_QUERY_TEXT: Final = 200  # chosen: ?q=
+MAX_NAME_CHARS: Final = 200  # chosen: names of templates, keys, projects, teams
+MAX_DESCRIPTION_CHARS: Final = 10_000  # chosen
+REQUEST_ID_CHARS: Final = 128  # chosen: a longer X-Request-Id is replaced by ours
+MAX_FAULTS: Final = 100  # chosen: most faults listed in one answer
+
+# --- Templates and generation ------------------------------------------------------------------------------
+MIN_ROWS: Final = 1
+DEFAULT_QUANTITY: Final = 10
+PREVIEW_ROWS: Final = 3  # section 8
+MAX_FIELDS: Final = 500
+MAX_NESTING: Final = 8
+MAX_SEED_CHARS: Final = 200
+MAX_OFFSET: Final = 2**53  # chosen: row numbers stay exact in JSON readers that hold doubles
+MAX_ARRAY_PRODUCT: Final = 10_000  # product of array maxima in one row
+MAX_FLAT_COLUMNS: Final = 500  # `arrays: columns`
+BLOCK_ROWS: Final = 8_192  # measured: larger blocks win nothing and cost memory
+FIRST_BLOCK_ROWS: Final = 256  # measured: first byte in 5 ms
+BLOCK_LEAVES: Final = 65_536  # blocks of rows with arrays shrink so that no column in them is longer
+MAX_FORMULA_CHARS: Final = 4_000  # chosen: a formula, or a text with {{fields}}
+MAX_AFFIX_CHARS: Final = 200  # chosen: prefix and suffix
+MAX_INTEGER: Final = 2**53 - 1  # RFC 8259, section 6: integers that every JSON reader keeps exactly
+MAX_PAD_DIGITS: Final = 40  # chosen: leading zeros
+MAX_DECIMALS: Final = 12  # chosen: with 18 digits of int64 this leaves a million units
+MAX_LIST_VALUES: Final = 10_000  # chosen: values of a custom list
+MAX_TEXT_CHARS: Final = 100_000  # chosen: one generated text
+
+# --- Formats -----------------------------------------------------------------------------------------------
+# ECMA-376 leaves these open; they are Excel's ("Excel specifications and limits").
+XLSX_SHEET_ROWS: Final = 1_048_576
+XLSX_SHEET_COLUMNS: Final = 16_384
+XLSX_CELL_CHARS: Final = 32_767  # UTF-16 units
+XLSX_SHEET_NAME_CHARS: Final = 31
+XLSX_EXACT_INTEGER: Final = 2**53  # a cell's number is an IEEE 754 double
+SQL_ROWS_PER_STATEMENT: Final = 100  # chosen: statements of some 20 kB, which every server takes
+SQL_MAX_ROWS_PER_STATEMENT: Final = 10_000  # chosen: keeps a statement under MySQL's 16 MB packet
+MSSQL_ROWS_PER_STATEMENT: Final = 1_000  # SQL Server, "Table Value Constructor"
+ORACLE_LITERAL_BYTES: Final = 4_000  # Oracle Database SQL Language Reference, "Text Literals"
+DB2_LITERAL_BYTES: Final = 32_672  # Db2, "SQL and XML limits": character constant
+PARQUET_GROUP_ROWS: Final = 65_536  # chosen: a row group is held until it is whole
+PARQUET_GROUP_BYTES: Final = 16 * MB  # chosen: a wide table's row group ends sooner
+FORMAT_POOL_BYTES: Final = 64 * MB  # chosen: escaped pools kept in one process
+FORMAT_PART_BYTES: Final = 16 * MB  # chosen: a block whose texts are longer is written in halves
+
+# --- Idempotency-Key ---------------------------------------------------------------------------------------
+IDEMPOTENCY_HOURS: Final = 24
+IDEMPOTENCY_KEY_CHARS: Final = 255  # chosen, as other payment and cloud APIs
+IDEMPOTENCY_WAIT_SECONDS: Final = 5.0  # chosen: a second caller waits so long for the first one's answer
+IDEMPOTENCY_POLL_SECONDS: Final = 0.02
+# Chosen: past the longest request (a run with wait "true" blocks 5 minutes) an unfinished first call is dead.
+IDEMPOTENCY_LOST_SECONDS: Final = 600
+
+# --- Sign-in -----------------------------------------------------------------------------------------------
+LOGIN_FAILURES: Final = 10
+LOGIN_WINDOW_SECONDS: Final = 300
+PASSWORD_MIN_CHARS: Final = 10  # chosen; NIST SP 800-63B asks for at least 8
+PASSWORD_MAX_CHARS: Final = 256  # NIST SP 800-63B: at least 64 must be possible
+# OWASP Password Storage Cheat Sheet: argon2id with 19 MiB, 2 passes, 1 lane.
+ARGON2_MEMORY_KIB: Final = 19_456
+ARGON2_PASSES: Final = 2
+ARGON2_LANES: Final = 1
+ARGON2_AT_ONCE: Final = 4  # chosen: bounds the memory of a burst of sign-ins in one process
+SESSION_DAYS: Final = 14  # chosen
+SESSION_IDLE_HOURS: Final = 72  # chosen
+SESSION_SEEN_SECONDS: Final = 60  # chosen: last_seen_at is written at most this often
+SIGN_IN_LINK_HOURS: Final = 24  # chosen: one-time sign-in link
+INVITATION_DAYS: Final = 7  # chosen
+HSTS_SECONDS: Final = 31_536_000  # RFC 6797; a year, as browsers' preload lists ask
+LOOPBACK_PLAIN_HTTP: Final = True
+
+# --- Keys --------------------------------------------------------------------------------------------------
+KEY_HANDLE_CHARS: Final = 12
+KEY_SECRET_BYTES: Final = 32  # 256 bits: a plain hash is enough, no dictionary can reach it
+SECRET_KEY_MIN_CHARS: Final = 32
+
+# --- Soft delete, work, leases ------------------------------------------------------------------------------
+RESTORE_DAYS: Final = 30
+LEASE_SECONDS: Final = 30  # a worker that misses this is taken for dead
+BEAT_SECONDS: Final = 5
+MAX_ATTEMPTS: Final = 3  # a lost export or push is taken up again at most so often
+WORKER_SEEN_SECONDS: Final = 60  # chosen: /health/ready wants a worker's beat as young as this
+
+# --- Audit -------------------------------------------------------------------------------------------------
+AUDIT_BATCH: Final = 500  # chosen: most entries one transaction takes
+AUDIT_WAIT_SECONDS: Final = 30.0  # chosen: a request whose entry is not written by then fails
+
+# --- Database and Redis ------------------------------------------------------------------------------------
+SQLITE_BUSY_MS: Final = 15_000
+DB_POOL: Final = 10
+DB_POOL_OVERFLOW: Final = 70  # at least the threads of one web process
+DB_POOL_WAIT_SECONDS: Final = 15
+REDIS_TIMEOUT_SECONDS: Final = 3.0
+REDIS_CONNECTIONS: Final = 200
+
+# --- Storage -----------------------------------------------------------------------------------------------
+STORAGE_CHUNK_BYTES: Final = 1 * MB
+
+# --- Web server --------------------------------------------------------------------------------------------
+WEB_WORKERS: Final = 2
+WEB_THREADS: Final = 64  # measured: with 16 and forty log followers a ping waits 1.4 s
+
+# --- Launcher ----------------------------------------------------------------------------------------------
+UP_WORKERS: Final = 2  # chosen: a long push leaves a worker for a short export
+PART_READY_SECONDS: Final = 60.0  # chosen: a part that is not ready by then is said to hang
+PROBE_SECONDS: Final = 2.0  # chosen: one question to a part waits so long
+PROBE_PAUSE_SECONDS: Final = 0.05
+STOP_SECONDS: Final = 30.0  # streams finish and workers hand back their lease within this
+RESTART_PAUSES: Final = (0.2, 1.0, 2.0, 4.0, 8.0)  # chosen: waits before a part is started again
+QUICK_DEATH_SECONDS: Final = 15.0  # chosen: a part that lived shorter than this died at once
+LOG_FILE_BYTES: Final = 5 * MB  # chosen: each part's log is turned over at this size, one old one is kept
+LOG_CHECK_SECONDS: Final = 5.0
+LOG_TAIL_LINES: Final = 12  # chosen: lines shown when a part dies
+SOCKET_PATH_BYTES: Final = 100  # sockaddr_un holds 108 bytes on Linux, 104 on macOS
+
+# --- Worker and sweeper ------------------------------------------------------------------------------------
+WORKER_BEAT_SECONDS: Final = 5  # chosen: a worker says so often that it is there
+# RQ wakes up worker_ttl - 15 seconds after it went to sleep on the queue; that is when it beats.
+WORKER_TTL_SECONDS: Final = WORKER_BEAT_SECONDS + 15
+CANCEL_POLL_SECONDS: Final = 0.5  # a cancel holds within 6 s: it is looked for twice a second
+HAND_BACK_SECONDS: Final = 20  # chosen: a job that has not handed back its lease by then is killed
+DOORBELL_SECONDS: Final = 3_600  # chosen: what Redis keeps of a failed ring, for a person who looks
+SWEEP_SECONDS: Final = 5.0  # with the lease: a lost piece of work is noticed within 35 s
+SWEEPER_LEASE_SECONDS: Final = 15.0
+SWEEP_BATCH: Final = 1_000  # chosen: rows looked at in one sweep
+RING_AGE_SECONDS: Final = 5  # chosen: younger queued work is left to its own doorbell
+PURGE_SECONDS: Final = 3_600.0  # chosen: how often what has run out is removed
