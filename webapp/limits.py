@@ -58,6 +58,7 @@ KEY_LAST_USED_SECONDS: Final = 60  # chosen: a key's last use is written at most
 # --- Bodies and queries ------------------------------------------------------------------------------------
 MAX_BODY_BYTES: Final = 10 * MB
 MAX_UPLOAD_BYTES: Final = 50 * MB  # workspace upload
+MAX_FORM_PARTS: Final = 20_000  # chosen: 500 fields with forty names each
 MAX_JSON_DEPTH: Final = 64  # chosen: protects every walk over a body; orjson itself stops at 1,024
 PAGE_LIMIT_DEFAULT: Final = 20
 PAGE_LIMIT_MAX: Final = 100
@@ -87,6 +88,17 @@ MAX_PAD_DIGITS: Final = 40  # chosen: leading zeros
 MAX_DECIMALS: Final = 12  # chosen: with 18 digits of int64 this leaves a million units
 MAX_LIST_VALUES: Final = 10_000  # chosen: values of a custom list
 MAX_TEXT_CHARS: Final = 100_000  # chosen: one generated text
+MAX_CODE_CHARS: Final = 128  # chosen: an account number, a password
+MAX_CARD_YEARS: Final = 50  # chosen: a card runs out at most so many years after now
+MAX_UNITS: Final = 10**18  # what a number with its decimals may reach, in units of the last one: below 2**63
+MAX_LOG_SCALE: Final = 128  # chosen: doublings per standard deviation; far beyond what 64 bits can hold
+MAX_POISSON_MEAN: Final = 1_000_000  # chosen: the table of weights then has 23,000 entries
+MAX_TRIALS: Final = 10_000_000  # chosen: binomial; its table grows with the root, to 36,000 entries
+MAX_RANKS: Final = 2**40  # zipf: a run of ranks then still fits 32 random bits
+MAX_PATTERN_CHARS: Final = 1_000  # chosen: length of a regular expression or mask
+MAX_PATTERN_PLACES: Final = 2_000  # chosen: longest text a regular expression may make
+OPEN_REPEATS: Final = 10  # chosen: * and + and {n,} go so far beyond their least number
+MAX_WORDS: Final = 200  # chosen: words, sentences or lines of one text
 
 # --- Formats -----------------------------------------------------------------------------------------------
 # ECMA-376 leaves these open; they are Excel's ("Excel specifications and limits").
@@ -102,8 +114,9 @@ ORACLE_LITERAL_BYTES: Final = 4_000  # Oracle Database SQL Language Reference, "
 DB2_LITERAL_BYTES: Final = 32_672  # Db2, "SQL and XML limits": character constant
 PARQUET_GROUP_ROWS: Final = 65_536  # chosen: a row group is held until it is whole
 PARQUET_GROUP_BYTES: Final = 16 * MB  # chosen: a wide table's row group ends sooner
-FORMAT_POOL_BYTES: Final = 64 * MB  # chosen: escaped pools kept in one process
+FORMAT_POOL_BYTES: Final = 32 * MB  # chosen: escaped pools kept in one process
 FORMAT_PART_BYTES: Final = 16 * MB  # chosen: a block whose texts are longer is written in halves
+FORMAT_PART_PIECES: Final = 512 * 1024  # chosen: likewise; a piece takes 24 bytes while a row is put together
 
 # --- Idempotency-Key ---------------------------------------------------------------------------------------
 IDEMPOTENCY_HOURS: Final = 24
@@ -156,7 +169,18 @@ REDIS_TIMEOUT_SECONDS: Final = 3.0
 REDIS_CONNECTIONS: Final = 200
 
 # --- Storage -----------------------------------------------------------------------------------------------
-STORAGE_CHUNK_BYTES: Final = 1 * MB
+STORAGE_CHUNK_BYTES: Final = 1 * MB  # chosen: the piece a download is read in
+STORAGE_PART_BYTES: Final = 8 * MB  # chosen: S3 takes parts of at least 5 MiB and at most 10,000 of them
+STORAGE_TIMEOUT_SECONDS: Final = 60
+
+# --- Pages -------------------------------------------------------------------------------------------------
+ESTIMATE_ROWS: Final = 8_192  # chosen: an export's size and time are judged by so many rows: some 50 ms
+EXPORT_ROWS: Final = 200_000  # chosen: from so many rows on the page advises a file made by a worker
+USAGE_DAYS: Final = 28  # chosen: days in the chart of rows
+GRID_PAGE_ROWS: Final = 25  # chosen: rows of one page of the builder's grid
+ASSET_SECONDS: Final = (
+    31_536_000  # chosen: addresses of assets carry a hash, so browsers may keep them for a year
+)
 
 # --- Web server --------------------------------------------------------------------------------------------
 WEB_WORKERS: Final = 2
@@ -164,7 +188,7 @@ WEB_THREADS: Final = 64  # measured: with 16 and forty log followers a ping wait
 
 # --- Launcher ----------------------------------------------------------------------------------------------
 UP_WORKERS: Final = 2  # chosen: a long push leaves a worker for a short export
-PART_READY_SECONDS: Final = 60.0  # chosen: a part that is not ready by then is said to hang
+PART_READY_SECONDS: Final = 120.0  # chosen: a part that is not ready by then is said to hang
 PROBE_SECONDS: Final = 2.0  # chosen: one question to a part waits so long
 PROBE_PAUSE_SECONDS: Final = 0.05
 STOP_SECONDS: Final = 30.0  # streams finish and workers hand back their lease within this
@@ -187,3 +211,17 @@ SWEEPER_LEASE_SECONDS: Final = 15.0
 SWEEP_BATCH: Final = 1_000  # chosen: rows looked at in one sweep
 RING_AGE_SECONDS: Final = 5  # chosen: younger queued work is left to its own doorbell
 PURGE_SECONDS: Final = 3_600.0  # chosen: how often what has run out is removed
+
+# --- Templates and rows over REST -----------------------------------------------------------------------------
+NOW_YEARS: Final = (
+    1000,
+    9000,
+)  # chosen: every date within a thousand years of now still has a four-digit year
+MAX_LOCALE_CHARS: Final = 20
+PLAN_CACHE_ENTRIES: Final = 512  # chosen: compiled templates kept in one process
+PLAN_CACHE_BYTES: Final = 16 * MB  # chosen: of the JSON they came from, some five times that in memory
+SEED_BYTES: Final = 8  # chosen: a seed we make has so many random bytes
+SSE_COMMENT_SECONDS: Final = 15.0  # a comment keeps proxies from closing a silent stream
+SSE_POLL_SECONDS: Final = 0.5  # chosen: how often progress is looked up
+SSE_MAX_SECONDS: Final = 3_600.0  # chosen: a follower is then asked to come again (Last-Event-ID)
+EXPORT_PROGRESS_SECONDS: Final = 1.0  # chosen: rows done are written at most this often

@@ -42,7 +42,7 @@ class Bound:
         self.keys: dict[str, np.uint64] = {}
         self.states: dict[str, Any] = {}
         self._bind(plan.layer, "")
-        self.schema = pa.schema([self._arrow_field(name) for name in plan.layer.visible])
+        self.schema = self._schema() if self.overrides else plan.layer.schema
         self.block_rows = max(1, min(limits.BLOCK_ROWS, limits.BLOCK_LEAVES // plan.leaves))
 
     def _fixed(self, overrides: dict[str, Any]) -> dict[str, pa.Array]:
@@ -56,11 +56,13 @@ class Bound:
             raise SpecError(faults)
         return {name: postprocess.fixed(value, columns[name].dtype) for name, value in overrides.items()}
 
-    def _arrow_field(self, name: str) -> pa.Field:
-        column = self.plan.layer.columns[name]
-        if name in self.overrides:
-            return pa.field(name, self.overrides[name].type)
-        return column.arrow_field()
+    def _schema(self) -> pa.Schema:
+        schema = self.plan.layer.schema
+        for index, field in enumerate(schema):
+            fixed = self.overrides.get(field.name)
+            if fixed is not None:
+                schema = schema.set(index, pa.field(field.name, fixed.type))
+        return schema
 
     def _bind(self, layer: Layer, prefix: str) -> None:
         for (group, kind), compiled in layer.groups.items():
@@ -101,7 +103,7 @@ class Bound:
                 text = "A unique field cannot have one fixed value in several rows."
                 faults.append(Fault(f"overrides.{path}", "not_unique", text, "Ask for one row, or drop the override."))
                 continue
-            size = column.type.space()
+            size = column.type.space_in(self.states[path])
             if size is not None and last > size:
                 text = f'"{path}" must be unique: {last:,} values were asked for and {size:,} exist.'
                 hint = "Widen the field's options, ask for fewer rows, or take unique away."

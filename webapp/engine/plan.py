@@ -61,6 +61,8 @@ class Layer:
     columns: dict[str, Column]
     groups: dict[tuple[str, str], groups.Group]
     visible: tuple[str, ...]
+    schema: pa.Schema
+    """Of the visible columns, while nothing is overridden."""
     expansion: int
     """Elements at this level that one row of the template bears at most."""
 
@@ -98,8 +100,17 @@ class Compiler:
         self.warnings.append(Fault(spec.path, code, message, hint))
 
     def locale_of(self, spec: FieldSpec) -> str | None:
-        """The field's own locale, else the template's; None where neither says."""
-        return spec.common.locale or self.locale
+        """The field's own locale, else the template's, as the vocabulary spells it; None where neither says, or the
+        vocabulary has none such (which is reported when the column is made)."""
+        asked = spec.common.locale or self.locale
+        return self.vocabulary.resolve(asked) if asked else None
+
+    def group_of(self, spec: FieldSpec) -> list[FieldSpec]:
+        """The fields of this level that share a thing with ``spec``, itself among them."""
+        kind = spec.type.group_kind
+        name = spec.group or kind
+        fields = self._scope.fields.values()
+        return [field for field in fields if field.type.group_kind == kind and (field.group or kind) == name]
 
     def require(self, spec: FieldSpec, option: str, name: str) -> Column | None:
         """The column ``name`` that ``spec`` reads, compiled; None after a fault (unknown, or a cycle)."""
@@ -132,7 +143,8 @@ class Compiler:
         visible = tuple(name for name, spec in scope.fields.items() if not spec.common.hidden)
         if not visible and scope.parent is None:
             self.faults.append(Fault("fields", "all_hidden", "At least one field must be visible.", ""))
-        return Layer(order, kinds, visible, scope.expansion)
+        schema = pa.schema([order[name].arrow_field() for name in visible if name in order])
+        return Layer(order, kinds, visible, schema, scope.expansion)
 
     def _compile(self, scope: _Scope, name: str, reader: FieldSpec | None, option: str) -> Column | None:
         if name in scope.columns or name in scope.failed:
@@ -163,6 +175,9 @@ class Compiler:
         if common.locale and not spec.type.localised:
             text = f"{spec.type.label} has the same values in every locale."
             self.fault(spec, "locale", "not_for_this_type", text, "Remove locale.")
+        elif common.locale and not self.vocabulary.knows_locale(common.locale):
+            text = f'There is no locale "{common.locale}".'
+            self.fault(spec, "locale", "unknown_locale", text, did_you_mean(common.locale, self.vocabulary.locales))
         if common.unique and made.space() is None:
             text = f"{spec.type.label} cannot be kept unique as it is set."
             self.fault(spec, "unique", "not_unique", text, made.unique_hint())

@@ -244,7 +244,8 @@ def _fault(item: Any, model: type[BaseModel], path: str) -> Fault:
     message = message.removeprefix("Value error, ")
     hint = ""
     if item["type"] == "extra_forbidden" and item["loc"]:
-        hint = did_you_mean(str(item["loc"][-1]), model.model_fields)
-        if not hint and model.model_fields:
-            hint = "Known: " + ", ".join(model.model_fields) + "."
+        known = [info.alias or name for name, info in model.model_fields.items()]
+        hint = did_you_mean(str(item["loc"][-1]), known)
+        if not hint and known:
+            hint = "Known: " + ", ".join(known) + "."
     return Fault(where, code, message, hint)

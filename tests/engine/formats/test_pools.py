@@ -1,0 +1,100 @@
+from __future__ import annotations
+
+import threading
+
+import pyarrow as pa
+import pytest
+
+from webapp.engine.formats.pools import PoolCache, identity
+
+
+def upper(values: pa.Array) -> pa.Array:
+    return pa.array([value.upper() for value in values.to_pylist()], pa.string())
+
+
+@pytest.fixture
+def calls():
+    return []
+
+
+@pytest.fixture
+def write(calls):
+    def counted(values: pa.Array) -> pa.Array:
+        calls.append(len(values))
+        return upper(values)
+
+    return counted
+
+
+def test_a_small_pool_is_written_once(calls, write):
+    cache, pool = PoolCache(), pa.array(["a", "b", "c" * 20])
+    first = cache.get("k", pool, 10, write)
+    assert first.longest == 20
+    assert cache.get("k", pool, 10, write) is first
+    assert calls == [3]
+
+
+def test_another_spelling_is_another_entry(calls, write):
+    cache, pool = PoolCache(), pa.array(["a", "b"])
+    cache.get("k", pool, 10, write)
+    cache.get("other", pool, 10, write)
+    assert calls == [2, 2]
+
+
+def test_a_large_pool_is_not_written_for_a_few_rows(calls, write):
+    cache, pool = PoolCache(), pa.array([f"v{i}" for i in range(1_000)])
+    assert cache.get("k", pool, 10, write) is None
+    assert calls == []
+
+
+def test_a_large_pool_is_written_once_enough_rows_have_used_it(calls, write):
+    cache, pool = PoolCache(), pa.array([f"v{i}" for i in range(1_000)])
+    answers = [cache.get("k", pool, 100, write) for _ in range(6)]
+    assert answers[0] is None
+    assert answers[-1] is not None
+    assert calls == [1_000]
+
+
+def test_a_pool_that_cannot_be_spelled_is_asked_about_once():
+    asked = []
+    cache, pool = PoolCache(), pa.array(["a"])
+    for _ in range(3):
+        assert cache.get("k", pool, 10, lambda values: asked.append(1)) is None
+    assert asked == [1]
+
+
+def test_a_pool_with_a_null_among_its_values_is_left_alone(calls, write):
+    assert PoolCache().get("k", pa.array(["a", None]), 10, write) is None
+    assert calls == []
+
+
+def test_the_cache_stays_within_its_bytes(write):
+    cache = PoolCache(capacity=50_000)
+    for number in range(200):
+        cache.get("k", pa.array([f"{number} {i}" for i in range(100)]), 100, write)
+        assert cache.bytes <= 50_000
+
+
+def test_a_held_pool_cannot_be_mistaken_for_one_at_its_old_address(write):
+    cache = PoolCache()
+    for number in range(300):  # each array may come to lie where the one before it lay
+        found = cache.get("k", pa.array([f"the pool of number {number}"]), 1, write)
+        assert found.data.to_pybytes() == b"THE POOL OF NUMBER %d" % number
+
+
+def test_slices_of_one_pool_differ():
+    pool = pa.array(["a", "b", "c"])
+    assert identity(pool.slice(0, 2)) != identity(pool.slice(1, 2))
+
+
+def test_threads_share_one_cache(write):
+    cache, pool, found = PoolCache(), pa.array(["a", "b"]), []
+    threads = [
+        threading.Thread(target=lambda: found.append(cache.get("k", pool, 10, write))) for _ in range(8)
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(found) == 8
+    assert all(pool is not None for pool in found)

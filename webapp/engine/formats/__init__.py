@@ -1,0 +1,34 @@
+"""File formats, each one class: the visible registry, and the one way to write a file."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+import pyarrow as pa
+
+from webapp.engine.formats.base import Format, FormatError
+from webapp.engine.formats.csv_format import CsvFormat
+from webapp.engine.formats.json_format import JsonFormat, NdjsonFormat
+from webapp.engine.formats.parquet_format import ParquetFormat
+from webapp.engine.formats.sql_format import SqlFormat
+from webapp.engine.formats.xlsx_format import XlsxFormat
+
+__all__ = ["FORMATS", "Format", "FormatError", "write"]
+
+FORMATS: dict[str, type[Format]] = {
+    "json": JsonFormat,
+    "ndjson": NdjsonFormat,
+    "csv": CsvFormat,
+    "sql": SqlFormat,
+    "xlsx": XlsxFormat,
+    "parquet": ParquetFormat,
+}
+
+
+def write(format: Format, blocks: Iterable[list[pa.Array]]) -> Iterator[bytes]:
+    """The whole file, piece by piece, from blocks that are asked for one at a time. No piece is empty."""
+    if head := format.start():
+        yield head
+    for block in blocks:
+        yield from filter(None, format.block(block))
+    yield from filter(None, format.finish())

@@ -1,0 +1,342 @@
+"""How values of each type are spelled in text: by tables of ready pieces where there are few, else by Arrow's casts.
+
+Whatever way is taken for a block, the text of a value is the same: integers in decimal, decimals with all their
+declared places, dates and times by ISO 8601 with a fraction of a second only where there is one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from datetime import date
+from decimal import Decimal
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from webapp.engine.formats import views
+from webapp.engine.formats.column import Column, Frame, Wrapping, null_mask, numbers
+from webapp.engine.formats.escape import Escape, Unfit
+from webapp.engine.formats.layout import Layout, Slot
+
+_SMALL = 10_000  # one table look-up
+_MEDIUM = _SMALL**2  # two
+_BARE = Wrapping(("", "", ""), ("", "", ""))
+_EPOCH_ORDINAL = date(1970, 1, 1).toordinal()
+
+MICROS = 1_000_000
+DAY_MICROS = 86_400 * MICROS
+
+
+class BaseCodec:
+    """A codec whose pools are spelled by itself."""
+
+    key: Hashable
+    width: int
+
+    def fill(self, column: pa.Array, slot: Slot) -> np.ndarray | None:
+        """See `column.Codec`."""
+        raise NotImplementedError
+
+    def words(self, column: pa.Array) -> tuple[list[str | None], list[bool] | None]:
+        """See `column.Codec`."""
+        raise NotImplementedError
+
+    def pool(self, values: pa.Array) -> pa.Array | None:
+        """See `column.Codec`."""
+        if not len(values):
+            return values.cast(pa.string())
+        bare = _Bare(self)
+        texts = Layout([Column("", bare, _BARE)], Frame(), joint=False).texts_of([values], None, None)
+        return None if bare.marked else texts
+
+
+class _Bare:
+    """A codec that notes whether anything was marked."""
+
+    def __init__(self, codec: BaseCodec) -> None:
+        self._codec, self.key, self.width = codec, codec.key, codec.width
+        self.marked = False
+
+    def fill(self, column: pa.Array, slot: Slot) -> np.ndarray | None:
+        marks = self._codec.fill(column, slot)
+        self.marked = marks is not None and bool(marks.any())
+        return None
+
+    def words(self, column: pa.Array) -> tuple[list[str | None], list[bool] | None]:
+        return self._codec.words(column)
+
+    def pool(self, values: pa.Array) -> pa.Array | None:
+        return None
+
+
+class TextCodec(BaseCodec):
+    """Text, treated by ``escape``; with None as it is."""
+
+    width = 1
+
+    def __init__(self, escape: Escape | None) -> None:
+        self._escape = escape
+        self.key = ("text", escape.key if escape else None)
+
+    def fill(self, column: pa.Array, slot: Slot) -> None:
+        slot.text(0, column, self._escape)
+
+    def words(self, column: pa.Array) -> tuple[list[str | None], list[bool] | None]:
+        return self._escape.words(column.to_pylist()) if self._escape else (column.to_pylist(), None)
+
+    def pool(self, values: pa.Array) -> pa.Array | None:
+        try:
+            return self._escape.pool(values) if self._escape else values
+        except Unfit:
+            return None
+
+
+class NullCodec(BaseCodec):
+    """Nothing but nulls."""
+
+    width = 0
+    key = "null"
+
+    def fill(self, column: pa.Array, slot: Slot) -> None:
+        return None
+
+    def words(self, column: pa.Array) -> tuple[list[str | None], None]:
+        return [None] * len(column), None
+
+
+class BoolCodec(BaseCodec):
+    """Booleans as two given words of at most 12 bytes."""
+
+    width = 1
+
+    def __init__(self, false: bytes = b"false", true: bytes = b"true") -> None:
+        self.key = ("bool", false, true)
+        self._false, self._true = false.decode(), true.decode()
+        self._views = views.booleans(false, true)
+
+    def fill(self, column: pa.Array, slot: Slot) -> None:
+        end = column.offset + len(column)
+        bits = np.frombuffer(column.buffers()[1], np.uint8, (end + 7) // 8)
+        slot.put(
+            0,
+            self._views.take(np.unpackbits(bits, count=end, bitorder="little")[column.offset :], mode="clip"),
+        )
+
+    def words(self, column: pa.Array) -> tuple[list[str | None], None]:
+        return [self._true if value else self._false for value in column.to_pylist()], None
+
+
+class FloatCodec(BaseCodec):
+    """The shortest decimal that reads back as the same double; with ``exponents``, those that have one are marked."""
+
+    width = 1
+
+    def __init__(self, *, exponents: bool = False) -> None:
+        self._exponents = exponents
+        self.key = ("float", exponents)
+
+    def fill(self, column: pa.Array, slot: Slot) -> np.ndarray | None:
+        """See `column.Codec`."""
+        texts = column.cast(pa.string())
+        slot.text(0, texts, None)
+        if not self._exponents:
+            return None
+        return pc.fill_null(pc.match_substring(texts, "e"), False).to_numpy(zero_copy_only=False)
+
+    def words(self, column: pa.Array) -> tuple[list[str | None], list[bool] | None]:
+        """See `column.Codec`."""
+        words = column.cast(pa.string()).to_pylist()
+        return words, [word is not None and "e" in word for word in words] if self._exponents else None
+
+
+class IntegerCodec(BaseCodec):
+    """Integers; those beyond ``exact`` on either side of zero are marked."""
+
+    width = 2
+
+    def __init__(self, exact: int | None = None) -> None:
+        self._exact = exact
+        self.key = ("integer", exact)
+
+    def fill(self, column: pa.Array, slot: Slot) -> np.ndarray | None:
+        values = numbers(column, np.uint64 if pa.types.is_uint64(column.type) else np.int64)
+        low, high = int(values.min()), int(values.max())
+        if low > -_MEDIUM and high < _MEDIUM:
+            if low >= 0:
+                put_whole(slot, 0, values.astype(np.uint32), low, high)
+            else:
+                put_whole(slot, 0, np.abs(values).astype(np.uint32), 0, max(high, -low), values < 0)
+            return None
+        slot.text(0, column.cast(pa.string()), None)
+        slot.blank(1)
+        if self._exact is None or (-self._exact <= low and high <= self._exact):
+            return None
+        if low >= 0:
+            return values > values.dtype.type(self._exact)
+        return (values > self._exact) | (values < -self._exact)
+
+    def words(self, column: pa.Array) -> tuple[list[str | None], list[bool] | None]:
+        values = column.to_pylist()
+        exact = self._exact
+        marks = None if exact is None else [value is not None and abs(value) > exact for value in values]
+        return list(map(str, values)), marks
+
+
+def put_whole(
+    slot: Slot, piece: int, size: np.ndarray, low: int, high: int, negative: np.ndarray | None = None
+) -> None:
+    """Unsigned integers below 10**8, between ``low`` and ``high``, into two pieces; ``negative`` ones with a sign."""
+    if high < _SMALL:
+        head = size
+        slot.blank(piece + 1)
+    else:
+        small = size.dtype.type(_SMALL)
+        head = size // small
+        rest = size - head * small + size.dtype.type(1)
+        if low < _SMALL:
+            long = head > 0
+            head, rest = np.where(long, head, size), rest * long
+        slot.put(piece + 1, views.padded_numbers(4).take(rest, mode="clip"))
+    if negative is not None:
+        head = head + negative * size.dtype.type(_SMALL)
+    slot.put(piece, views.whole_numbers().take(head, mode="clip"))
+
+
+class DecimalCodec(BaseCodec):
+    """Decimals with ``places`` digits behind the point; those over ``exact`` units of the last place are marked."""
+
+    def __init__(self, places: int, exact: int | None = None) -> None:
+        self.key = ("decimal", places, exact)
+        self._places, self._exact = places, exact
+        self._chunks = [min(4, places - at) for at in range(0, places, 4)]
+        self.width = 2 + len(self._chunks)
+
+    def fill(self, column: pa.Array, slot: Slot) -> np.ndarray | None:
+        start, count = 16 * column.offset, len(column)
+        words = np.frombuffer(column.buffers()[1], np.int64, 2 * count, start).reshape(count, 2)
+        units = words[:, 0]
+        low, high = int(units.min()), int(units.max())
+        scale = 10**self._places
+        top = max(high, -low)
+        if top >= min(_MEDIUM * scale, 2**63) or not (words[:, 1] == units >> 63).all():
+            return self._fill_wide(column, slot)
+        size = (units if low >= 0 else np.abs(units)).astype(np.uint64)
+        whole = size // np.uint64(scale)
+        self._put_fraction(slot, size - whole * np.uint64(scale))
+        small = whole.astype(np.uint32)
+        if low >= 0:
+            put_whole(slot, 0, small, low // scale, high // scale)
+        else:
+            put_whole(slot, 0, small, 0, top // scale, units < 0)
+        return None if self._exact is None or top <= self._exact else size > np.uint64(self._exact)
+
+    def _put_fraction(self, slot: Slot, rest: np.ndarray) -> None:
+        left = self._places
+        for number, digits in enumerate(self._chunks):
+            left -= digits
+            head = rest // np.uint64(10**left)
+            rest = rest - head * np.uint64(10**left)
+            table = views.padded_numbers(digits, b"" if number else b".")
+            slot.put(2 + number, table.take(head + np.uint64(1), mode="clip"))
+
+    def _fill_wide(self, column: pa.Array, slot: Slot) -> np.ndarray | None:
+        slot.blank(*range(1, self.width))
+        words, marks = self.words(column)
+        slot.text(0, pa.array(words, pa.string()), None)
+        return None if marks is None else np.array(marks)
+
+    def words(self, column: pa.Array) -> tuple[list[str | None], list[bool] | None]:
+        values = column.to_pylist()
+        marks = None
+        if self._exact is not None:
+            exact = Decimal(self._exact).scaleb(-self._places)
+            marks = [value is not None and abs(value) > exact for value in values]
+        return [value if value is None else f"{value:f}" for value in values], marks
+
+
+class DateCodec(BaseCodec):
+    """``YYYY-MM-DD``."""
+
+    width = 1
+    key = "date"
+
+    def fill(self, column: pa.Array, slot: Slot) -> None:
+        slot.put(0, views.dates(settled(column, np.int32)))
+
+    def words(self, column: pa.Array) -> tuple[list[str | None], None]:
+        return [spelled_date(days) for days in settled(column, np.int32).tolist()], None
+
+
+class TimestampCodec(BaseCodec):
+    """``YYYY-MM-DD``, ``between``, ``HH:MM:SS`` and six digits of a second where they are not all zero."""
+
+    width = 5
+
+    def __init__(self, between: bytes = b"T") -> None:
+        self.key = ("timestamp", between)
+        self._between = between
+
+    def fill(self, column: pa.Array, slot: Slot) -> None:
+        micros = settled(column, np.int64)
+        days = micros // DAY_MICROS
+        slot.put(0, views.dates(days))
+        put_clock(slot, 1, micros - days * DAY_MICROS, self._between)
+
+    def words(self, column: pa.Array) -> tuple[list[str | None], None]:
+        parts = [divmod(micros, DAY_MICROS) for micros in settled(column, np.int64).tolist()]
+        between = self._between.decode()
+        return [f"{spelled_date(days)}{between}{spelled_clock(rest)}" for days, rest in parts], None
+
+
+class TimeCodec(BaseCodec):
+    """``HH:MM:SS`` and six digits of a second where they are not all zero."""
+
+    width = 4
+    key = "time"
+
+    def fill(self, column: pa.Array, slot: Slot) -> None:
+        put_clock(slot, 0, settled(column, np.int64), b"")
+
+    def words(self, column: pa.Array) -> tuple[list[str | None], None]:
+        return [spelled_clock(micros) for micros in settled(column, np.int64).tolist()], None
+
+
+def spelled_date(days: int) -> str:
+    """``YYYY-MM-DD`` of days since 1970-01-01."""
+    return date.fromordinal(views.checked_days(days, days) + _EPOCH_ORDINAL).isoformat()
+
+
+def spelled_clock(micros: int) -> str:
+    """``HH:MM:SS[.ffffff]`` of microseconds of a day."""
+    seconds, fraction = divmod(micros, MICROS)
+    minutes, second = divmod(seconds, 60)
+    text = f"{minutes // 60:02d}:{minutes % 60:02d}:{second:02d}"
+    return f"{text}.{fraction:06d}" if fraction else text
+
+
+def put_clock(slot: Slot, piece: int, micros: np.ndarray, lead: bytes) -> None:
+    """Microseconds of a day (``int64[n]``) as a time of day after ``lead``, into four pieces."""
+    seconds = micros // MICROS
+    fraction = (micros - seconds * MICROS).astype(np.uint32)
+    seconds = seconds.astype(np.uint32)
+    minutes = seconds // np.uint32(60)
+    slot.put(piece, views.clock_minutes(lead).take(minutes, mode="clip"))
+    slot.put(piece + 1, views.clock_seconds().take(seconds - minutes * np.uint32(60), mode="clip"))
+    if not fraction.any():
+        slot.blank(piece + 2, piece + 3)
+        return
+    there = fraction > 0
+    thousands = fraction // np.uint32(1000)
+    rest = fraction - thousands * np.uint32(1000)
+    slot.put(piece + 2, views.padded_numbers(3, b".").take((thousands + np.uint32(1)) * there, mode="clip"))
+    slot.put(piece + 3, views.padded_numbers(3).take((rest + np.uint32(1)) * there, mode="clip"))
+
+
+def settled(column: pa.Array, dtype: type) -> np.ndarray:
+    """``int64[n]``: the numbers of a date or time column, zero where null."""
+    values = numbers(column, dtype).astype(np.int64)
+    mask = null_mask(column)
+    if mask is not None:
+        values[mask] = 0
+    return values

@@ -1,0 +1,94 @@
+"""A column of text: how its values are spelled, and what stands around them."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, Protocol
+
+import numpy as np
+import pyarrow as pa
+
+from webapp.engine.formats.base import FormatError
+from webapp.errors import Fault
+
+if TYPE_CHECKING:
+    from webapp.engine.formats.layout import Slot
+
+PLAIN: Final = 0
+NULL: Final = 1
+MARKED: Final = 2
+STATES: Final = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Wrapping:
+    """What stands before and after a value that is plain, null or marked; a null value itself is empty."""
+
+    before: tuple[str, str, str]
+    after: tuple[str, str, str]
+
+    @property
+    def null_is_plain(self) -> bool:
+        """Whether a null needs no literals of its own."""
+        return self.before[PLAIN] == self.before[NULL] and self.after[PLAIN] == self.after[NULL]
+
+
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """What stands around rows: ``opening`` and one of ``closings`` around each, one of ``separators`` before it."""
+
+    opening: str = ""
+    closings: tuple[str, ...] = ("",)
+    separators: tuple[str, ...] = ("",)
+
+
+class Codec(Protocol):
+    """How values of one type are spelled. ``key`` names all that the outcome depends on."""
+
+    key: Hashable
+    width: int
+
+    def fill(self, column: pa.Array, slot: Slot) -> np.ndarray | None:
+        """Spell ``column``, which is not a dictionary, into ``slot``; ``bool[n]`` of the marked rows, or None.
+
+        What is spelled at a null does not matter.
+        """
+
+    def words(self, column: pa.Array) -> tuple[list[str | None], list[bool] | None]:
+        """The same, one by one, for a few rows."""
+
+    def pool(self, values: pa.Array) -> pa.Array | None:
+        """``values``, without nulls, as one text each; None if some cannot be spelled without a mark."""
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """One column of the text: ``name`` for messages."""
+
+    name: str
+    codec: Codec
+    wrapping: Wrapping
+
+
+def does_not_fit(column: Column, problem: Exception) -> FormatError:
+    """The refusal of a value of ``column``."""
+    return FormatError([Fault(column.name, "value_does_not_fit", str(problem))])
+
+
+def numbers(array: pa.Array, dtype: type) -> np.ndarray:
+    """``dtype[n]``: the values of a fixed-width array, nulls included, not copied."""
+    kind = np.dtype(dtype)
+    return np.frombuffer(array.buffers()[1], kind, len(array), array.offset * kind.itemsize)
+
+
+def null_mask(array: pa.Array) -> np.ndarray | None:
+    """``bool[n]``, or None where nothing is null."""
+    if not array.null_count:
+        return None
+    bitmap = array.buffers()[0]
+    if bitmap is None:
+        return np.ones(len(array), bool)
+    end = array.offset + len(array)
+    bits = np.unpackbits(np.frombuffer(bitmap, np.uint8, (end + 7) // 8), count=end, bitorder="little")
+    return bits[array.offset :] == 0

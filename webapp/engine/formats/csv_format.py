@@ -1,0 +1,80 @@
+"""CSV by RFC 4180: NULL is an empty field, the empty text is ``""``, lines end in CR LF."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import ClassVar, Literal
+
+import pyarrow as pa
+
+from webapp.engine.formats.base import Arrays, Format
+from webapp.engine.formats.column import Column, Frame, Wrapping
+from webapp.engine.formats.escape import CsvEscape
+from webapp.engine.formats.flat import Leaf, flatten
+from webapp.engine.formats.nested import NestedCodec, scalar_codec, value_type
+from webapp.engine.formats.rows import Rows
+from webapp.engine.formats.text import TextFormat
+
+_LINE_END = "\r\n"
+
+
+class CsvFormat(TextFormat):
+    """Comma-separated values (RFC 4180), UTF-8 without a byte order mark.
+
+    Values are written as they are, also where a spreadsheet would take one for a formula. Objects become dotted
+    columns, arrays JSON text or numbered columns. A row of one NULL in a file of one column is an empty line.
+    """
+
+    name: ClassVar[str] = "csv"
+    media_type: ClassVar[str] = "text/csv"
+    extension: ClassVar[str] = "csv"
+
+    class Options(Format.Options):
+        """``quote``: ``minimal`` quotes what must be, ``all`` every value that is not NULL."""
+
+        delimiter: Literal[",", ";", "\t", "|", "^", "~"] = ","
+        header: bool = True
+        quote: Literal["minimal", "all"] = "minimal"
+        arrays: Arrays = "json"
+
+    options: Options
+
+    def __init__(self, schema: pa.Schema, options: Options, *, title: str) -> None:
+        super().__init__(schema, options, title=title)
+        self._leaves = flatten(schema, objects=True, arrays=options.arrays == "columns")
+        always = options.quote == "all"
+        self._escape = CsvEscape(options.delimiter, always=always, lone=len(self._leaves) == 1)
+        columns = [self._column(leaf, index) for index, leaf in enumerate(self._leaves)]
+        self._rows = Rows(columns, Frame(closings=(_LINE_END,)), joint=True)
+
+    def _column(self, leaf: Leaf, index: int) -> Column:
+        kind = value_type(leaf.field)
+        codec = (
+            NestedCodec(leaf.field, self._escape, one_line=True)
+            if pa.types.is_nested(kind)
+            else scalar_codec(kind, self._escape)
+        )
+        lead = self.options.delimiter if index else ""
+        plain = '"' if self.options.quote == "all" else ""
+        zone = "Z" if pa.types.is_timestamp(kind) and kind.tz else ""
+        return Column(
+            leaf.field.name,
+            codec,
+            Wrapping((lead + plain, lead, lead + '"'), (zone + plain, "", '"')),
+        )
+
+    def start(self) -> bytes:
+        """The header line, unless it is not wanted."""
+        if not self.options.header:
+            return b""
+        names, marks = self._escape.words([leaf.field.name for leaf in self._leaves])
+        quoted = [True] * len(names) if self.options.quote == "all" else marks or [False] * len(names)
+        spelled = [f'"{name}"' if quote else name for name, quote in zip(names, quoted, strict=True)]
+        return (self.options.delimiter.join(spelled) + _LINE_END).encode()
+
+    def _text(self, columns: list[pa.Array], count: int) -> bytes | memoryview:
+        return self._rows.render([leaf.of(columns) for leaf in self._leaves], "")
+
+    def finish(self) -> Iterator[bytes]:
+        """Nothing."""
+        return iter(())

@@ -1,0 +1,297 @@
+"""What a text must become inside a file: JSON, CSV and XML; SQL's rules are in `sql_dialects`.
+
+A block's texts lie in one buffer, and most need nothing: one pass over the bytes finds that out. Only the rows that
+hold something special are rewritten.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from webapp import limits
+
+_FIRST_PRINTABLE = 0x20
+
+
+class Unfit(ValueError):
+    """Text number ``row`` cannot stand in this format; the message says why."""
+
+    def __init__(self, row: int, message: str) -> None:
+        super().__init__(message)
+        self.row = row
+
+
+@dataclass(frozen=True, slots=True)
+class Treated:
+    """What to change: ``values[i]`` stands for text ``rows[i]``; ``marked`` texts take the column's other wrapping.
+
+    ``rows`` and ``marked`` are sorted ``int64`` vectors, or None.
+    """
+
+    rows: np.ndarray | None = None
+    values: pa.Array | None = None
+    marked: np.ndarray | None = None
+
+
+class Scan:
+    """The bytes of a string array, searched as one: finding nothing costs next to nothing."""
+
+    def __init__(self, texts: pa.Array) -> None:
+        _, offsets, data = texts.buffers()
+        span = np.frombuffer(offsets, np.int32)[texts.offset : texts.offset + len(texts) + 1]
+        self.starts, self.ends = span[:-1], span[1:]
+        self._base = int(span[0])
+        self.octets = np.frombuffer(data or b"", np.uint8)[self._base : int(span[-1])]
+        self._bytes: bytes | None = None
+
+    def has(self, needle: bytes) -> bool:
+        """Whether ``needle`` occurs anywhere."""
+        if self._bytes is None:
+            self._bytes = self.octets.tobytes()
+        return needle in self._bytes
+
+    def is_(self, sign: bytes) -> np.ndarray:
+        """``bool`` for each byte: where the one byte ``sign`` stands."""
+        return self.octets == sign[0]
+
+    def is_control(self) -> np.ndarray:
+        """``bool`` for each byte: where one below 0x20 stands."""
+        return self.octets < _FIRST_PRINTABLE
+
+    def has_control(self) -> bool:
+        """Whether any byte below 0x20 occurs."""
+        return self.octets.size > 0 and int(self.octets.min()) < _FIRST_PRINTABLE
+
+    def rows(self, at: np.ndarray) -> np.ndarray:
+        """The texts in which ``at`` (``bool`` for each byte) holds anywhere, sorted, each once."""
+        found = np.searchsorted(self.ends, np.flatnonzero(at) + self._base, side="right")
+        return found[np.flatnonzero(np.diff(found, prepend=-1))]
+
+    def longer_than(self, size: int) -> np.ndarray:
+        """The texts of more than ``size`` bytes."""
+        if self.octets.size <= size:
+            return np.empty(0, np.int64)
+        return np.flatnonzero(self.ends - self.starts > size)
+
+    def spelling(self, text: bytes) -> np.ndarray:
+        """The texts that are ``text``."""
+        found = np.flatnonzero(self.ends - self.starts == len(text))
+        for place, sign in enumerate(text):
+            found = found[self.octets[self.starts[found] - self._base + place] == sign]
+        return found
+
+    def edged_by_space(self) -> np.ndarray:
+        """The texts whose first or last byte is white space or a control."""
+        if not self.octets.size:
+            return np.empty(0, np.int64)
+        first = self.octets.take(self.starts - self._base, mode="clip") <= _FIRST_PRINTABLE
+        last = self.octets.take(self.ends - (self._base + 1), mode="clip") <= _FIRST_PRINTABLE
+        return np.flatnonzero((first | last) & (self.ends > self.starts))
+
+
+class Escape(ABC):
+    """How one format writes text. ``key`` names all that the outcome depends on; pools are cached under it."""
+
+    key: str
+    _special: re.Pattern[str]  # no text without a match is changed by `one`
+
+    @abstractmethod
+    def one(self, text: str) -> str:
+        """``text`` as it stands in the file. Raises `Unfit` with row 0."""
+
+    @abstractmethod
+    def rows(self, scan: Scan) -> np.ndarray | None:
+        """The texts that `one` changes, and perhaps others; None for none."""
+
+    def marked(self, scan: Scan) -> np.ndarray | None:
+        """The texts that are marked; None for none."""
+        return None
+
+    def treat(self, texts: pa.Array) -> Treated:
+        """What to change in ``texts`` (string array; what is said of nulls is ignored). Raises `Unfit`."""
+        scan = Scan(texts)
+        rows, marked = self.rows(scan), self.marked(scan)
+        if rows is None or not rows.size:
+            return Treated(marked=marked)
+        words, _ = self.words(texts.take(pa.array(rows)).to_pylist(), rows)
+        return Treated(rows, pa.array(words, pa.string()), marked)
+
+    def words(
+        self, texts: list[str | None], rows: np.ndarray | None = None
+    ) -> tuple[list[str | None], list[bool] | None]:
+        """A few texts one by one, and which of them are marked; ``rows`` numbers them for `Unfit`."""
+        marks = self._marks_of(texts)
+        if not self._touches(texts):
+            return texts, marks
+        words: list[str | None] = []
+        for number, text in enumerate(texts):
+            try:
+                words.append(text and self.one(text))
+            except Unfit as problem:
+                raise Unfit(number if rows is None else int(rows[number]), str(problem)) from problem
+        return words, marks
+
+    def _touches(self, texts: list[str | None]) -> bool:
+        return self._special.search("".join(filter(None, texts))) is not None
+
+    def _marks_of(self, texts: list[str | None]) -> list[bool] | None:
+        return None
+
+    def pool(self, texts: pa.Array) -> pa.Array | None:
+        """``texts``, without nulls, as they stand in the file; None where they need a wrapping of their own."""
+        treated = self.treat(texts)
+        if treated.marked is not None and treated.marked.size:
+            return None
+        return replaced(texts, treated)
+
+
+def replaced(texts: pa.Array, treated: Treated) -> pa.Array:
+    """``texts`` with the treated rows in place."""
+    if treated.rows is None:
+        return texts
+    order = np.arange(len(texts))
+    order[treated.rows] = np.arange(len(texts), len(texts) + treated.rows.size)
+    return pa.concat_arrays([texts, treated.values]).take(pa.array(order))
+
+
+class JsonEscape(Escape):
+    """The inside of a JSON string (RFC 8259, section 7): only what must be escaped is."""
+
+    key = "json"
+    _special = re.compile(r'["\\\x00-\x1f]')
+    _encode = staticmethod(json.JSONEncoder(ensure_ascii=False).encode)
+
+    def one(self, text: str) -> str:
+        return self._encode(text)[1:-1]
+
+    def rows(self, scan: Scan) -> np.ndarray | None:
+        if not (scan.has(b'"') or scan.has(b"\\") or scan.has_control()):
+            return None
+        return scan.rows(scan.is_control() | scan.is_(b'"') | scan.is_(b"\\"))
+
+
+class LineEscape(Escape):
+    """JSON text on one line: outside its strings, which hold no raw line ends, they are white space."""
+
+    key = "line"
+    _special = re.compile(r"[\r\n]")
+
+    def one(self, text: str) -> str:
+        return self._special.sub(" ", text)
+
+    def rows(self, scan: Scan) -> np.ndarray | None:
+        return scan.rows(scan.is_(b"\n") | scan.is_(b"\r")) if scan.has_control() else None
+
+
+class CsvEscape(Escape):
+    """A CSV field (RFC 4180, section 2): marked means quoted, and inside quotes a quote is doubled.
+
+    The empty text is quoted too, since an empty unquoted field is NULL. With ``lone``, for files of one column, so
+    is ``\\.``, which alone on a line ends the data for PostgreSQL's COPY. ``always`` leaves the quotes to the
+    column's wrapping.
+    """
+
+    _special = re.compile('"')
+
+    def __init__(self, delimiter: str, *, always: bool, lone: bool) -> None:
+        self.key = f"csv{delimiter}{always:d}{lone:d}"
+        self._delimiter = delimiter.encode()
+        self._quoted = re.compile(f'[\r\n"{re.escape(delimiter)}]')
+        self._always, self._lone = always, lone
+
+    def one(self, text: str) -> str:
+        return text.replace('"', '""')
+
+    def rows(self, scan: Scan) -> np.ndarray | None:
+        return scan.rows(scan.is_(b'"')) if scan.has(b'"') else None
+
+    def _marks_of(self, texts: list[str | None]) -> list[bool] | None:
+        if self._always:
+            return None
+        if not (self._lone or "" in texts or self._quoted.search("".join(filter(None, texts)))):
+            return None
+        return [text is not None and self._is_quoted(text) for text in texts]
+
+    def _is_quoted(self, text: str) -> bool:
+        return not text or self._quoted.search(text) is not None or (self._lone and text == "\\.")
+
+    def marked(self, scan: Scan) -> np.ndarray | None:
+        if self._always:
+            return None
+        found = [scan.is_(sign) for sign in (b'"', self._delimiter) if scan.has(sign)]
+        if scan.has_control():
+            found.append(scan.is_(b"\n") | scan.is_(b"\r"))
+        parts = [scan.rows(np.logical_or.reduce(found))] if found else []
+        bare = scan.ends == scan.starts
+        if self._lone and scan.has(b"\\."):
+            bare[scan.spelling(b"\\.")] = True
+        if bare.any():
+            parts.append(np.flatnonzero(bare))
+        return np.unique(np.concatenate(parts)) if parts else None
+
+    def pool(self, texts: pa.Array) -> pa.Array:
+        treated = self.treat(texts)
+        inner = replaced(texts, treated)
+        if treated.marked is None:
+            return inner
+        mask = np.zeros(len(texts), bool)
+        mask[treated.marked] = True
+        return pc.if_else(pa.array(mask), pc.binary_join_element_wise('"', inner, '"', ""), inner)
+
+
+class XmlEscape(Escape):
+    """Text of a sheet's cell: XML 1.0 for the mark-up, ``_xHHHH_`` (ECMA-376, ST_Xstring) for what XML cannot hold.
+
+    Marked are texts that begin or end with white space, which a reader keeps only where told to.
+    Raises `Unfit` beyond the 32,767 UTF-16 units of a cell.
+    """
+
+    key = "xml"
+    _MARKUP: ClassVar = {"&": "&amp;", "<": "&lt;", ">": "&gt;"}
+    _special = re.compile("[&<>]|_(?=x[0-9A-Fa-f]{4}_)|[\x00-\x08\x0b-\x1f\ufffe\uffff]")
+    _NONCHARACTER = b"\xef\xbf"  # the first bytes of U+FFFE and U+FFFF in UTF-8
+
+    def one(self, text: str) -> str:
+        if len(text) > limits.XLSX_CELL_CHARS // 2:
+            size = len(text.encode("utf-16-le")) // 2
+            if size > limits.XLSX_CELL_CHARS:
+                raise Unfit(
+                    0, f"A text of {size:,} characters: a cell holds at most {limits.XLSX_CELL_CHARS:,}."
+                )
+        return self._special.sub(self._spell, text)
+
+    def _touches(self, texts: list[str | None]) -> bool:
+        long = any(text and len(text) > limits.XLSX_CELL_CHARS // 2 for text in texts)
+        return long or super()._touches(texts)
+
+    def _spell(self, match: re.Match[str]) -> str:
+        sign = match[0]
+        return self._MARKUP.get(sign) or f"_x{ord(sign):04X}_"
+
+    def rows(self, scan: Scan) -> np.ndarray | None:
+        found = [scan.is_(sign.encode()) for sign in self._MARKUP if scan.has(sign.encode())]
+        if scan.has_control():
+            found.append(scan.is_control() & ~scan.is_(b"\t") & ~scan.is_(b"\n"))
+        if scan.has(b"_x"):
+            found.append(scan.is_(b"_"))
+        if scan.has(self._NONCHARACTER):
+            found.append(scan.is_(self._NONCHARACTER[:1]))
+        long = scan.longer_than(limits.XLSX_CELL_CHARS)
+        if not found:
+            return long
+        rows = scan.rows(np.logical_or.reduce(found))
+        return np.union1d(rows, long) if long.size else rows
+
+    def _marks_of(self, texts: list[str | None]) -> list[bool]:
+        return [bool(text) and (text[0] <= " " or text[-1] <= " ") for text in texts]
+
+    def marked(self, scan: Scan) -> np.ndarray:
+        return scan.edged_by_space()

@@ -1,0 +1,161 @@
+"""JSON text of any column, objects and arrays included (RFC 8259)."""
+
+from __future__ import annotations
+
+import json
+from itertools import islice
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from webapp.engine.formats import codecs
+from webapp.engine.formats.column import Codec, Column, Frame, Wrapping
+from webapp.engine.formats.escape import Escape, JsonEscape, LineEscape
+from webapp.engine.formats.layout import Slot
+from webapp.engine.formats.rows import Rows
+
+_encode = json.JSONEncoder(ensure_ascii=False).encode
+_UTC = "Z"
+# One of each for all columns, so that a block's texts are treated together.
+_JSON, _LINE = JsonEscape(), LineEscape()
+
+
+def value_type(field: pa.Field) -> pa.DataType:
+    """The type of a field's values, whether or not they come as a dictionary."""
+    return field.type.value_type if pa.types.is_dictionary(field.type) else field.type
+
+
+def is_json_text(field: pa.Field) -> bool:
+    """Whether a string field holds JSON text, to be embedded as it is."""
+    return (field.metadata or {}).get(b"json") == b"1"
+
+
+def json_key(name: str) -> str:
+    """``name`` as a JSON string."""
+    return _encode(name)
+
+
+def json_column(field: pa.Field, lead: str, *, one_line: bool) -> Column:
+    """A column of JSON values after ``lead`` (what stands before the value in each row)."""
+    kind = value_type(field)
+    quote, after = "", ""
+    if (
+        (pa.types.is_string(kind) and not is_json_text(field))
+        or pa.types.is_date32(kind)
+        or pa.types.is_time64(kind)
+    ):
+        quote = after = '"'
+    elif pa.types.is_timestamp(kind):
+        quote, after = '"', (_UTC if kind.tz else "") + '"'
+    wrapping = Wrapping((lead + quote, lead + "null", lead + quote), (after, "", after))
+    return Column(field.name, json_codec(field, one_line=one_line), wrapping)
+
+
+def json_codec(field: pa.Field, *, one_line: bool) -> Codec:
+    """How JSON spells the values of ``field``, without the quotes around them."""
+    kind = value_type(field)
+    if pa.types.is_struct(kind) or pa.types.is_list(kind):
+        return NestedCodec(field, None, one_line=one_line)
+    if pa.types.is_string(kind) and is_json_text(field):
+        return codecs.TextCodec(_LINE if one_line else None)
+    return scalar_codec(kind, _JSON)
+
+
+def scalar_codec(kind: pa.DataType, escape: Escape | None) -> Codec:
+    """The usual spelling of a scalar type; text is treated by ``escape``. Raises TypeError for any other type."""
+    if pa.types.is_string(kind):
+        return codecs.TextCodec(escape)
+    if pa.types.is_int64(kind) or pa.types.is_uint64(kind):
+        return codecs.IntegerCodec()
+    if pa.types.is_decimal128(kind):
+        return codecs.DecimalCodec(kind.scale)
+    if pa.types.is_timestamp(kind) and kind.unit == "us":
+        return codecs.TimestampCodec()
+    for test, codec in _SIMPLE:
+        if test(kind):
+            return codec()
+    raise TypeError(f"no format writes columns of type {kind}")
+
+
+_SIMPLE = (
+    (pa.types.is_float64, codecs.FloatCodec),
+    (pa.types.is_boolean, codecs.BoolCodec),
+    (pa.types.is_date32, codecs.DateCodec),
+    (pa.types.is_time64, codecs.TimeCodec),
+    (pa.types.is_null, codecs.NullCodec),
+)
+
+
+class NestedCodec(codecs.BaseCodec):
+    """Objects and arrays as JSON text, which ``escape`` then treats as any text of the file."""
+
+    width = 1
+
+    def __init__(self, field: pa.Field, escape: Escape | None, *, one_line: bool) -> None:
+        self._text = JsonText(field, one_line=one_line)
+        self._escape = escape
+        self.key = ("nested", str(field.type), escape.key if escape else None)
+
+    def fill(self, column: pa.Array, slot: Slot) -> None:
+        slot.text(0, self._text.of(column), self._escape)
+
+    def words(self, column: pa.Array) -> tuple[list[str | None], list[bool] | None]:
+        words = self._text.words(column)
+        return self._escape.words(words) if self._escape else (words, None)
+
+
+class JsonText:
+    """The JSON text of a struct or list column."""
+
+    def __init__(self, field: pa.Field, *, one_line: bool) -> None:
+        kind = field.type
+        self._is_list = pa.types.is_list(kind)
+        if self._is_list:
+            element = json_column(kind.value_field, "", one_line=one_line)
+            self._rows = Rows([element], Frame(separators=(",", "["), closings=("", "]")), joint=False)
+            return
+        columns = [
+            json_column(child, ("," if index else "{") + json_key(child.name) + ":", one_line=one_line)
+            for index, child in enumerate(kind)
+        ]
+        self._rows = Rows(columns, Frame(closings=("}",)), joint=False) if columns else None
+
+    def of(self, column: pa.Array) -> pa.Array:
+        """``string[n]`` of ``column``; what stands at a null does not matter."""
+        if self._is_list:
+            return self._of_lists(column)
+        if self._rows is None:
+            return pa.repeat(pa.scalar("{}"), len(column))
+        return self._rows.texts_of(column.flatten())
+
+    def _of_lists(self, column: pa.Array) -> pa.Array:
+        ends = np.cumsum(
+            pc.fill_null(pc.list_value_length(column), 0).to_numpy(zero_copy_only=False), dtype=np.int64
+        )
+        count = int(ends[-1])
+        if not count:
+            return pa.repeat(pa.scalar("[]"), len(column))
+        bounds = np.concatenate((np.zeros(1, np.int64), ends))
+        filled = np.flatnonzero(bounds[1:] > bounds[:-1])
+        first, last = np.zeros(count, np.uint8), np.zeros(count, np.uint8)
+        first[bounds[filled]] = 1
+        last[bounds[filled + 1] - 1] = 1
+        elements = self._rows.texts_of([column.flatten()], first, last)
+        offsets = np.frombuffer(elements.buffers()[1], np.int32)[bounds]
+        texts = pa.Array.from_buffers(
+            pa.string(),
+            len(column),
+            [None, pa.py_buffer(np.ascontiguousarray(offsets)), elements.buffers()[2]],
+        )
+        if filled.size == len(column):
+            return texts
+        return pc.if_else(pa.array(bounds[1:] > bounds[:-1]), texts, "[]")
+
+    def words(self, column: pa.Array) -> list[str]:
+        """`of`, one by one, for a few rows."""
+        if not self._is_list:
+            return ["{}"] * len(column) if self._rows is None else self._rows.words_of(column.flatten())
+        elements = iter(self._rows.words_of([column.flatten()]))
+        sizes = pc.fill_null(pc.list_value_length(column), 0).to_pylist()
+        return ["[" + ",".join(islice(elements, size)) + "]" for size in sizes]

@@ -1,0 +1,257 @@
+"""What the SQL of each database takes: quoting, literals and types, as data.
+
+All names are quoted always, so that reserved words and letters of any case stand as they are. Oracle keeps no empty
+text: it reads ``''`` as NULL.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import Final
+
+import numpy as np
+import pyarrow as pa
+
+from webapp import limits
+from webapp.engine.formats.escape import Escape, Scan, Unfit
+
+_QUOTE: Final = {"'": "''"}
+# SQL*Plus ends a statement at a blank line and asks for a value at "&"; the Db2 command line drops line ends.
+_BY_CODE: Final = {"'": "''", "\n": "'||CHR(10)||'", "\r": "'||CHR(13)||'"}
+# In T-SQL a backslash before a line end joins the lines; cut there, as nvarchar(max) so that nothing is cut off.
+_T_SQL_CUT: Final = "\\'+CAST(N'' AS nvarchar(max))+N'"
+
+
+@dataclass(frozen=True, slots=True)
+class Dialect:
+    """One database's SQL. ``types`` are by kind; ``{n}`` is characters, ``{s}`` digits behind the point."""
+
+    name: str
+    types: Mapping[str, str]
+    replace: Mapping[str, str] = field(default_factory=lambda: _QUOTE)
+    name_quotes: tuple[str, str] = ('"', '"')
+    name_limit: int = 128
+    name_limit_in_bytes: bool = False
+    names_fold_case: bool = False
+    text_lead: str = "'"
+    date_lead: str = "'"
+    timestamp_lead: str = "'"
+    between: str = " "  # the date and the time of a timestamp
+    zone: str = "+00:00"
+    exponent_tail: str = ""  # after a number with an exponent, to make it a double
+    booleans: tuple[str, str] = ("FALSE", "TRUE")
+    preamble: str = ""
+    table_tail: str = ""
+    rows_per_statement: int = limits.SQL_ROWS_PER_STATEMENT
+    most_rows: int = limits.SQL_MAX_ROWS_PER_STATEMENT
+    varchar_limit: int = 1_000_000  # the longest ``{n}`` of a bounded text
+    row_bytes: int | None = None  # what the bounded texts of one row may take; beyond it all are unbounded
+    literal_bytes: int | None = None  # a longer text is put together from parts
+    part_chars: int = 0
+
+    def quoted(self, name: str) -> str:
+        """``name`` as an identifier."""
+        start, end = self.name_quotes
+        return start + name.replace(end, end + end) + end
+
+    def name_fault(self, name: str) -> str | None:
+        """Why ``name`` cannot be a name here, or None."""
+        size = len(name.encode()) if self.name_limit_in_bytes else len(name)
+        unit = "bytes" if self.name_limit_in_bytes else "characters"
+        if not name or "\0" in name or (self.name == "oracle" and '"' in name):
+            return f"{name!r} cannot be a name in {self.name}."
+        if size > self.name_limit:
+            return f"The name has {size} {unit}; {self.name} takes at most {self.name_limit}."
+        return None
+
+    def is_wide(self, lengths: Iterable[int]) -> bool:
+        """Whether bounded texts of so many characters take more than a row may hold."""
+        if self.row_bytes is None:
+            return False
+        return sum(4 * length for length in lengths if length <= self.varchar_limit) > self.row_bytes
+
+    def type_of(self, kind: pa.DataType, length: int | None) -> str:
+        """The column type for an Arrow type; ``length`` is the longest text in characters, None if unknown."""
+        if pa.types.is_decimal(kind):
+            return self.types["decimal"].format(s=kind.scale)
+        if pa.types.is_timestamp(kind):
+            return self.types["instant" if kind.tz else "timestamp"]
+        for test, name in _KINDS:
+            if test(kind):
+                return self.types[name]
+        if pa.types.is_null(kind):
+            length = 1
+        if length is None or length > self.varchar_limit:
+            return self.types["text"]
+        return self.types["varchar"].format(n=max(length, 1), units=2 * max(length, 1))
+
+
+_KINDS = (
+    (pa.types.is_boolean, "boolean"),
+    (pa.types.is_uint64, "unsigned"),
+    (pa.types.is_integer, "integer"),
+    (pa.types.is_floating, "float"),
+    (pa.types.is_date, "date"),
+    (pa.types.is_time, "time"),
+    (pa.types.is_nested, "json"),
+)
+
+
+def _types(text: str) -> Mapping[str, str]:
+    pairs = (pair.split("=", 1) for pair in text.split("; "))
+    return MappingProxyType({name.strip(): value.strip() for name, value in pairs})
+
+
+DIALECTS: Final[Mapping[str, Dialect]] = MappingProxyType(
+    {
+        "ansi": Dialect(
+            "ansi",
+            _types(
+                "integer=BIGINT; unsigned=DECIMAL(20,0); float=DOUBLE PRECISION; decimal=DECIMAL(38,{s}); "
+                "boolean=BOOLEAN; date=DATE; timestamp=TIMESTAMP; instant=TIMESTAMP WITH TIME ZONE; time=TIME; "
+                "text=TEXT; varchar=VARCHAR({n}); json=TEXT"
+            ),
+        ),
+        "postgresql": Dialect(
+            "postgresql",
+            _types(
+                "integer=bigint; unsigned=numeric(20,0); float=double precision; decimal=numeric(38,{s}); "
+                "boolean=boolean; date=date; timestamp=timestamp; instant=timestamptz; time=time; "
+                "text=text; varchar=varchar({n}); json=jsonb"
+            ),
+            name_limit=63,
+            name_limit_in_bytes=True,
+            varchar_limit=10_485_760,  # PostgreSQL, "Character Types"
+        ),
+        "mysql": Dialect(
+            "mysql",
+            _types(
+                "integer=BIGINT; unsigned=BIGINT UNSIGNED; float=DOUBLE; decimal=DECIMAL(38,{s}); "
+                "boolean=BOOLEAN; date=DATE; timestamp=DATETIME(6); instant=DATETIME(6); time=TIME(6); "
+                "text=LONGTEXT; varchar=VARCHAR({n}); json=JSON"
+            ),
+            replace={"'": "''", "\\": "\\\\", "\0": "\\0", "\n": "\\n", "\r": "\\r", "\x1a": "\\Z"},
+            name_quotes=("`", "`"),
+            name_limit=64,
+            names_fold_case=True,
+            zone="",  # DATETIME holds no zone, and MariaDB refuses one in a literal
+            preamble="SET NAMES utf8mb4;\n",
+            table_tail=" DEFAULT CHARACTER SET utf8mb4",
+            varchar_limit=255,
+            row_bytes=50_000,  # of 65,535 that all columns of a row share; unbounded texts lie outside
+        ),
+        "mssql": Dialect(
+            "mssql",
+            _types(
+                "integer=bigint; unsigned=decimal(20,0); float=float; decimal=decimal(38,{s}); "
+                "boolean=bit; date=date; timestamp=datetime2(6); instant=datetimeoffset(6); time=time(6); "
+                "text=nvarchar(max); varchar=nvarchar({units}); json=nvarchar(max)"
+            ),
+            replace={"'": "''", "\\\r\n": f"{_T_SQL_CUT}\r\n", "\\\n": f"{_T_SQL_CUT}\n"},
+            name_quotes=("[", "]"),
+            names_fold_case=True,
+            text_lead="N'",
+            between="T",  # read alike whatever the session's language
+            booleans=("0", "1"),
+            most_rows=limits.MSSQL_ROWS_PER_STATEMENT,
+            varchar_limit=2_000,  # nvarchar(4000) in UTF-16 units, of which an emoji takes two
+        ),
+        "oracle": Dialect(
+            "oracle",
+            _types(
+                "integer=NUMBER(19); unsigned=NUMBER(20); float=BINARY_DOUBLE; decimal=NUMBER(38,{s}); "
+                "boolean=NUMBER(1); date=DATE; timestamp=TIMESTAMP(6); instant=TIMESTAMP(6) WITH TIME ZONE; "
+                "time=VARCHAR2(15); text=CLOB; varchar=VARCHAR2({n} CHAR); json=CLOB"
+            ),
+            replace={**_BY_CODE, "&": "'||CHR(38)||'"},
+            name_limit_in_bytes=True,
+            date_lead="DATE '",
+            timestamp_lead="TIMESTAMP '",
+            zone=" +00:00",
+            exponent_tail="d",  # without it a NUMBER, which ends at 1e126
+            booleans=("0", "1"),
+            rows_per_statement=1,
+            most_rows=1,  # VALUES takes several rows only from Oracle 23 on
+            varchar_limit=1_000,  # VARCHAR2 holds 4,000 bytes, of which a character takes up to four
+            literal_bytes=limits.ORACLE_LITERAL_BYTES,
+            part_chars=limits.ORACLE_LITERAL_BYTES // 4,
+        ),
+        "db2": Dialect(
+            "db2",
+            _types(
+                "integer=BIGINT; unsigned=DECIMAL(20,0); float=DOUBLE; decimal=DECIMAL(31,{s}); "
+                "boolean=SMALLINT; date=DATE; timestamp=TIMESTAMP(6); instant=TIMESTAMP(6); time=VARCHAR(15); "
+                "text=CLOB(2G); varchar=VARCHAR({n} CODEUNITS32); json=CLOB(2G)"
+            ),
+            replace=_BY_CODE,
+            name_limit_in_bytes=True,
+            zone="",  # Db2's TIMESTAMP holds no zone
+            booleans=("0", "1"),
+            varchar_limit=8_000,  # VARCHAR holds 32,672 bytes
+            row_bytes=25_000,  # of 32,677 in the largest page
+            literal_bytes=limits.DB2_LITERAL_BYTES,
+            part_chars=limits.DB2_LITERAL_BYTES // 4,
+        ),
+    }
+)
+
+
+class SqlEscape(Escape):
+    """The inside of a character literal. Marked are texts too long for one: they are whole expressions of parts.
+
+    Raises `Unfit` for U+0000 where the dialect has no way to write it.
+    """
+
+    def __init__(self, dialect: Dialect) -> None:
+        self.key = f"sql {dialect.name}"
+        self._dialect = dialect
+        signs = sorted({"\0", *dialect.replace}, key=len, reverse=True)
+        self._special = re.compile("|".join(map(re.escape, signs)))
+        self._starts = sorted({sign[0].encode() for sign in signs})
+
+    def one(self, text: str) -> str:
+        """See `Escape.one`."""
+        if not self._is_long(text):
+            return self._special.sub(self._replacement, text)
+        size, lead = self._dialect.part_chars, self._dialect.text_lead
+        parts = (
+            self._special.sub(self._replacement, text[at : at + size]) for at in range(0, len(text), size)
+        )
+        return "||".join(f"TO_CLOB({lead}{part}')" for part in parts)
+
+    def _replacement(self, match: re.Match[str]) -> str:
+        found = self._dialect.replace.get(match[0])
+        if found is None:
+            raise Unfit(0, f"A text holds U+0000, which {self._dialect.name} cannot hold.")
+        return found
+
+    def _is_long(self, text: str) -> bool:
+        most = self._dialect.literal_bytes
+        return most is not None and len(text) > most // 4 and len(text.encode()) > most
+
+    def _touches(self, texts: list[str | None]) -> bool:
+        return any(text and self._is_long(text) for text in texts) or super()._touches(texts)
+
+    def _marks_of(self, texts: list[str | None]) -> list[bool] | None:
+        return (
+            [text is not None and self._is_long(text) for text in texts]
+            if self._dialect.literal_bytes
+            else None
+        )
+
+    def rows(self, scan: Scan) -> np.ndarray | None:
+        """See `Escape.rows`."""
+        control = scan.has_control()
+        found = [scan.is_(sign) for sign in self._starts if (control if sign < b" " else scan.has(sign))]
+        rows = scan.rows(np.logical_or.reduce(found)) if found else None
+        long = self.marked(scan)
+        if rows is None or long is None:
+            return long if rows is None else rows
+        return np.union1d(rows, long)
+
+    def marked(self, scan: Scan) -> np.ndarray | None:
+        """See `Escape.marked`."""
+        return None if self._dialect.literal_bytes is None else scan.longer_than(self._dialect.literal_bytes)

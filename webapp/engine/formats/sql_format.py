@@ -1,0 +1,170 @@
+"""SQL: INSERT statements, with the table's CREATE before them where it is wanted."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections import Counter
+from collections.abc import Iterator
+from typing import ClassVar, Literal, Self
+
+import numpy as np
+import pyarrow as pa
+from pydantic import Field, model_validator
+
+from webapp import limits
+from webapp.engine.formats import codecs
+from webapp.engine.formats.base import Arrays, Format, FormatError
+from webapp.engine.formats.column import Codec, Column, Frame, Wrapping
+from webapp.engine.formats.flat import Leaf, flatten
+from webapp.engine.formats.nested import NestedCodec, is_json_text, scalar_codec, value_type
+from webapp.engine.formats.rows import Rows
+from webapp.engine.formats.sql_dialects import DIALECTS, SqlEscape
+from webapp.engine.formats.text import TextFormat
+from webapp.errors import Fault
+
+_MAX_SLUG = 63  # the shortest limit of a name among the dialects
+
+
+def slug(title: str) -> str:
+    """A table name out of a title: small ASCII letters, digits and underscores."""
+    plain = unicodedata.normalize("NFKD", title.casefold()).encode("ascii", "ignore").decode()
+    return re.sub("[^a-z0-9]+", "_", plain).strip("_")[:_MAX_SLUG] or "rows"
+
+
+class SqlFormat(TextFormat):
+    """INSERT statements of ``rows_per_statement`` rows each, counted over the whole stream.
+
+    Arrays and objects are JSON text, or columns of their own with ``arrays: columns``.
+    """
+
+    name: ClassVar[str] = "sql"
+    media_type: ClassVar[str] = "application/sql"
+    extension: ClassVar[str] = "sql"
+
+    class Options(Format.Options):
+        """``table`` may name a schema before a dot; without one it is made from the template's name."""
+
+        table: str | None = Field(default=None, min_length=1, max_length=300)
+        dialect: Literal["ansi", "postgresql", "mysql", "mssql", "oracle", "db2"] = "ansi"
+        create_table: bool = False
+        rows_per_statement: int | None = Field(default=None, ge=1, le=limits.SQL_MAX_ROWS_PER_STATEMENT)
+        arrays: Arrays = "json"
+
+        @model_validator(mode="after")
+        def _fits_dialect(self) -> Self:
+            dialect = DIALECTS[self.dialect]
+            if self.rows_per_statement and self.rows_per_statement > dialect.most_rows:
+                raise ValueError(f"{self.dialect} takes at most {dialect.most_rows} row(s) in one INSERT")
+            for part in (self.table or "rows").split("."):
+                if problem := dialect.name_fault(part):
+                    raise ValueError(f"table: {problem}")
+            return self
+
+    options: Options
+
+    def __init__(self, schema: pa.Schema, options: Options, *, title: str) -> None:
+        super().__init__(schema, options, title=title)
+        self._dialect = DIALECTS[options.dialect]
+        self._escape = SqlEscape(self._dialect)
+        apart = options.arrays == "columns"
+        self._leaves = flatten(schema, objects=apart, arrays=apart)
+        self._check_names()
+        self._row_is_wide = False
+        bounds = [self._bound(leaf) or 0 for leaf in self._leaves]
+        self._row_is_wide = self._dialect.is_wide(bounds)
+        self._table = ".".join(map(self._dialect.quoted, (options.table or slug(title)).split(".")))
+        self._size = options.rows_per_statement or self._dialect.rows_per_statement
+        names = ", ".join(self._dialect.quoted(leaf.field.name) for leaf in self._leaves)
+        self._head = f"INSERT INTO {self._table} ({names}) VALUES" + ("\n" if self._size > 1 else " ")
+        separators = (",\n", ";\n" + self._head) if self._size > 1 else (";\n" + self._head,)
+        columns = [self._column(leaf.field, "," if index else "") for index, leaf in enumerate(self._leaves)]
+        self._rows = Rows(columns, Frame("(", (")",), separators), joint=True)
+        self._separators = separators
+        self._done = 0
+
+    def _check_names(self) -> None:
+        dialect = self._dialect
+        names = [leaf.field.name for leaf in self._leaves]
+        folded = [name.casefold() if dialect.names_fold_case else name for name in names]
+        uses = Counter(folded)
+        faults = [
+            Fault(name, "name_does_not_fit", problem)
+            for name in names
+            if (problem := dialect.name_fault(name))
+        ]
+        faults += [
+            Fault(name, "duplicate_name", f"{dialect.name} takes two columns of this name for one.")
+            for name, fold in zip(names, folded, strict=True)
+            if uses[fold] > 1
+        ]
+        if faults:
+            raise FormatError(faults)
+
+    # --- values ---
+
+    def _column(self, field: pa.Field, lead: str) -> Column:
+        dialect, kind = self._dialect, value_type(field)
+        start = end = ""
+        tail = dialect.exponent_tail if pa.types.is_floating(kind) else ""
+        if pa.types.is_string(kind) or pa.types.is_nested(kind):
+            start, end = dialect.text_lead, "'"
+        elif pa.types.is_date(kind):
+            start, end = dialect.date_lead, "'"
+        elif pa.types.is_time(kind):
+            start, end = "'", "'"
+        elif pa.types.is_timestamp(kind):
+            start, end = dialect.timestamp_lead, (dialect.zone if kind.tz else "") + "'"
+        return Column(
+            field.name,
+            self._codec(field, kind),
+            Wrapping((lead + start, lead + "NULL", lead), (end, "", tail)),
+        )
+
+    def _codec(self, field: pa.Field, kind: pa.DataType) -> Codec:
+        if pa.types.is_nested(kind):
+            return NestedCodec(field, self._escape, one_line=True)
+        if pa.types.is_boolean(kind):
+            false, true = self._dialect.booleans
+            return codecs.BoolCodec(false.encode(), true.encode())
+        if pa.types.is_timestamp(kind):
+            return codecs.TimestampCodec(self._dialect.between.encode())
+        if pa.types.is_floating(kind):
+            return codecs.FloatCodec(exponents=bool(self._dialect.exponent_tail))
+        return scalar_codec(kind, self._escape)
+
+    # --- the stream ---
+
+    def start(self) -> bytes:
+        """What the session needs, and the CREATE TABLE if it is wanted."""
+        text = self._dialect.preamble
+        if self.options.create_table:
+            columns = ",\n".join(
+                f"  {self._dialect.quoted(leaf.field.name)} {self._type(leaf)}" for leaf in self._leaves
+            )
+            text += f"CREATE TABLE {self._table} (\n{columns}\n){self._dialect.table_tail};\n"
+        return text.encode()
+
+    def _type(self, leaf: Leaf) -> str:
+        if is_json_text(leaf.field):
+            return self._dialect.types["json"]
+        return self._dialect.type_of(value_type(leaf.field), self._bound(leaf))
+
+    def _bound(self, leaf: Leaf) -> int | None:
+        length = (leaf.field.metadata or {}).get(b"max_length")
+        return None if length is None or self._row_is_wide else int(length)
+
+    def _text(self, columns: list[pa.Array], count: int) -> bytes | memoryview:
+        block = [leaf.of(columns) for leaf in self._leaves]
+        if self._size == 1:
+            text = self._rows.render(block, self._separators[0] if self._done else self._head)
+        else:
+            edges = ((self._done + np.arange(count)) % self._size == 0).astype(np.uint8)
+            text = self._rows.render(block, self._separators[edges[0]] if self._done else self._head, edges)
+        self._done += count
+        return text
+
+    def finish(self) -> Iterator[bytes]:
+        """The end of the last statement."""
+        if self._done:
+            yield b";\n"

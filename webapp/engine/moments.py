@@ -1,0 +1,132 @@
+"""Points in time as a person writes them: ISO 8601, or relative to the ``now`` of a request.
+
+Relative ones are ``now`` or ``today`` (midnight), then any of ``+2w``, ``-30d``, ``-1y6mo``, ``-2 hours``. Units are
+y, mo (or M), w, d, h, min (or m), s and their English names. Years and months go by the calendar: a month before 31
+March is the last day of February. Everything is in UTC; a time without a zone is taken as UTC.
+"""
+
+from __future__ import annotations
+
+import re
+from calendar import monthrange
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, timedelta
+
+_STEP = re.compile(r"\s*([+-]?)\s*(\d{1,9})\s*([A-Za-z]+)\s*")
+_ANCHOR = re.compile(r"\s*(now|today|tomorrow|yesterday)\b", re.I)
+_ANCHOR_DAYS = {"today": 0, "tomorrow": 1, "yesterday": -1}
+_UNITS = {
+    "y": "years", "yr": "years", "year": "years", "years": "years",
+    "mo": "months", "M": "months", "month": "months", "months": "months",
+    "w": "weeks", "week": "weeks", "weeks": "weeks",
+    "d": "days", "day": "days", "days": "days",
+    "h": "hours", "hr": "hours", "hour": "hours", "hours": "hours",
+    "m": "minutes", "min": "minutes", "minute": "minutes", "minutes": "minutes",
+    "s": "seconds", "sec": "seconds", "second": "seconds", "seconds": "seconds",
+}  # fmt: skip
+_DATE_ONLY = re.compile(r"\d{4}-\d\d-\d\d")
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_MAX_YEARS = 1000
+EXAMPLES = "2024-01-31, 2024-01-31T08:00:00Z, now, today, -30d, +2w, -1y"
+
+
+class MomentError(ValueError):
+    """A point in time that cannot be read, or lies outside the years 1 to 9999."""
+
+
+@dataclass(frozen=True, slots=True)
+class Moment:
+    """A parsed point in time. Exactly one of ``at`` (absolute, aware) and ``steps`` says where it lies."""
+
+    at: datetime | None
+    midnight: bool = False
+    """Absolute: written as a date alone. Relative: counted from midnight."""
+    steps: tuple[tuple[str, int], ...] = ()
+
+    def resolve(self, now: datetime) -> datetime:
+        """The point itself, in UTC. Raises `MomentError`."""
+        if self.at is not None:
+            return self.at
+        found = now.astimezone(UTC)
+        if self.midnight:
+            found = found.replace(hour=0, minute=0, second=0, microsecond=0)
+        try:
+            for unit, count in self.steps:
+                found = _moved(found, unit, count)
+        except (OverflowError, ValueError):
+            raise MomentError("It lies outside the years 1 to 9999.") from None
+        return found
+
+
+def _moved(point: datetime, unit: str, count: int) -> datetime:
+    if unit not in ("years", "months"):
+        return point + timedelta(**{unit: count})
+    month = point.year * 12 + point.month - 1 + count * (12 if unit == "years" else 1)
+    year, month = month // 12, month % 12 + 1
+    return point.replace(year=year, month=month, day=min(point.day, monthrange(year, month)[1]))
+
+
+def parse(source: str) -> Moment:
+    """Reads ``source``. Raises `MomentError`."""
+    found = source.strip()
+    if found[:4].isdigit() and len(found) >= 8:
+        return _absolute(found)
+    return _relative(found)
+
+
+def _absolute(source: str) -> Moment:
+    try:
+        if _DATE_ONLY.fullmatch(source):
+            day = date.fromisoformat(source)
+            return Moment(datetime(day.year, day.month, day.day, tzinfo=UTC), midnight=True)
+        point = datetime.fromisoformat(source)
+        return Moment(point.replace(tzinfo=UTC) if point.tzinfo is None else point.astimezone(UTC))
+    except (ValueError, OverflowError):
+        raise MomentError(f'"{source}" is not a date or time.') from None
+
+
+def _relative(source: str) -> Moment:
+    anchor = _ANCHOR.match(source)
+    at, steps, midnight = 0, [], False
+    if anchor:
+        at = anchor.end()
+        days = _ANCHOR_DAYS.get(anchor.group(1).lower())
+        midnight = days is not None
+        if days:
+            steps.append(("days", days))
+    sign = 0
+    while at < len(source):
+        match = _STEP.match(source, at)
+        unit = match and (_UNITS.get(match.group(3)) or _UNITS.get(match.group(3).lower()))
+        if not unit or (not match.group(1) and not sign):
+            raise MomentError(f'"{source}" is not a date or time.')
+        sign = {"+": 1, "-": -1}.get(match.group(1), sign)
+        steps.append((unit, sign * int(match.group(2))))
+        at = match.end()
+    if not anchor and not steps:
+        raise MomentError("An empty text is no date or time.")
+    if sum(abs(count) * _YEARS[unit] for unit, count in steps) > _MAX_YEARS:
+        raise MomentError(f"It lies more than {_MAX_YEARS} years away.")
+    return Moment(None, midnight, tuple(steps))
+
+
+_YEARS = {
+    "years": 1,
+    "months": 1 / 12,
+    "weeks": 1 / 52,
+    "days": 1 / 365,
+    "hours": 1 / 8760,
+    "minutes": 1 / 525_600,
+    "seconds": 1 / 31_536_000,
+}
+
+
+def days(point: datetime) -> int:
+    """Whole days since 1970-01-01."""
+    return (point - _EPOCH).days
+
+
+def seconds(point: datetime) -> int:
+    """Whole seconds since 1970-01-01T00:00:00Z, rounded down."""
+    gap = point - _EPOCH
+    return gap.days * 86_400 + gap.seconds
