@@ -149,7 +149,7 @@ class Block:
         made = self._columns.get(name)
         if made is None:
             compiled = self.layer.columns.get(name)
-            made = self._from_parent(name) if compiled is None else self._make(compiled)
+            made = self._from_parent(name) if compiled is None else self._make(compiled, self.prefix + name)
             self._columns[name] = made
         return made
 
@@ -157,8 +157,7 @@ class Block:
         column = self.parent.column(name)
         return column if self.owner is None else column.take(pa.array(self.owner))
 
-    def _make(self, column: Column) -> pa.Array:
-        path = self.prefix + column.name
+    def _make(self, column: Column, path: str) -> pa.Array:
         override = self.bound.overrides.get(path)
         if override is not None:
             return pa.DictionaryArray.from_arrays(pa.array(np.zeros(self.rows.size, np.int32)), override)
@@ -214,7 +213,8 @@ class Cells(Draws):
     __slots__ = ("_block", "_column", "path")
 
     def __init__(self, block: Block, column: Column, path: str) -> None:
-        super().__init__(block.bound.keys[path], block.rows)
+        # Not by way of Draws: for a block of a few rows calls are what costs.
+        self.key, self.rows = block.bound.keys[path], block.rows
         self._block, self._column, self.path = block, column, path
 
     @property

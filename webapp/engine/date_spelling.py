@@ -25,7 +25,7 @@ SECOND = 1_000_000
 DAY = 86_400 * SECOND
 """Microseconds."""
 
-_EPOCH_BYTES = 12
+_EPOCH_BYTES = 13  # a sign and the twelve digits of the year 9999
 _CALENDAR = (np.datetime64("1900-01-01", "D").astype(int), np.datetime64("2100-01-01", "D").astype(int))
 
 Table = np.ndarray

@@ -121,11 +121,6 @@ _YEARS = {
 }
 
 
-def days(point: datetime) -> int:
-    """Whole days since 1970-01-01."""
-    return (point - _EPOCH).days
-
-
 def seconds(point: datetime) -> int:
     """Whole seconds since 1970-01-01T00:00:00Z, rounded down."""
     gap = point - _EPOCH

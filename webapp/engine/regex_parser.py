@@ -314,7 +314,11 @@ class _Parser:
             return low
         self._at += 1
         high = self._member()
-        if len(low) != 1 or len(high) != 1:
+        if (
+            len(low) != 1
+            or len(high) != 1
+            or any(f"\\{name}" in self._source[start : self._at] for name in _CLASSES)
+        ):
             self._fail("A range goes from one character to another.", start, r"Write \- for the character.")
         (a,), (b,) = low, high
         if a > b:

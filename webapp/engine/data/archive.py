@@ -8,6 +8,7 @@ lays out the same content otherwise gives the same id.
 from __future__ import annotations
 
 import os
+import sys
 import tempfile
 from collections.abc import Mapping
 from hashlib import blake2b
@@ -65,7 +66,8 @@ def _widths(values: pa.Array) -> tuple[int, ...]:
     """Bytes of each buffer that mean something; what lies behind is padding."""
     kind = values.type
     if pa.types.is_string(kind):
-        return 4 * (len(values) + 1), sum(len(text.as_buffer()) for text in values)
+        ends = 4 * len(values)
+        return ends + 4, int.from_bytes(memoryview(values.buffers()[1])[ends : ends + 4], sys.byteorder)
     if pa.types.is_integer(kind):
         return (kind.bit_width // 8 * len(values),)
     raise ValueError(f"a vocabulary holds texts and integers, not {kind}")
@@ -75,14 +77,18 @@ def write(path: Path, contents: Mapping[str, pa.Array], metadata: Mapping[str, s
     """Writes ``contents`` to ``path`` whole or not at all; readers of an older file there are not disturbed."""
     names = sorted(contents)
     columns = [_one_row(contents[name]) for name in names]
-    fields = [pa.field(name, column.type, nullable=False) for name, column in zip(names, columns, strict=True)]
+    fields = [
+        pa.field(name, column.type, nullable=False) for name, column in zip(names, columns, strict=True)
+    ]
     schema = pa.schema(fields, metadata={key: metadata[key] for key in sorted(metadata)})
     path.parent.mkdir(parents=True, exist_ok=True)
     handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     try:
-        with os.fdopen(handle, "wb") as sink, pa.ipc.new_file(sink, schema) as writer:
-            writer.write_batch(pa.record_batch(columns, schema=schema))
+        with os.fdopen(handle, "wb") as sink:
+            with pa.ipc.new_file(sink, schema) as writer:
+                writer.write_batch(pa.record_batch(columns, schema=schema))
             sink.flush()
+            os.fsync(sink.fileno())
         os.chmod(temporary, 0o644)
         os.replace(temporary, path)
     except BaseException:

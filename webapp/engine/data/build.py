@@ -37,7 +37,9 @@ def _struct(name: str, table: pa.Table) -> pa.StructArray:
     columns = [column.combine_chunks() for column in table.columns]
     if any(column.null_count for column in columns):
         raise VocabularyError(f"Table {name} has blanks.")
-    return pa.StructArray.from_arrays(columns, fields=[pa.field(f.name, f.type, nullable=False) for f in table.schema])
+    return pa.StructArray.from_arrays(
+        columns, fields=[pa.field(f.name, f.type, nullable=False) for f in table.schema]
+    )
 
 
 def versions() -> dict[str, str]:
@@ -58,8 +60,9 @@ def build(folder: Path, relock: bool = False) -> Path:
         _write_lock(found, have)
     lock = locked()
     if found != lock.id:
-        moved = [f"{name} {lock.versions.get(name, 'none')} -> {have[name]}" for name in have if have[name] != lock.versions.get(name)]
-        reason = ", ".join(moved) or "the same library versions, so the extractor has changed"
+        was = {name: lock.versions.get(name, "none") for name in have}
+        moved = ", ".join(f"{name} {was[name]} -> {have[name]}" for name in have if have[name] != was[name])
+        reason = moved or "the same library versions, so the extractor has changed"
         raise VocabularyError(f"This build is vocabulary {found}; {LOCK.name} asks for {lock.id} ({reason}).")
     path = Path(folder) / f"{found}.arrow"
     metadata = {
@@ -74,7 +77,9 @@ def build(folder: Path, relock: bool = False) -> Path:
 
 def _write_lock(found: str, have: dict[str, str]) -> None:
     temporary = LOCK.with_suffix(f".{os.getpid()}")
-    temporary.write_text(json.dumps({"id": found, "versions": have}, indent=2, sort_keys=True) + "\n", "utf-8")
+    temporary.write_text(
+        json.dumps({"id": found, "versions": have}, indent=2, sort_keys=True) + "\n", "utf-8"
+    )
     temporary.replace(LOCK)
 
 

@@ -115,7 +115,8 @@ def locked() -> Lock:
     try:
         raw = json.loads(LOCK.read_text("utf-8"))
     except FileNotFoundError:
-        raise VocabularyError(f"{LOCK.name} is missing; `python -m webapp.engine.data.build --relock` writes it") from None
+        hint = "`python -m webapp.engine.data.build --relock` writes it"
+        raise VocabularyError(f"{LOCK.name} is missing; {hint}.") from None
     return Lock(raw["id"], raw["versions"])
 
 
@@ -139,7 +140,9 @@ def open_in(folder: Path, wanted: str | None = None) -> Vocabulary:
     path = Path(folder) / f"{wanted}.arrow"
     if not path.exists():
         if wanted != lock.id:
-            raise VocabularyError(f"Vocabulary {wanted} is not in {folder}; this version of Rowsmith builds {lock.id}.")
+            raise VocabularyError(
+                f"Vocabulary {wanted} is not in {folder}; this version of Rowsmith builds {lock.id}."
+            )
         from webapp.engine.data import build
 
         build.build(folder)

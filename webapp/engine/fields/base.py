@@ -84,6 +84,10 @@ class FieldType(ABC):
         """How many distinct values there are, as printed; None where ``unique`` cannot be kept."""
         return None
 
+    def space_in(self, state: Any) -> int | None:
+        """`space` once the request is known (``state`` is what `prepare` answered), for ranges that hang on now."""
+        return self.space()
+
     def fill_unique(self, cells: Cells) -> pa.Array:
         """Like `fill`, with values that never repeat. Called only when `space` answers a number."""
         raise TypeError(f"{self.name} cannot be unique")

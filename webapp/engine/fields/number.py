@@ -1,19 +1,189 @@
-"""Numbers that count rows."""
+"""Numbers: random ones, even or by a distribution, truth values, and those that count rows."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from fractions import Fraction
+from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from pydantic import Field
+from pydantic import AliasChoices, Field
 
 from webapp import limits
+from webapp.engine import cells as cellular
+from webapp.engine import text
+from webapp.engine.fields import amounts, values
 from webapp.engine.fields.base import FieldType, Options
+from webapp.engine.fields.spread import Bounds, Shape, Spread
 
 if TYPE_CHECKING:
     from webapp.engine.block import Cells
+    from webapp.engine.plan import Compiler
+    from webapp.engine.spec import FieldSpec
+
+
+class Numeric(FieldType):
+    """A number drawn from a `Spread`: integers without places, else exact decimals. Subclasses say how many."""
+
+    category = "number"
+    stringify = False
+    places_option = "decimals"
+
+    def __init__(self, field: FieldSpec, options: Any, compiler: Compiler) -> None:
+        super().__init__(field, options, compiler)
+        self._places = self.places(options)
+        self._spread = Spread(field, options, compiler, self._places, self.places_option)
+        self.dtype = pa.string() if self.stringify else amounts.kind(self._places)
+        if self.stringify and hasattr(self._spread, "low"):
+            self.max_length = amounts.longest(self._spread.low, self._spread.high, self._places)
+
+    def places(self, options: Any) -> int:
+        """Digits after the point."""
+        return options.decimals or 0
+
+    def fill(self, cells: Cells) -> pa.Array:
+        return self._column(self._spread.draw(cells.bits()))
+
+    def space(self) -> int | None:
+        return self._spread.size
+
+    def fill_unique(self, cells: Cells) -> pa.Array:
+        return self._column(self._spread.at(cells.permuted(self._spread.size)))
+
+    def _column(self, units: np.ndarray) -> pa.Array:
+        made = amounts.column(units, self._places)
+        return text.to_text(made) if self.stringify else made
+
+    def unique_hint(self) -> str:
+        return "Unique numbers are drawn evenly: take the distribution away, or take unique away."
+
+
+class Places(Options):
+    """Digits after the point, and whether the number is written as text."""
+
+    decimals: int | None = Field(
+        None, ge=0, le=limits.MAX_DECIMALS, description="Digits after the point; whole numbers if left out."
+    )
+
+
+class AsText(Options):
+    """Whether the number is written as text."""
+
+    stringify: bool = Field(False, description="Writes the number as text.")
+
+
+class Number(Numeric):
+    """Whole numbers unless ``decimals`` is set; even unless ``distribution`` is."""
+
+    name = "number"
+    label = "Number"
+    description = "A whole or decimal number, evenly spread or by a distribution."
+    aliases = (
+        "integer", "int", "bigint", "smallint", "tinyint", "long integer", "numeric", "random number", "random int",
+        "pyint", "random integer", "number int",
+    )  # fmt: skip
+    example = 417
+
+    class Options(AsText, Shape, Places, Bounds):
+        pass
+
+    def __init__(self, field: FieldSpec, options: Any, compiler: Compiler) -> None:
+        self.stringify = options.stringify
+        super().__init__(field, options, compiler)
+
+    @classmethod
+    def capacity(cls) -> int:
+        return 1001
+
+
+class Float(Numeric):
+    """Decimals with a fixed number of places; exact, never binary."""
+
+    name = "float"
+    label = "Float"
+    description = "A decimal number with a fixed number of digits after the point."
+    aliases = (
+        "decimal",
+        "double",
+        "real",
+        "decimal number",
+        "pyfloat",
+        "pydecimal",
+        "random float",
+        "double precision",
+    )
+    example = 417.25
+    places_option = "precision"
+
+    class Precision(Options):
+        """Digits after the point."""
+
+        precision: Annotated[int, Field(ge=0, le=limits.MAX_DECIMALS)] = Field(
+            2, validation_alias=AliasChoices("precision", "decimals"), description="Digits after the point."
+        )
+
+    class Options(Shape, Precision, Bounds):
+        pass
+
+    def places(self, options: Any) -> int:
+        return options.precision
+
+    @classmethod
+    def capacity(cls) -> int:
+        return 100_001
+
+
+class Boolean(FieldType):
+    """True or false, or whatever two values stand for them."""
+
+    name = "boolean"
+    label = "Boolean"
+    category = "number"
+    description = "True or false, or two values of your own."
+    aliases = ("bool", "bit", "flag", "true false", "yes no", "pybool")
+    example = True
+
+    class Options(Options):
+        truthy: Any = Field(True, description="Written for true: any value.")
+        falsy: Any = Field(False, description="Written for false: any value.")
+        probability: amounts.Amount | None = Field(
+            None, description="Share of true, from 0 to 1; a half if left out."
+        )
+
+    def __init__(self, field: FieldSpec, options: Any, compiler: Compiler) -> None:
+        super().__init__(field, options, compiler)
+        self._pool = values.pool_of([options.falsy, options.truthy])
+        self.dtype, self.json_text = self._pool.values.type, self._pool.json_text
+        self._plain = options.truthy is True and options.falsy is False
+        if pa.types.is_string(self.dtype):
+            self.max_length = values.longest(self._pool)
+        if options.probability is not None and not 0 <= options.probability <= 1:
+            text = f"A probability is from 0 to 1, not {options.probability}."
+            compiler.fault(field, "options.probability", "out_of_range", text, "Write 0.25 for a quarter.")
+        elif self._pool.place[0] == self._pool.place[1]:
+            compiler.fault(field, "options.falsy", "duplicate", "truthy and falsy are the same value.")
+        share = Fraction(1, 2) if options.probability is None else Fraction(options.probability)
+        self._share = (share.numerator, share.denominator)
+
+    def fill(self, cells: Cells) -> pa.Array:
+        return self._column(cellular.chance(cells.bits(), *self._share))
+
+    def _column(self, true: np.ndarray) -> pa.Array:
+        return pa.array(true) if self._plain else self._pool.at(true.view(np.int8))
+
+    def space(self) -> int | None:
+        return 2 if self.options.probability is None else None
+
+    def fill_unique(self, cells: Cells) -> pa.Array:
+        return self._column(cells.permuted(2).astype(bool))
+
+    def unique_hint(self) -> str:
+        return "Unique values are drawn evenly: take the probability away, or take unique away."
+
+    @classmethod
+    def capacity(cls) -> int:
+        return 2
 
 
 class RowNumber(FieldType):
@@ -49,15 +219,21 @@ class Sequence(FieldType):
 
     class Options(Options):
         start: int = Field(1, ge=-limits.MAX_INTEGER, le=limits.MAX_INTEGER, description="First value.")
-        step: int = Field(1, ge=-limits.MAX_INTEGER, le=limits.MAX_INTEGER, description="Added from one value to the next.")
+        step: int = Field(
+            1, ge=-limits.MAX_INTEGER, le=limits.MAX_INTEGER, description="Added from one value to the next."
+        )
         repeat: int = Field(1, ge=1, le=limits.MAX_INTEGER, description="How many rows share a value.")
-        pad: int = Field(0, ge=0, le=limits.MAX_PAD_DIGITS, description="Leading zeros up to so many digits; makes text.")
+        pad: int = Field(
+            0, ge=0, le=limits.MAX_PAD_DIGITS, description="Leading zeros up to so many digits; makes text."
+        )
 
-    def __init__(self, field, options, compiler) -> None:
+    def __init__(self, field: FieldSpec, options: Any, compiler: Compiler) -> None:
         super().__init__(field, options, compiler)
         self.dtype = pa.string() if options.pad else pa.int64()
         if options.step == 0:
-            compiler.fault(field, "options.step", "wrong_value", "A step of 0 never moves.", "Use type constant.")
+            compiler.fault(
+                field, "options.step", "wrong_value", "A step of 0 never moves.", "Use type constant."
+            )
 
     def fill(self, cells: Cells) -> pa.Array:
         turn = (cells.rows // np.uint64(self.options.repeat)).view(np.int64)

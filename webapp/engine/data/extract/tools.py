@@ -5,20 +5,29 @@ from __future__ import annotations
 import importlib
 import unicodedata
 from collections.abc import Iterable
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any
 
 import pyarrow as pa
 
+_REMEMBERED = 1 << 18
+"""Words are folded and cleaned several times over while a vocabulary is built."""
 
+
+@lru_cache(maxsize=_REMEMBERED)
 def fold(word: str) -> str:
     """A word as databases with a forgiving collation compare it: without case, accents and outer blanks."""
+    if word.isascii():
+        return word.lower().strip()
     decomposed = unicodedata.normalize("NFKD", word.casefold())
     return "".join(ch for ch in decomposed if not unicodedata.combining(ch)).strip()
 
 
+@lru_cache(maxsize=_REMEMBERED)
 def clean(word: str) -> str:
     """A word with composed letters, single blanks, and no characters that cannot be printed."""
+    if word.isascii() and word.isprintable():
+        return " ".join(word.split())
     printable = "".join(ch if ch.isprintable() else " " for ch in unicodedata.normalize("NFC", word))
     return " ".join(printable.split())
 

@@ -1,0 +1,123 @@
+"""One template for every field type and every choice its options offer, and what its rows are in short.
+
+Run as a program it prints the digests of all of them as JSON, for comparison with another process.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from functools import cache
+from hashlib import blake2b
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from webapp.engine import groups, text
+from webapp.engine.block import Block, Bound, Env
+from webapp.engine.data import vocabulary
+from webapp.engine.fields import REGISTRY
+from webapp.engine.fields.base import FieldType
+from webapp.engine.plan import compile_plan
+from webapp.engine.spec import parse
+
+NOW = datetime(2026, 2, 28, 21, 5, 9, 120_000, tzinfo=UTC)
+
+REQUIRED: dict[str, dict[str, Any]] = {
+    "constant": {"value": "x"},
+    "derived": {"value": "{{source}}-{{source | upper}}"},
+    "nested": {"fields": [{"name": "n", "type": "number"}, {"name": "s", "type": "uuid"}]},
+    "custom": {"values": ["a", "b", "c"]},
+    "enum": {"values": ["a", "b", "c"]},
+    "list_sequential": {"values": ["a", "b", "c"]},
+    "mapped": {"field": "source", "map": {"open": 1, "paid": 2}, "default": 3},
+    "regexp": {"string": r"[A-Z]{2}\d{4}"},
+}
+"""Options without which a type says nothing."""
+
+TOGETHER: dict[tuple[str, str], dict[str, Any]] = {
+    ("enum", "weights"): {"values": ["open", "paid", "cancelled"]},
+}
+"""What an option's examples go with."""
+
+SOURCE = {"name": "source", "type": "enum", "options": {"values": ["open", "paid", "lost"]}, "hidden": True}
+"""What types that read another field read."""
+
+
+@dataclass(frozen=True)
+class Case:
+    """A field of one type; ``label`` says which choice is tried."""
+
+    kind: type[FieldType]
+    label: str
+    options: dict[str, Any]
+
+    def field(self, **common: Any) -> dict[str, Any]:
+        """The field's definition."""
+        return {"name": "it", "type": self.kind.name, "options": self.options, **common}
+
+
+def cases(kind: type[FieldType]) -> Iterator[Case]:
+    """The type as it comes, then each value that an option's schema names."""
+    plain = REQUIRED.get(kind.name, {})
+    yield Case(kind, "plain", plain)
+    schema = kind.Options.model_json_schema(by_alias=True)
+    for option, described in schema.get("properties", {}).items():
+        for value in _named(described, schema):
+            together = TOGETHER.get((kind.name, option), {})
+            yield Case(kind, f"{option}={value}", {**plain, **together, option: value})
+
+
+def _named(described: dict[str, Any], schema: dict[str, Any]) -> list[Any]:
+    values = list(described.get("examples", []))
+    pending = [described]
+    while pending:
+        part = pending.pop()
+        if "$ref" in part:
+            part = schema["$defs"][part["$ref"].rpartition("/")[2]]
+        pending.extend(part.get("anyOf", []))
+        values.extend(part.get("enum", []))
+        values.extend([part["const"]] if "const" in part else [])
+        values.extend([True, False] if part.get("type") == "boolean" else [])
+    return values
+
+
+def bound(*fields: dict[str, Any], seed: str = "conformance") -> Bound:
+    """``fields`` and what they may read, bound to a fixed seed and now."""
+    parsed = groups.assign(parse([*fields, SOURCE]))
+    return Bound(compile_plan(parsed, vocabulary.default()), Env(seed, NOW))
+
+
+@cache
+def made(kind: type[FieldType], label: str) -> Bound:
+    """The bound template of one case."""
+    return bound(next(case for case in cases(kind) if case.label == label).field())
+
+
+def column(source: Bound, rows: np.ndarray, name: str = "it") -> pa.Array:
+    """The column of any rows, in any order."""
+    return Block(source, source.plan.layer, rows.astype(np.uint64)).column(name)
+
+
+def window(source: Bound, start: int, count: int) -> pa.Array:
+    """The visible column of ``count`` rows from ``start`` on, decoded."""
+    return text.decode(source.block(start, count)[0])
+
+
+def digests() -> dict[str, str]:
+    """A digest of 300 rows of every case."""
+    found = {}
+    for kind in REGISTRY:
+        for case in cases(kind):
+            values = window(made(kind, case.label), 0, 300).to_pylist()
+            raw = json.dumps(values, default=str, ensure_ascii=False).encode()
+            found[f"{kind.name} {case.label}"] = blake2b(raw, digest_size=8).hexdigest()
+    return found
+
+
+if __name__ == "__main__":
+    json.dump(digests(), sys.stdout)

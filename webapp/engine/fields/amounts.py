@@ -1,0 +1,98 @@
+"""Numbers in options: exact decimals on the way in, plain JSON numbers on the way out, whole units inside."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from fractions import Fraction
+from typing import TYPE_CHECKING, Annotated, Any
+
+import numpy as np
+import pyarrow as pa
+from pydantic import BeforeValidator, Field, PlainSerializer, WithJsonSchema
+
+from webapp import limits
+from webapp.engine import text
+
+if TYPE_CHECKING:
+    from webapp.engine.plan import Compiler
+    from webapp.engine.spec import FieldSpec
+
+
+def _no_boolean(value: Any) -> Any:
+    if isinstance(value, bool):
+        raise ValueError("a number is wanted, not true or false")
+    return value
+
+
+def _plain(value: Decimal) -> int | float:
+    return int(value) if value == int(value) else float(value)
+
+
+Amount = Annotated[
+    Decimal,
+    Field(ge=-limits.MAX_INTEGER, le=limits.MAX_INTEGER),
+    BeforeValidator(_no_boolean),
+    PlainSerializer(_plain, return_type=int | float),
+    WithJsonSchema({"type": "number", "minimum": -limits.MAX_INTEGER, "maximum": limits.MAX_INTEGER}),
+]
+"""A JSON number as an option, held exactly: 0.1 is a tenth."""
+
+
+def places_of(value: Decimal) -> int:
+    """Digits after the point that ``value`` needs."""
+    return max(0, -value.normalize().as_tuple().exponent)
+
+
+class Units:
+    """Reads amounts as whole units of the last decimal, reporting those that do not fit."""
+
+    def __init__(self, field: FieldSpec, compiler: Compiler, places: int, option: str) -> None:
+        self._field, self._compiler = field, compiler
+        self.places, self._option = places, option
+
+    def of(self, option: str, value: Decimal | None) -> int | None:
+        """``value`` in units; None (after a fault, if there is a value) where it has none."""
+        if value is None:
+            return None
+        needed = places_of(value)
+        if needed > self.places:
+            message = f"{value} needs {needed} digits after the point, but the values have {self.places}."
+            hint = (
+                f"Set {self._option} to {needed}."
+                if needed <= limits.MAX_DECIMALS
+                else "Write fewer decimals."
+            )
+            self._compiler.fault(self._field, f"options.{option}", "too_fine", message, hint)
+            return None
+        units = int(value.scaleb(self.places))
+        if abs(units) > limits.MAX_UNITS:
+            message = f"{value} with {self.places} decimals has more digits than fit in 64 bits."
+            self._compiler.fault(
+                self._field, f"options.{option}", "out_of_range", message, f"Lower {self._option}."
+            )
+            return None
+        return units
+
+    def share(self, value: Decimal) -> Fraction:
+        """``value`` in units, whole or not."""
+        return Fraction(value) * 10**self.places
+
+
+def column(units: np.ndarray, places: int) -> pa.Array:
+    """``int64[n]`` of units as integers, or as decimals where there are places."""
+    return text.decimals(units, places) if places else pa.array(units)
+
+
+def kind(places: int) -> pa.DataType:
+    """The Arrow type of `column`."""
+    return pa.decimal128(38, places) if places else pa.int64()
+
+
+def longest(low: int, high: int, places: int) -> int:
+    """Characters of the longest number from ``low`` to ``high`` units."""
+    return max(_length(low, places), _length(high, places))
+
+
+def _length(units: int, places: int) -> int:
+    digits = len(str(abs(units)))
+    return (max(digits, places + 1) + 1 if places else digits) + (units < 0)

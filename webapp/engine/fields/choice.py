@@ -1,0 +1,227 @@
+"""Choices from values a person wrote down: even, weighted, in turn, or looked up from another field."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from decimal import Decimal
+from fractions import Fraction
+from math import gcd, lcm
+from typing import TYPE_CHECKING, Annotated, Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from pydantic import AliasChoices, Field
+
+from webapp import limits
+from webapp.engine import cells as cellular
+from webapp.engine import text
+from webapp.engine.fields import values
+from webapp.engine.fields.amounts import Amount
+from webapp.engine.fields.base import FieldType, Options, cells_below
+
+if TYPE_CHECKING:
+    from webapp.engine.block import Cells
+    from webapp.engine.plan import Compiler
+    from webapp.engine.spec import FieldSpec
+
+_POOLS_KEPT = 8
+
+Values = Annotated[tuple[Any, ...], Field(min_length=1, max_length=limits.MAX_LIST_VALUES)]
+
+
+class _Listed(FieldType):
+    """Values out of ``options.values``; null among them makes blank cells."""
+
+    category = "choice"
+
+    def __init__(self, field: FieldSpec, options: Any, compiler: Compiler) -> None:
+        super().__init__(field, options, compiler)
+        self._pool = values.pool_of(options.values)
+        self.dtype, self.json_text = self._pool.values.type, self._pool.json_text
+        if not len(self._pool.values):
+            compiler.fault(field, "options.values", "too_few", "All values are null.", "Use type null.")
+        elif pa.types.is_string(self.dtype):
+            self.max_length = values.longest(self._pool)
+
+    def space(self) -> int | None:
+        return None if self._pool.has_null else len(self._pool.distinct)
+
+    def fill_unique(self, cells: Cells) -> pa.Array:
+        chosen = self._pool.distinct[cells.permuted(len(self._pool.distinct))]
+        return pa.DictionaryArray.from_arrays(pa.array(chosen), self._pool.values, safe=False)
+
+    def unique_hint(self) -> str:
+        return "Take null out of the values: blank cells are not unique."
+
+
+class Custom(_Listed):
+    """One of the values, each as likely; a value written twice is twice as likely."""
+
+    name = "custom"
+    label = "Custom list"
+    description = "One of your own values, each as likely."
+    aliases = ("custom values", "list", "random element", "one of", "random choice", "list values")
+    example = "silver"
+
+    class Options(Options):
+        values: Values = Field(
+            description="The values: texts, numbers, true and false, null, or whole JSON values. One kind for all "
+            "keeps its type; mixed kinds become text.",
+            examples=[["bronze", "silver", "gold"]],
+        )
+
+    def fill(self, cells: Cells) -> pa.Array:
+        return self._pool.at(cells_below(cells, len(self.options.values)))
+
+
+class Enum(_Listed):
+    """One of the values, by weights where they are given."""
+
+    name = "enum"
+    label = "Enum"
+    description = "One of several values, with a weight each if you like."
+    aliases = ("enumeration", "weighted list", "weighted", "set of values", "pick list", "status")
+    example = "paid"
+
+    class Options(Options):
+        values: Values = Field(
+            description="The values, as in a custom list.", examples=[["open", "paid", "cancelled"]]
+        )
+        weights: tuple[Amount, ...] | None = Field(
+            None,
+            description="A weight for each value, in the same order; any scale. As likely as each other if left out.",
+            examples=[[70, 25, 5]],
+        )
+
+    def __init__(self, field: FieldSpec, options: Any, compiler: Compiler) -> None:
+        super().__init__(field, options, compiler)
+        self._weighted = None
+        if options.weights is not None:
+            self._weigh(options.weights, compiler)
+
+    def _weigh(self, weights: tuple[Decimal, ...], compiler: Compiler) -> None:
+        count = len(self.options.values)
+        if len(weights) != count:
+            message = f"There are {count} values and {len(weights)} weights."
+            compiler.fault(
+                self.field, "options.weights", "wrong_length", message, "Give one weight for each value."
+            )
+            return
+        for i, weight in enumerate(weights):
+            if weight < 0:
+                compiler.fault(self.field, f"options.weights[{i}]", "wrong_value", "A weight is 0 or more.")
+        if min(weights) >= 0 and not any(weights):
+            compiler.fault(
+                self.field, "options.weights", "wrong_value", "At least one weight is more than 0."
+            )
+        elif min(weights) >= 0:
+            self._weighted = cellular.Weighted(_whole(weights))
+
+    def fill(self, cells: Cells) -> pa.Array:
+        if self._weighted is None:
+            return self._pool.at(cells_below(cells, len(self.options.values)))
+        return self._pool.at(self._weighted.draw(cells.bits()))
+
+    def space(self) -> int | None:
+        return None if self.options.weights is not None else super().space()
+
+    def unique_hint(self) -> str:
+        if self.options.weights is not None:
+            return "Unique values are drawn evenly: take the weights away, or take unique away."
+        return super().unique_hint()
+
+
+def _whole(weights: tuple[Decimal, ...]) -> list[int]:
+    """The same proportions in whole numbers."""
+    exact = [Fraction(weight) for weight in weights]
+    scale = lcm(*(weight.denominator for weight in exact))
+    whole = [int(weight * scale) for weight in exact]
+    common = gcd(*whole)
+    return [weight // common for weight in whole]
+
+
+class ListSequential(_Listed):
+    """The values in turn, from the first again after the last."""
+
+    name = "list_sequential"
+    label = "List in turn"
+    description = "Your own values in order, over and over."
+    aliases = ("sequential list", "cycle", "round robin", "custom list sequential")
+    example = "Monday"
+
+    class Options(Options):
+        values: Values = Field(
+            description="The values, as in a custom list.", examples=[["north", "east", "south"]]
+        )
+
+    def fill(self, cells: Cells) -> pa.Array:
+        return self._pool.at(cells.rows % np.uint64(len(self.options.values)))
+
+
+class Mapped(FieldType):
+    """What a map says for another field's value."""
+
+    name = "mapped"
+    label = "Mapped"
+    category = "choice"
+    description = "Another field's value, looked up in a map of your own."
+    aliases = ("map", "lookup", "mapping", "translate", "case map")
+    example = "Germany"
+
+    class Options(Options):
+        field: str = Field(
+            min_length=1,
+            max_length=limits.MAX_NAME_CHARS,
+            validation_alias=AliasChoices("field", "source", "source_field"),
+            description="Name of the field to look up.",
+        )
+        map: dict[str, Any] = Field(
+            min_length=1,
+            max_length=limits.MAX_LIST_VALUES,
+            validation_alias=AliasChoices("map", "mapping", "mappings"),
+            description="What to write for each value of the field; values are compared as text.",
+            examples=[{"DE": "Germany", "FR": "France"}],
+        )
+        default: Any = Field(None, description="Written where the map says nothing, blank values included.")
+
+    def __init__(self, field: FieldSpec, options: Any, compiler: Compiler) -> None:
+        super().__init__(field, options, compiler)
+        self._pool = values.pool_of([*options.map.values(), options.default])
+        self.dtype, self.json_text = self._pool.values.type, self._pool.json_text
+        if pa.types.is_string(self.dtype):
+            self.max_length = values.longest(self._pool)
+        if not len(self._pool.values):
+            compiler.fault(field, "options.map", "too_few", "All values are null.", "Use type null.")
+        self._keys = pa.array(list(options.map), pa.string())
+        self._known: OrderedDict[tuple[int, ...], tuple[pa.Array, np.ndarray]] = OrderedDict()
+        source = compiler.require(field, "options.field", options.field)
+        self.needs = (options.field,)
+        if source is not None and pa.types.is_nested(source.dtype):
+            message = f'"{options.field}" holds objects or arrays, which no map has keys for.'
+            compiler.fault(field, "options.field", "wrong_type", message, "Name a field with single values.")
+
+    def fill(self, cells: Cells) -> pa.Array:
+        source = cells.column(self.options.field)
+        if not pa.types.is_dictionary(source.type):
+            return self._pool.at(self._places(source))
+        places = self._pool_places(source.dictionary)
+        indices = source.indices
+        if indices.null_count:
+            indices = pc.fill_null(indices, len(places) - 1)
+        return self._pool.at(places[indices.to_numpy()])
+
+    def _places(self, column: pa.Array) -> np.ndarray:
+        """Which entry of the map each value has; the last one, the default, where it has none."""
+        found = pc.index_in(text.to_text(column), value_set=self._keys)
+        return pc.fill_null(found, len(self._keys)).to_numpy()
+
+    def _pool_places(self, pool: pa.Array) -> np.ndarray:
+        """`_places` of a pool and then the default's, looked up once as long as the pool lives."""
+        address = (*(buffer.address if buffer else 0 for buffer in pool.buffers()), pool.offset, len(pool))
+        known = self._known.get(address)
+        if known is None:
+            known = self._known[address] = (pool, np.append(self._places(pool), len(self._keys)))
+            while len(self._known) > _POOLS_KEPT:
+                self._known.popitem(last=False)
+        return known[1]

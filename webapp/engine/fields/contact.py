@@ -1,0 +1,179 @@
+"""What people and places are reached at: e-mail addresses and telephone numbers."""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from pydantic import AliasChoices, Field, field_validator
+
+from webapp import limits
+from webapp.engine.fields import joining
+from webapp.engine.fields.base import Options
+from webapp.engine.fields.names import HANDLE_NUMBERS, NUMBER_OF, handle_tails
+from webapp.engine.fields.person import SUFFIX_DIGITS, PersonField, handles, unique_handles
+from webapp.engine.fields.place import PlaceField
+from webapp.engine.fields.place_group import Places, pool_of_group
+
+if TYPE_CHECKING:
+    from webapp.engine.block import Cells
+    from webapp.engine.plan import Compiler
+    from webapp.engine.spec import FieldSpec
+
+RESERVED_DOMAINS = ("example.com", "example.net", "example.org")
+"""RFC 2606, section 3: nobody receives mail there, so no test mail ever reaches anybody."""
+
+# RFC 1035, section 2.3.1, with the top level beginning with a letter.
+_LABEL = r"[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?"
+_DOMAIN = re.compile(rf"(?=.{{1,253}}$)(?:{_LABEL}\.)+(?=[A-Za-z]){_LABEL}")
+# Two more bits than those of the number say which domain: the first of them twice as often.
+_TAIL_OF = np.concatenate([NUMBER_OF + np.uint64(domain * HANDLE_NUMBERS) for domain in (0, 1, 2, 0)])
+
+
+class Email(PersonField):
+    """An address made of the person's names."""
+
+    name = "email"
+    label = "E-mail"
+    category = "contact"
+    description = "An e-mail address made of the person's names, at a domain that receives no mail."
+    aliases = ("email address", "mail", "e mail address", "safe email", "contact email", "electronic mail")
+    example = "anna.lee7@example.com"
+
+    class Options(Options):
+        domain: str | None = Field(
+            None,
+            max_length=limits.MAX_AFFIX_CHARS,
+            examples=["mail.example.org"],
+            description="What stands after the @; without it one of example.com, example.net and example.org.",
+            validation_alias=AliasChoices("domain", "provider", "host"),
+        )
+
+        @field_validator("domain")
+        @classmethod
+        def _is_domain(cls, value: str | None) -> str | None:
+            if value is not None and not _DOMAIN.fullmatch(value):
+                raise ValueError(f'"{value}" is not a domain name.')
+            return value
+
+    def __init__(self, field: FieldSpec, options: Any, compiler: Compiler) -> None:
+        super().__init__(field, options, compiler)
+        self._domains = (options.domain,) if options.domain else RESERVED_DOMAINS
+        digits = SUFFIX_DIGITS if field.common.unique else 2
+        self.max_length = self.names.longest_handle + digits + 1 + max(map(len, self._domains))
+
+    def fill(self, cells: Cells) -> pa.Array:
+        if len(self._domains) == 1:
+            return handles(cells.group(), handle_tails(f"@{self._domains[0]}"))
+        return handles(cells.group(), _tails_of_reserved(), _TAIL_OF)
+
+    def space(self) -> int:
+        return joining.SUFFIX_SPACE
+
+    def fill_unique(self, cells: Cells) -> pa.Array:
+        # One domain for all: the number before the @ alone tells rows apart, and reads the same in every domain.
+        return unique_handles(cells.group(), f"@{self._domains[0]}")
+
+
+@cache
+def _tails_of_reserved() -> pa.Array:
+    return pa.concat_arrays([handle_tails(f"@{domain}") for domain in RESERVED_DOMAINS])
+
+
+class PhoneNumber(PlaceField):
+    """A valid number of the row's country; in the United States and Canada of the row's state."""
+
+    name = "phone_number"
+    label = "Phone number"
+    category = "contact"
+    description = "A valid telephone number of the row's country."
+    aliases = (
+        "phone",
+        "telephone",
+        "telephone number",
+        "mobile",
+        "mobile number",
+        "mobile phone",
+        "cell phone",
+        "tel",
+    )
+    example = "+33 6 42 40 18 05"
+
+    class Options(Options):
+        format: str = Field(
+            "international",
+            min_length=1,
+            max_length=limits.MAX_AFFIX_CHARS,
+            pattern="^(international|national|e164)$|#",
+            examples=["international", "national", "e164", "###-###-####"],
+            description=(
+                "international (+33 6 42 40 18 05), national (06 42 40 18 05), e164 (+33642401805), "
+                "or a pattern in which each # is a random digit."
+            ),
+        )
+        country: str | None = Field(
+            None,
+            max_length=limits.MAX_NAME_CHARS,
+            examples=["France", "BR"],
+            description="Country of the group's places, by name or code.",
+        )
+
+    def __init__(self, field: FieldSpec, options: Any, compiler: Compiler) -> None:
+        super().__init__(field, options, compiler)
+        if options.country and self.geography.country_row(options.country) is None:
+            text = f'There is no country "{options.country}".'
+            compiler.fault(
+                field, "options.country", "unknown_country", text, "Use its English name or ISO code."
+            )
+            return
+        self._pattern = options.format if "#" in options.format else None
+        self._space = None
+        if self._pattern:
+            self.max_length = len(self._pattern)
+            self._space = joining.pattern_space(self._pattern)
+            return
+        heads, self._tail_start = self.geography.phone_heads[options.format]
+        self._heads = heads
+        self.max_length = self.longest_in(f"phone {options.format}", heads) + 2 * 4
+        apart = options.format != "national" or self.country is not None
+        if field.common.unique and apart:
+            cities = pool_of_group(self.members, compiler).cities
+            self._space = int(self.geography.phone_space[cities].min(initial=1 << 40))
+
+    def fill(self, cells: Cells) -> pa.Array:
+        if self._pattern:
+            return joining.patterned(self._pattern, cells)
+        places: Places = cells.group()
+        return self._spelled(places, *places.phone)
+
+    def _spelled(self, places: Places, head: np.ndarray, digits: np.ndarray) -> pa.Array:
+        if not places.complete:
+            return self._where_known(places, head, digits)
+        return joining.joined(
+            (self._heads, head), (self.geography.phone_tails, self._tail_start[head] + digits)
+        )
+
+    def _where_known(self, places: Places, head: np.ndarray, digits: np.ndarray) -> pa.Array:
+        known = places.has_phone
+        head = np.where(known, head, np.uint64(0))
+        number = joining.joined(
+            (self._heads, head), (self.geography.phone_tails, self._tail_start[head] + digits)
+        )
+        return pc.if_else(pa.array(known), number, pa.scalar(None, pa.string()))
+
+    def space(self) -> int | None:
+        return self._space
+
+    def fill_unique(self, cells: Cells) -> pa.Array:
+        if self._pattern:
+            return joining.pattern_at(self._pattern, cells.permuted(self._space))
+        # Two rows with heads of one place get different numbers of it; those of two places differ in their heads.
+        places: Places = cells.group()
+        return self._spelled(places, *places.phone_number(cells.permuted(self._space)))
+
+    def unique_hint(self) -> str:
+        return "Numbers are unique in international or e164 format, or within one country."

@@ -1,0 +1,211 @@
+"""Text made of two or more pools, and numbers that are spelled with a fixed count of digits."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from webapp.engine import cells as cellular
+from webapp.engine.fields.base import pooled
+
+if TYPE_CHECKING:
+    from webapp.engine.block import Draws
+
+DICTIONARY_SHARE = 16
+"""A pool is kept as a dictionary while it has at most so many values a row; beyond that, escaping the whole pool
+costs a format more than it saves."""
+
+FEW_ROWS = 32
+"""Up to so many rows Python's lists are faster than Arrow's kernels."""
+
+SALTS_PAY = 3
+"""Fields of a group from which on it pays to make the bits of all salts at once."""
+
+LISTS_KEPT = 256
+"""Pools that are held as lists for blocks of a few rows."""
+
+SUFFIX_SPACE = 1 << 53
+"""Rows for which `suffix` gives numbers that differ."""
+
+MOST_UNIQUE_DIGITS = 18
+"""Digits of a unique pattern: a permutation's domain lies below 2**63."""
+
+_SUFFIX_SALT = -200
+
+
+Part = tuple[pa.StringArray, np.ndarray]
+"""Texts by their places in a pool, which has no blanks: ``uint64[n]`` or ``int64[n]``."""
+
+
+class Lazy:
+    """`functools.cached_property` without its lock, which costs more than most of what is kept here: two threads may
+    both make a value, and make the same."""
+
+    def __init__(self, make: Callable[[Any], Any]) -> None:
+        self._make = make
+        self._name = make.__name__
+        self.__doc__ = make.__doc__
+
+    def __get__(self, owner: Any, kind: type) -> Any:
+        if owner is None:
+            return self
+        made = owner.__dict__[self._name] = self._make(owner)
+        return made
+
+
+class Salted:
+    """A group's random bits under several salts: for a few rows all of them are made at once, since there the calls
+    cost more than the arithmetic."""
+
+    def __init__(self, draws: Draws, salts: int) -> None:
+        """``salts`` is how many there are, or 0 where so few are used that none is to be made ahead."""
+        self._draws, self._salts = draws, salts
+
+    def bits(self, salt: int) -> np.ndarray:
+        """``uint64[n]``: the same as `Draws.bits`."""
+        return self._few[salt] if self._salts and self._draws.n <= FEW_ROWS else self._draws.bits(salt)
+
+    @Lazy
+    def _few(self) -> np.ndarray:
+        rows = np.broadcast_to(self._draws.rows, (self._salts, self._draws.n))
+        return cellular.bits(_keys(int(self._draws.key), self._salts), rows)
+
+
+@lru_cache(maxsize=1024)
+def _keys(key: int, salts: int) -> np.ndarray:
+    """``uint64[salts, 1]``: a group's key under each salt, as `Draws.bits` derives them."""
+    first = np.uint64(key)
+    return np.array([[cellular.derive(first, salt) if salt else first] for salt in range(salts)], np.uint64)
+
+
+def taken(pool: pa.Array, index: np.ndarray) -> pa.Array:
+    """``pool[index]`` copied out; every index is known to lie inside."""
+    if index.size <= FEW_ROWS and pa.types.is_string(pool.type):
+        return pa.array(list(map(_listed(pool).__getitem__, index.tolist())), pa.string())
+    return _TAKE.call([pool, pa.array(index)], _UNCHECKED)
+
+
+def chosen(pool: pa.Array, index: np.ndarray) -> pa.Array:
+    """``pool[index]``, as a dictionary array where that is the cheaper."""
+    return pooled(pool, index) if len(pool) <= DICTIONARY_SHARE * index.size else taken(pool, index)
+
+
+def joined(*parts: Part) -> pa.StringArray:
+    """Texts joined row by row. What stands between them belongs to the pools: a constant part costs four times as
+    much as a pool."""
+    if parts[0][1].size <= FEW_ROWS:
+        columns = [map(_listed(pool).__getitem__, index.tolist()) for pool, index in parts]
+        return pa.array(list(map("".join, zip(*columns, strict=True))), pa.string())
+    return pc.binary_join_element_wise(*(taken(pool, index) for pool, index in parts), "")
+
+
+def _listed(pool: pa.StringArray) -> list[str]:
+    """``pool`` as Python's own list, kept while the pool lives in one of the last so many calls."""
+    known = _LISTS.get(id(pool))
+    if known is None:
+        if len(_LISTS) >= LISTS_KEPT:
+            _LISTS.clear()
+        # The pool is kept too, so that its id is not given to another.
+        known = _LISTS[id(pool)] = (pool, pool.to_pylist())
+    return known[1]
+
+
+_LISTS: dict[int, tuple[pa.StringArray, list[str]]] = {}
+_TAKE = pc.get_function("array_take")
+_UNCHECKED = pc.TakeOptions(boundscheck=False)
+
+
+def suffix(draws: Draws) -> np.ndarray:
+    """``uint64[n]``: a number of four digits or more for each row, no two alike, short for the first rows.
+
+    The numbers of d digits are dealt to the rows from 10**(d-1) - 1000 on by a keyed permutation, so that a row's
+    number does not hang on how many rows are asked for.
+    """
+    shifted = draws.rows + np.uint64(1000)
+    if not shifted.size:
+        return shifted
+    least, most = (len(str(int(shifted[at]))) for at in (shifted.argmin(), shifted.argmax()))
+    if least == most:
+        return _dealt(draws.key, shifted, least)
+    made = np.empty(shifted.size, np.uint64)
+    for digits in range(least, most + 1):
+        here = (shifted >= np.uint64(10 ** (digits - 1))) & (shifted < np.uint64(10**digits))
+        made[here] = _dealt(draws.key, shifted[here], digits)
+    return made
+
+
+def suffix_parts(numbers: np.ndarray, ending: str) -> tuple[Part, ...]:
+    """Numbers that `suffix` gave, and ``ending``, as parts of a text."""
+    high, low = np.divmod(numbers, np.uint64(10_000))
+    if int(high.max(initial=0)) >= 10_000:
+        spelled = pc.binary_join_element_wise(pa.array(numbers).cast(pa.string()), ending, "")
+        return ((spelled, np.arange(numbers.size)),)
+    # No number is below 1000, so that what is left of four digits or fewer is four digits.
+    return (_leading(), high), (digit_table(4, "", ending), low)
+
+
+@lru_cache(maxsize=1)
+def _leading() -> pa.StringArray:
+    return pa.array([str(number) if number else "" for number in range(10_000)])
+
+
+def _dealt(key: np.uint64, numbers: np.ndarray, digits: int) -> np.ndarray:
+    low = 10 ** (digits - 1)
+    dealt = cellular.permutation(
+        cellular.derive(key, _SUFFIX_SALT - digits), numbers - np.uint64(low), 9 * low
+    )
+    return dealt + np.uint64(low)
+
+
+def patterned(pattern: str, draws: Draws) -> pa.StringArray:
+    """``pattern`` with a random digit for each ``#``; at least one is there."""
+    pieces = _pieces(pattern)
+    return joined(*((pool, draws.below(len(pool), salt)) for salt, pool in enumerate(pieces, 1)))
+
+
+def pattern_space(pattern: str) -> int | None:
+    """How many texts a pattern has; None where there are more than can be dealt out without repeating one."""
+    digits = pattern.count("#")
+    return 10**digits if digits <= MOST_UNIQUE_DIGITS else None
+
+
+def pattern_at(pattern: str, number: np.ndarray) -> pa.StringArray:
+    """Text number ``number`` of a pattern, ``uint64[n]`` below its `pattern_space`."""
+    parts: list[Part] = []
+    for pool in reversed(_pieces(pattern)):
+        number, digits = np.divmod(number, np.uint64(len(pool)))
+        parts.append((pool, digits))
+    return joined(*reversed(parts))
+
+
+@lru_cache(maxsize=32)
+def _pieces(pattern: str) -> tuple[pa.StringArray, ...]:
+    """Pools of the numbers of at most four digits that the pattern's signs stand for, with the text before (and at
+    the end behind) them."""
+    found = list(re.finditer(r"([^#]*)(#{1,4})", pattern))
+    end = pattern[found[-1].end() :]
+    made = [digit_table(len(match[2]), match[1], end if match is found[-1] else "") for match in found]
+    return tuple(made)
+
+
+@lru_cache(maxsize=32)
+def digit_table(digits: int, before: str = "", after: str = "") -> pa.StringArray:
+    """All numbers of ``digits`` digits (at most four) as text, leading noughts kept, between two texts."""
+    return pa.array([f"{before}{number:0{digits}d}{after}" for number in range(10**digits)])
+
+
+def where(pool: pa.Array, text: str) -> np.ndarray:
+    """``int64[k]``: where ``pool`` holds ``text``, case ignored."""
+    found = pc.equal(pc.utf8_lower(pool), text.lower())
+    return np.flatnonzero(found.to_numpy(zero_copy_only=False))
+
+
+def exactly(pool: pa.Array, text: str) -> list[int]:
+    """Where ``pool`` holds just ``text``."""
+    return np.flatnonzero(pc.equal(pool, text).to_numpy(zero_copy_only=False)).tolist()
