@@ -13,6 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from webapp.engine import dates, text
+from webapp.engine.formats.nested import json_texts
 
 _HOLE = re.compile(r"\{\{(.*?)\}\}", re.S)
 _NAME = re.compile(r"\s*(?:([^|'\"{}]+?)|\"([^\"]+)\")\s*(\|.*)?", re.S)
@@ -128,9 +129,7 @@ def _lower(column: pa.Array) -> pa.Array:
 
 
 def _json(column: pa.Array) -> pa.Array:
-    from webapp.engine.formats.values import json_values
-
-    return json_values(column)
+    return json_texts(column)
 
 
 _PLAIN_FILTERS: dict[str, Filter] = {"json": _json, "upper": _upper, "lower": _lower}

@@ -47,7 +47,7 @@ class Pattern:
         return self._filler.unrank(key, rows, index, self.space)
 
 
-@lru_cache(maxsize=256)
+@lru_cache(maxsize=64)
 def compile_pattern(source: str) -> Pattern:
     """An expression ready to be filled. Raises `RegexError` with the position of what is wrong."""
     return compile_tree(parse(source))

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 import pyarrow as pa
@@ -96,9 +97,9 @@ class Filler:
             start += max(width, 1)
 
     def _table(self, places: list[tuple[str, ...]]) -> np.ndarray:
-        axes = [np.array([self.ids[char] for char in place], self.item) for place in places]
-        combined = np.stack(np.meshgrid(*axes, indexing="ij"), axis=-1).reshape(-1, len(places))
-        return np.ascontiguousarray(combined).view(f"u{combined.itemsize * len(places)}")[:, 0]
+        return _combinations(
+            tuple(tuple(self.ids[char] for char in place) for place in places), self.item.str
+        )
 
     def draw(self, key: np.uint64, rows: np.ndarray) -> pa.Array:
         """``string[n]``: every class, repeat and alternative drawn evenly and on its own."""
@@ -134,6 +135,14 @@ class Filler:
         if n <= step:
             return make(slice(None))
         return pa.concat_arrays([make(slice(start, start + step)) for start in range(0, n, step)])
+
+
+@lru_cache(maxsize=64)
+def _combinations(places: tuple[tuple[int, ...], ...], item: str) -> np.ndarray:
+    """Every combination of ids for neighbouring places, each as one item; shared by all that draw the same."""
+    axes = np.meshgrid(*(np.array(place, item) for place in places), indexing="ij")
+    combined = np.ascontiguousarray(np.stack(axes, axis=-1).reshape(-1, len(places)))
+    return combined.view(f"u{combined.itemsize * len(places)}")[:, 0]
 
 
 def is_decision(node: Node) -> bool:

@@ -13,6 +13,8 @@ import orjson
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from webapp.engine.formats.nested import json_texts
+
 _FRACTION_TABLE_PLACES = 4
 
 
@@ -30,7 +32,8 @@ def to_text(column: pa.Array) -> pa.Array:
     if pa.types.is_timestamp(kind) or pa.types.is_time64(kind):
         return _clock_text(column)
     if pa.types.is_struct(kind) or pa.types.is_list(kind):
-        return pa.array([None if v is None else json_text(v) for v in column.to_pylist()], pa.string())
+        spelled = json_texts(column)
+        return pc.if_else(column.is_valid(), spelled, pa.scalar(None, pa.string())) if column.null_count else spelled
     return column.cast(pa.string())
 
 

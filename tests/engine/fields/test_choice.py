@@ -15,7 +15,7 @@ from tests.engine.fields.made import bound, faults, table, values
 from tests.engine.test_cells import chi_square
 from webapp.engine.errors import SpecError
 
-N = 60_000
+N = 30_000
 
 
 def schema_type(options: dict) -> pa.DataType:
@@ -51,7 +51,7 @@ def test_a_value_written_twice_is_twice_as_likely():
     assert abs(found.count("a") / N - 2 / 3) < 4 * math.sqrt(2 / 9 / N)
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=12, deadline=None)
 @given(st.lists(st.integers(0, 1000), min_size=1, max_size=12).filter(any), st.sampled_from([1, 0.1, 0.001]))
 def test_weights_are_kept_whatever_their_scale(weights, scale):
     options = {"values": list(range(len(weights))), "weights": [weight * scale for weight in weights]}

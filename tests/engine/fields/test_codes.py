@@ -7,6 +7,7 @@ from collections import Counter
 import numpy as np
 import pytest
 
+from tests.engine.fields.made import bound
 from webapp.engine.block import Draws
 from webapp.engine.fields import checksums
 from webapp.engine.fields.code_parts import DIGITS, UPPER, Check, Gap, Pick, Run
@@ -76,7 +77,9 @@ def test_draws_are_even():
     seen = Counter("".join(Code(Run(DIGITS, 7)).text([ROWS * np.uint64(9999)]).to_pylist()))
     assert len(seen) == 10
     code = Code(Run("abcde"))
-    counts = Counter(code.text(code.draw(Draws(np.uint64(9), np.arange(50_000, dtype=np.uint64)))).to_pylist())
+    counts = Counter(
+        code.text(code.draw(Draws(np.uint64(9), np.arange(50_000, dtype=np.uint64)))).to_pylist()
+    )
     assert all(9_500 < count < 10_500 for count in counts.values())
 
 
@@ -86,3 +89,13 @@ def test_mixed_codes_stand_in_their_rows():
     which = (ROWS % np.uint64(2)).view(np.int64)
     whole = [code.text(code.draw(source)).to_pylist() for code in codes]
     assert mixed(codes, which, source).to_pylist() == [whole[w][row] for row, w in enumerate(which.tolist())]
+
+
+@pytest.mark.parametrize(
+    "kind",
+    ["account_number", "account_name", "aba_routing", "credit_card_number", "ssn", "hex_color", "rgb_color", "ipv4",
+     "mac_address"],
+)  # fmt: skip
+def test_the_catalogue_counts_as_the_column_does(kind):
+    made = bound([{"name": "x", "type": kind}]).plan.layer.columns["x"].type
+    assert made.capacity() == made.space()

@@ -70,9 +70,13 @@ def test_formatted_ibans_stand_in_groups_of_four():
 
 def test_iban_follows_the_locale_unless_a_country_is_named():
     assert {number[:2] for number in values("iban", 50, locale="de_AT")} == {"AT"}
-    assert {number[:2] for number in values("iban", 50, options={"countryCode": "ch"}, locale="de_AT")} == {"CH"}
+    assert {number[:2] for number in values("iban", 50, options={"countryCode": "ch"}, locale="de_AT")} == {
+        "CH"
+    }
     assert {number[:2] for number in values("iban", 500)} == set(banks.COMMON)
-    several = Counter(number[:2] for number in values("iban", 900, options={"country_code": ["FR", "IT", "NO"]}))
+    several = Counter(
+        number[:2] for number in values("iban", 900, options={"country_code": ["FR", "IT", "NO"]})
+    )
     assert all(200 < several[country] < 400 for country in ("FR", "IT", "NO"))
 
 

@@ -74,7 +74,10 @@ def test_korean_and_chinese_numbers_have_their_inner_check_digits():
     # python-stdnum leaves these two out: the Korean one (weights 1 3 7 1 3 7 1 3 5), the Chinese organisation code.
     for number in made(national.tax_number(vocabulary.default(), "KR"), count=500):
         digits = [int(ch) for ch in number if ch != "-"]
-        total = sum(d * w for d, w in zip(digits, (1, 3, 7, 1, 3, 7, 1, 3, 5), strict=False)) + digits[8] * 5 // 10
+        total = (
+            sum(d * w for d, w in zip(digits, (1, 3, 7, 1, 3, 7, 1, 3, 5), strict=False))
+            + digits[8] * 5 // 10
+        )
         assert digits[9] == -total % 10
     for number in made(national.tax_number(vocabulary.default(), "CN"), count=500):
         total = sum(int(d) * w for d, w in zip(number[8:16], (3, 7, 9, 10, 5, 8, 4, 2), strict=True))
@@ -87,7 +90,13 @@ def test_rows_hang_on_nothing_but_their_number(kind):
 
 
 def test_numbers_without_a_country_pass_python_stdnum():
-    for kind, checker in (("ssn", ssn), ("ein", ein), ("nhs_number", nhs), ("siren", siren), ("siret", siret)):
+    for kind, checker in (
+        ("ssn", ssn),
+        ("ein", ein),
+        ("nhs_number", nhs),
+        ("siren", siren),
+        ("siret", siret),
+    ):
         assert all(map(checker.is_valid, values(kind, 8192) + values(kind, 1808, start=8192)))
     assert all(number.startswith("999 ") for number in values("nhs_number", 100))
 
@@ -104,7 +113,9 @@ def test_every_number_but_the_voided_is_a_social_security_number():
 
 def test_tax_id_follows_option_then_locale_then_the_united_states():
     assert all(valid("nl.bsn", number) for number in values("tax_id", 20, of_template="nl_NL"))
-    assert all(valid("fr.nif", number) for number in values("tax_id", 20, options={"country": "fr"}, locale="nl_NL"))
+    assert all(
+        valid("fr.nif", number) for number in values("tax_id", 20, options={"country": "fr"}, locale="nl_NL")
+    )
     assert all(map(ein.is_valid, values("tax_id", 20)))
 
 

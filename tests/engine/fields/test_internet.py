@@ -63,9 +63,12 @@ def test_ipv6_addresses_lie_in_their_network_and_are_spelled_as_rfc_5952_wants(c
 def test_mac_addresses_are_local_and_of_one_card():
     for separator in (":", "-"):
         made = values("mac_address", 5000, options={"separator": separator})
-        assert all(mac.is_valid(text) and mac.is_unicast(text) and mac.is_locally_administered(text) for text in made)
+        assert all(
+            mac.is_valid(text) and mac.is_unicast(text) and mac.is_locally_administered(text) for text in made
+        )
         assert all(text.count(separator) == 5 for text in made)
-    assert all(len(text) == 14 and text[4] == text[9] == "." for text in values("mac_address", 20, options={"separator": "."}))
+    dotted = values("mac_address", 20, options={"separator": "."})
+    assert all(len(text) == 14 and text[4] == text[9] == "." for text in dotted)
 
 
 def test_sites_lie_under_reserved_names():
@@ -118,5 +121,5 @@ def test_files_end_as_asked():
 
 
 def test_names_people_know_find_the_types():
-    fields = [{"name": name, "type": name} for name in ("IPv4", "MAC Address", "Domain Name", "IP Address v6", "User Agent")]
-    assert set(table(bound(fields), 0, 1)) == {field["name"] for field in fields}
+    names = ("IPv4", "MAC Address", "Domain Name", "IP Address v6", "User Agent")
+    assert set(table(bound([{"name": name, "type": name} for name in names]), 0, 1)) == set(names)

@@ -10,7 +10,8 @@ from tests.engine.fields.made import assert_laws, faults, values
 
 
 @pytest.mark.parametrize(
-    ("kind", "options"), [("color", {}), ("hex_color", {}), ("hex_color", {"case": "upper"}), ("rgb_color", {})]
+    ("kind", "options"),
+    [("color", {}), ("hex_color", {}), ("hex_color", {"case": "upper"}), ("rgb_color", {})],
 )
 def test_rows_hang_on_nothing_but_their_number(kind, options):
     assert_laws(kind, options)
@@ -18,7 +19,9 @@ def test_rows_hang_on_nothing_but_their_number(kind, options):
 
 def test_colors_are_written_as_css_reads_them():
     assert all(re.fullmatch("#[0-9a-f]{6}", text) for text in values("hex_color", 2000))
-    assert all(re.fullmatch("#[0-9A-F]{6}", text) for text in values("hex_color", 2000, options={"case": "upper"}))
+    assert all(
+        re.fullmatch("#[0-9A-F]{6}", text) for text in values("hex_color", 2000, options={"case": "upper"})
+    )
     for text in values("rgb_color", 2000):
         shares = re.fullmatch(r"rgb\((\d+), (\d+), (\d+)\)", text).groups()
         assert all(0 <= int(share) <= 255 for share in shares)

@@ -100,6 +100,10 @@ class Ipv4(IndexedType):
             return self._network[1]
         return sum(size for _, size in _PRIVATE) if self.options.private else _public().size << 16
 
+    @classmethod
+    def capacity(cls) -> int:
+        return _public().size << 16
+
     def at(self, index: np.ndarray, cells: Cells) -> pa.Array:
         if self._network:
             return ipv4_text(index + np.uint64(self._network[0]))
@@ -138,7 +142,10 @@ class Ipv6(CodeType):
 
     class Options(Options):
         cidr: str = Field(
-            "2001:db8::/32", max_length=limits.MAX_NAME_CHARS, description="The network.", examples=["fd12:3456::/32"]
+            "2001:db8::/32",
+            max_length=limits.MAX_NAME_CHARS,
+            description="The network.",
+            examples=["fd12:3456::/32"],
         )
 
     def __init__(self, field: FieldSpec, options: Any, compiler: Compiler) -> None:
@@ -194,12 +201,18 @@ class MacAddress(CodeType):
     example = "4e:9f:2c:71:b0:38"
 
     class Options(Options):
-        separator: Literal[":", "-", "."] = Field(":", description="Between pairs; a dot between groups of four.")
+        separator: Literal[":", "-", "."] = Field(
+            ":", description="Between pairs; a dot between groups of four."
+        )
 
     def __init__(self, field: FieldSpec, options: Any, compiler: Compiler) -> None:
         super().__init__(field, options, compiler)
         separator = options.separator
         self.use(compiler.vocabulary.shared(("mac", separator), lambda: _mac(separator)))
+
+    @classmethod
+    def capacity(cls) -> int:
+        return 1 << 46
 
 
 def _mac(separator: str) -> Code:

@@ -167,7 +167,9 @@ class CardKind(GroupKind):
         for field in numbers[1:]:
             if chosen(field.options.issuer)[0] != self.issuers:
                 text = f'The card of "{numbers[0].name}" has other issuers.'
-                compiler.fault(field, "options.issuer", "conflict", text, "Say the same, or put it into another group.")
+                compiler.fault(
+                    field, "options.issuer", "conflict", text, "Say the same, or put it into another group."
+                )
 
     def prepare(self, env: Env, fixed: dict[str, Any]) -> tuple[Any, list[Fault]]:
         issuers, unmet = self.issuers, []
@@ -179,7 +181,9 @@ class CardKind(GroupKind):
             if found in issuers and not self.unique:
                 issuers = (found,)
             else:
-                reason = "the card numbers are unique" if self.unique else f'no card of this group is "{value}"'
+                reason = (
+                    "the card numbers are unique" if self.unique else f'no card of this group is "{value}"'
+                )
                 text = f"The other fields of the card do not follow this value: {reason}."
                 unmet.append(Fault(f"overrides.{name}", "no_match", text, ""))
         return issuers, unmet
@@ -193,10 +197,14 @@ def chosen(given: str | tuple[str, ...] | None) -> tuple[tuple[int, ...], dict[s
     place in the option."""
     if given is None:
         return _EVERY, {}
-    names = {"": given} if isinstance(given, str) else {f"[{place}]": name for place, name in enumerate(given)}
+    names = (
+        {"": given} if isinstance(given, str) else {f"[{place}]": name for place, name in enumerate(given)}
+    )
     found = {place: find(name) for place, name in names.items()}
     known = {issuer for issuer in found.values() if issuer is not None}
-    return tuple(sorted(known)) or _EVERY, {place: name for place, name in names.items() if found[place] is None}
+    return tuple(sorted(known)) or _EVERY, {
+        place: name for place, name in names.items() if found[place] is None
+    }
 
 
 class _CardField(FieldType):
@@ -216,7 +224,9 @@ class CreditCardNumber(_CardField):
 
     class Options(Options):
         issuer: str | tuple[str, ...] | None = Field(
-            None, description=f"One issuer or a list: {', '.join(_NAMES)}. All of them if not given."
+            None,
+            description=f"One issuer or a list: {', '.join(_NAMES)}. All of them if not given.",
+            examples=["visa", ["amex", "mastercard"]],
         )
 
     def __init__(self, field: FieldSpec, options: Any, compiler: Compiler) -> None:
@@ -238,6 +248,10 @@ class CreditCardNumber(_CardField):
 
     def space(self) -> int:
         return self._capacity
+
+    @classmethod
+    def capacity(cls) -> int:
+        return len(_ALL) * _PREFIXES * 10 ** min(issuer.free for issuer in _ALL)
 
     def fill_unique(self, cells: Cells) -> pa.Array:
         return self.fill(cells)
@@ -271,14 +285,23 @@ class Cvv(_CardField):
     name = "cvv"
     label = "CVV"
     description = "The security code of the row's card: four digits for American Express, three for others."
-    aliases = ("cvc", "card security code", "credit card cvv", "credit card security code", "cvv2", "card cvv")
+    aliases = (
+        "cvc",
+        "card security code",
+        "credit card cvv",
+        "credit card security code",
+        "cvv2",
+        "card cvv",
+    )
     example = "071"
     max_length = 4
 
     def fill(self, cells: Cells) -> pa.Array:
         random = cells.bits()
         four = _FOUR[cells.group().issuer]
-        index = (random >> np.uint64(32)) * np.where(four, np.uint64(10_000), np.uint64(1_000)) >> np.uint64(32)
+        index = (random >> np.uint64(32)) * np.where(four, np.uint64(10_000), np.uint64(1_000)) >> np.uint64(
+            32
+        )
         return pooled(_security_codes(), index.view(np.int64) + np.where(four, 1_000, 0))
 
 
@@ -299,7 +322,12 @@ class CardExpiry(_CardField):
     example = "04/29"
 
     class Options(Options):
-        format: str = Field("MM/YY", max_length=limits.MAX_NAME_CHARS, description="How the month is written.")
+        format: str = Field(
+            "MM/YY",
+            max_length=limits.MAX_NAME_CHARS,
+            description="How the month is written.",
+            examples=["MM/YYYY"],
+        )
         years: int = Field(5, ge=1, le=limits.MAX_CARD_YEARS, description="It runs out within so many years.")
 
     def __init__(self, field: FieldSpec, options: Any, compiler: Compiler) -> None:

@@ -27,7 +27,9 @@ def weighted(weights: Sequence[int], modulus: int, outputs: Callable[[int], str 
         factor = weights[position] if position < len(weights) else 0
         return factor * worth(character) if factor else 0
 
-    return Check(modulus, value, tuple(outputs) if isinstance(outputs, str) else tuple(map(outputs, range(modulus))))
+    return Check(
+        modulus, value, tuple(outputs) if isinstance(outputs, str) else tuple(map(outputs, range(modulus)))
+    )
 
 
 def remainder(rest: int) -> str | None:

@@ -101,7 +101,9 @@ class Slot:
 
     __slots__ = ("adds", "cells", "forbidden", "moves", "offset", "size", "spellings", "writers")
 
-    def __init__(self, offset: int, cells: Sequence[tuple[int, str]], size: int, spellings: np.ndarray) -> None:
+    def __init__(
+        self, offset: int, cells: Sequence[tuple[int, str]], size: int, spellings: np.ndarray
+    ) -> None:
         self.offset = offset
         self.cells = cells
         self.size = size
@@ -165,7 +167,9 @@ def check_slot(check: Check | Machine, offset: int, position: int) -> Slot:
 def split_last(slot: Slot) -> tuple[Slot, Slot]:
     """A slot as two: the last character, and those before it."""
     digits = len(slot.cells[-1][1])
-    head = Slot(slot.offset, slot.cells[:-1], slot.size // digits, np.ascontiguousarray(slot.spellings[::digits, :-1]))
+    head = Slot(
+        slot.offset, slot.cells[:-1], slot.size // digits, np.ascontiguousarray(slot.spellings[::digits, :-1])
+    )
     tail = np.ascontiguousarray(slot.spellings[:digits, -1:])
     return head, Slot(slot.offset + len(slot.cells) - 1, slot.cells[-1:], digits, tail)
 

@@ -92,7 +92,9 @@ class Code:
             if isinstance(check, Machine):
                 self._starts.append(check.start)
                 end = 0
-                for slot in sorted((s for s in self._slots if s.offset < target.offset), key=lambda s: s.offset):
+                for slot in sorted(
+                    (s for s in self._slots if s.offset < target.offset), key=lambda s: s.offset
+                ):
                     before = "".join(ch for at, _, ch in self._literals if end <= at < slot.offset)
                     slot.moves[number] = moves(check, slot, before)
                     end = slot.offset
@@ -110,7 +112,9 @@ class Code:
         ready: list[int] = []
         waiting = list(range(len(self._checks)))
         while waiting:
-            free = next(i for i in waiting if not any(i in self._checks[j][1].adds for j in waiting if j != i))
+            free = next(
+                i for i in waiting if not any(i in self._checks[j][1].adds for j in waiting if j != i)
+            )
             waiting.remove(free)
             ready.append(free)
         return ready
@@ -156,14 +160,18 @@ class Code:
             for at, kind, table in writers(slot, self._every):
                 slot.writers.append((f"{at}", table))
                 names, kinds, offsets = [*names, f"{at}"], [*kinds, kind], [*offsets, at]
-        self._record = np.dtype({"names": names, "formats": kinds, "offsets": offsets, "itemsize": self.width})
+        self._record = np.dtype(
+            {"names": names, "formats": kinds, "offsets": offsets, "itemsize": self.width}
+        )
 
     def _summands(self, number: int) -> list[tuple[Slot, np.ndarray]]:
         """What each slot adds to a check. The fixed characters' share lies in the first table, and the check's own
         tables are long enough for sums that are not reduced."""
         check, target = self._checks[number]
         if isinstance(check, Machine):
-            moving = sorted((slot for slot in self._slots if number in slot.moves), key=lambda slot: slot.offset)
+            moving = sorted(
+                (slot for slot in self._slots if number in slot.moves), key=lambda slot: slot.offset
+            )
             return [(slot, slot.moves[number]) for slot in moving]
         slots = [s for s in (*self._slots, *(other for _, other in self._checks)) if number in s.adds]
         slots.sort(key=lambda slot: slot.forbidden is not None)
@@ -235,7 +243,10 @@ class Code:
 
     def draw_unique(self, source: Draws) -> list[np.ndarray]:
         """Draws that never repeat: the first number is a permutation of the rows."""
-        return [source.permuted(self.sizes[0]), *(source.below(s, i) for i, s in enumerate(self.sizes[1:], 1))]
+        return [
+            source.permuted(self.sizes[0]),
+            *(source.below(s, i) for i, s in enumerate(self.sizes[1:], 1)),
+        ]
 
     @property
     def capacity(self) -> int:
@@ -255,7 +266,9 @@ def mixed(codes: Sequence[Code], which: np.ndarray, source: Draws, unique: bool 
     for code, end in zip(codes, ends.tolist(), strict=True):
         if end > start:
             here = order[start:end]
-            numbers = [cellular.below(random[here], size) for random, size in zip(bits, code.sizes, strict=False)]
+            numbers = [
+                cellular.below(random[here], size) for random, size in zip(bits, code.sizes, strict=False)
+            ]
             if unique:
                 numbers[0] = Draws(source.key, source.rows[here]).permuted(code.sizes[0])
             pieces.append(code.text(numbers))
@@ -297,5 +310,3 @@ def text_of(matrix: np.ndarray) -> pa.Array:
 @lru_cache(maxsize=256)
 def _offsets(n: int, width: int) -> pa.Buffer:
     return pa.py_buffer(np.arange(0, (n + 1) * width, width, dtype=np.int32))
-
-

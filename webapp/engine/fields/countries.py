@@ -19,7 +19,12 @@ def of_locale(locale: str | None, known: Sequence[str]) -> tuple[str, ...]:
 
 
 def listed(
-    field: FieldSpec, given: str | Sequence[str], known: Sequence[str], option: str, what: str, compiler: Compiler
+    field: FieldSpec,
+    given: str | Sequence[str],
+    known: Sequence[str],
+    option: str,
+    what: str,
+    compiler: Compiler,
 ) -> tuple[str, ...]:
     """The countries of an option in capitals, each once; a fault for each that has no ``what``."""
     wanted = [given] if isinstance(given, str) else list(given)

@@ -36,10 +36,14 @@ class Currency(FieldType):
     example = 482.17
 
     class Options(Options):
-        min: Amount | None = Field(None, description="Least amount; 1 if neither this nor max is given, else 0.")
+        min: Amount | None = Field(
+            None, description="Least amount; 1 if neither this nor max is given, else 0."
+        )
         max: Amount | None = Field(None, description="Largest amount; 1,000 if nothing else is given.")
         mean: Amount | None = Field(None, description="Mean of a normal distribution, cut at min and max.")
-        stddev: Amount | None = Field(None, description="Its standard deviation; a quarter of the mean if not given.")
+        stddev: Amount | None = Field(
+            None, description="Its standard deviation; a quarter of the mean if not given."
+        )
 
     def __init__(self, field: FieldSpec, options: Any, compiler: Compiler) -> None:
         super().__init__(field, options, compiler)
@@ -182,7 +186,9 @@ class CurrencyName(_CurrencyField):
 def column(compiler: Compiler, name: str) -> pa.Array:
     """A column of the table of currencies; the same buffers at every call."""
     vocabulary = compiler.vocabulary
-    return vocabulary.shared(("currencies", name), lambda: vocabulary.table("currency")[name].combine_chunks())
+    return vocabulary.shared(
+        ("currencies", name), lambda: vocabulary.table("currency")[name].combine_chunks()
+    )
 
 
 def _names(vocabulary: Any, locale: str) -> pa.Array:

@@ -59,6 +59,7 @@ class Iban(FieldType):
             None,
             validation_alias=AliasChoices("countryCode", "country_code"),
             description="Two-letter code of the account's country, or a list of them.",
+            examples=["DE", ["FR", "IT"]],
         )
         formatted: bool = Field(False, description="Groups of four characters with blanks between them.")
 
@@ -68,7 +69,9 @@ class Iban(FieldType):
         if options.countryCode is None:
             chosen = of_locale(compiler.locale_of(field), known) or banks.COMMON
         else:
-            chosen = listed(field, options.countryCode, known, "countryCode", "accounts with an IBAN", compiler)
+            chosen = listed(
+                field, options.countryCode, known, "countryCode", "accounts with an IBAN", compiler
+            )
         self._codes = [banks.iban(compiler.vocabulary, country, options.formatted) for country in chosen]
         self.max_length = max((code.width for code in self._codes), default=0)
 
@@ -105,6 +108,7 @@ class Bic(CodeType):
             None,
             validation_alias=AliasChoices("country", "countryCode", "country_code"),
             description="Two-letter code of the bank's country.",
+            examples=["CH"],
         )
         branch: bool = Field(False, description="Three more characters for the branch.")
 
@@ -115,11 +119,15 @@ class Bic(CodeType):
             chosen = of_locale(compiler.locale_of(field), known) or known
         else:
             chosen = listed(field, options.country, known, "country", "a BIC", compiler) or known
-        self.use(compiler.vocabulary.shared(("bic", chosen, options.branch), lambda: _bic(chosen, options.branch)))
+        self.use(
+            compiler.vocabulary.shared(("bic", chosen, options.branch), lambda: _bic(chosen, options.branch))
+        )
 
 
 def _bic(countries: tuple[str, ...], branch: bool) -> Code:
-    return Code(Run(UPPER, 4), Pick(countries), Run(DIGITS[2:] + UPPER), "0", *([Run(DIGITS + UPPER, 3)] * branch))
+    return Code(
+        Run(UPPER, 4), Pick(countries), Run(DIGITS[2:] + UPPER), "0", *([Run(DIGITS + UPPER, 3)] * branch)
+    )
 
 
 class AccountNumber(CodeType):
@@ -140,6 +148,10 @@ class AccountNumber(CodeType):
         length = options.length
         self.use(compiler.vocabulary.shared(("account", length), lambda: _account(length)))
 
+    @classmethod
+    def capacity(cls) -> int:
+        return 9 * 10**9
+
 
 def _account(length: int) -> Code:
     return Code(Run(DIGITS[1:]), *([Run(DIGITS, length - 1)] if length > 1 else []))
@@ -159,6 +171,10 @@ class AccountName(PoolType):
         super().__init__(field, options, compiler)
         self.use(compiler.vocabulary.shared("account names", _account_names))
 
+    @classmethod
+    def capacity(cls) -> int:
+        return len(_OWNERS) * len(_PURPOSES)
+
 
 def _account_names() -> pa.Array:
     return pa.array([f"{owner} {purpose}" for purpose in _PURPOSES for owner in _OWNERS])
@@ -177,6 +193,10 @@ class RoutingNumber(CodeType):
     def __init__(self, field: FieldSpec, options: Any, compiler: Compiler) -> None:
         super().__init__(field, options, compiler)
         self.use(compiler.vocabulary.shared("routing", _routing))
+
+    @classmethod
+    def capacity(cls) -> int:
+        return len(_ROUTING) * 10**6
 
 
 def _routing() -> Code:

@@ -49,6 +49,10 @@ class Ssn(CodeType):
     def space(self) -> int:
         return self._size
 
+    @classmethod
+    def capacity(cls) -> int:
+        return len(_AREAS) * 99 * 9_999 - len(_VOID)
+
     def fill_unique(self, cells: Cells) -> pa.Array:
         return self._text(cells.permuted(self._size))
 
@@ -67,7 +71,9 @@ def _ssn() -> Code:
 def _void_numbers() -> tuple[np.uint64, ...]:
     """Places of the voided numbers among all, in rising order."""
     parts = [number.split("-") for number in _VOID]
-    places = [(_AREAS.index(area) * 99 + int(group) - 1) * 9_999 + int(serial) - 1 for area, group, serial in parts]
+    places = [
+        (_AREAS.index(area) * 99 + int(group) - 1) * 9_999 + int(serial) - 1 for area, group, serial in parts
+    ]
     return tuple(np.uint64(place) for place in sorted(places))
 
 
@@ -116,6 +122,7 @@ class TaxId(_ByCountry):
             None,
             validation_alias=AliasChoices("country", "countryCode", "country_code"),
             description=f"Two-letter code; the locale's country if not given. {_TAX_NAMES}.",
+            examples=["DE"],
         )
 
     def __init__(self, field: FieldSpec, options: Any, compiler: Compiler) -> None:
@@ -138,6 +145,7 @@ class VatId(_ByCountry):
             None,
             validation_alias=AliasChoices("country", "countryCode", "country_code"),
             description=f"Two-letter code: {', '.join(national.VAT_COUNTRIES)}. The locale's country if not given.",
+            examples=["FR"],
         )
 
     def __init__(self, field: FieldSpec, options: Any, compiler: Compiler) -> None:

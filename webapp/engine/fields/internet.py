@@ -117,7 +117,9 @@ def _secure(vocabulary: Vocabulary) -> pa.Array:
 
 def _pages(vocabulary: Vocabulary) -> pa.Array:
     pages = vocabulary.words("site_page").to_pylist()
-    return pa.array(["/", *(f"/{page}" for page in pages), *(f"/{page}/{i}" for i in range(1, 100) for page in pages)])
+    return pa.array(
+        ["/", *(f"/{page}" for page in pages), *(f"/{page}/{i}" for i in range(1, 100) for page in pages)]
+    )
 
 
 class Password(CodeType):
@@ -141,7 +143,9 @@ class Password(CodeType):
         classes = tuple(name for name in _CLASSES if name in options.classes)
         if len(classes) > options.length:
             text = f"{options.length} characters cannot hold one of each of {len(classes)} classes."
-            compiler.fault(field, "options.length", "too_short", text, "Ask for more characters or fewer classes.")
+            compiler.fault(
+                field, "options.length", "too_short", text, "Ask for more characters or fewer classes."
+            )
             return
         key = ("password", options.length, classes)
         self.use(compiler.vocabulary.shared(key, lambda: _password(options.length, classes)))
@@ -246,7 +250,11 @@ class MimeType(PoolType):
     def __init__(self, field: FieldSpec, options: Any, compiler: Compiler) -> None:
         super().__init__(field, options, compiler)
         vocabulary = compiler.vocabulary
-        self.use(vocabulary.shared("mime types", lambda: vocabulary.table("file_kind")["mime_type"].combine_chunks()))
+        self.use(
+            vocabulary.shared(
+                "mime types", lambda: vocabulary.table("file_kind")["mime_type"].combine_chunks()
+            )
+        )
 
 
 class FileName(IndexedType):
@@ -288,5 +296,9 @@ class FileName(IndexedType):
 
 
 def _file_ends(vocabulary: Vocabulary, extension: str | None) -> pa.Array:
-    known = vocabulary.table("file_kind")["extension"].to_pylist() if extension is None else [extension.lstrip(".")]
+    known = (
+        vocabulary.table("file_kind")["extension"].to_pylist()
+        if extension is None
+        else [extension.lstrip(".")]
+    )
     return pa.array([f".{name}" for name in known])

@@ -57,6 +57,10 @@ class HexColor(CodeType):
         digits = HEX if options.case == "lower" else HEX.upper()
         self.use(compiler.vocabulary.shared(("hex color", digits), lambda: Code("#", Run(digits, 6))))
 
+    @classmethod
+    def capacity(cls) -> int:
+        return 1 << 24
+
 
 class RgbColor(IndexedType):
     """``rgb(78, 159, 44)``, as in CSS."""
@@ -70,6 +74,10 @@ class RgbColor(IndexedType):
     dtype = pa.string()
     max_length = 18
     size = 1 << 24
+
+    @classmethod
+    def capacity(cls) -> int:
+        return cls.size
 
     def at(self, index: np.ndarray, cells: Cells) -> pa.Array:
         if index.size <= FEW_ROWS:

@@ -19,7 +19,6 @@ from webapp.engine.fields.code_parts import DIGITS, UPPER, Check, Gap, Part, Pic
 from webapp.engine.fields.codes import Code
 
 if TYPE_CHECKING:
-
     from webapp.engine.data.vocabulary import Vocabulary
 
 Parts = tuple[Part, ...]
@@ -131,7 +130,9 @@ _LATVIAN_CHECK = weighted((9, 1, 4, 8, 3, 10, 2, 5, 7, 6), 11, lambda rest: rema
 _LATVIAN = ("40", _digits(8), _LATVIAN_CHECK)
 _CZECH_CHECK = weighted((8, 7, 6, 5, 4, 3, 2), 11, lambda rest: str((-rest % 11 or 1) % 10))
 _CZECH = (Run("12345678"), _digits(6), _CZECH_CHECK)
-_LUXEMBOURGISH_CHECK = weighted([pow(10, 5 - place, 89) for place in range(6)], 89, lambda rest: f"{rest:02d}")
+_LUXEMBOURGISH_CHECK = weighted(
+    [pow(10, 5 - place, 89) for place in range(6)], 89, lambda rest: f"{rest:02d}"
+)
 _LUXEMBOURGISH = (_FIRST, _digits(5), _LUXEMBOURGISH_CHECK)
 _BELGIAN_CHECK = weighted([pow(10, 7 - place, 97) for place in range(8)], 97, lambda rest: f"{97 - rest:02d}")
 _SWISS_CHECK = weighted((5, 4, 3, 2, 7, 6, 5, 4), 11, complement(11))
@@ -274,7 +275,9 @@ class GermanTaxNumber(Code):
         np.put_along_axis(other, heads.astype(np.int64), False, axis=1)
         self._heads = heads
         self._left = np.nonzero(other)[1].reshape(-1, 5).astype(np.uint8)
-        self._tails = np.array([tail for tail in product(range(5), repeat=5) if len(set(tail)) == 4], np.uint8)
+        self._tails = np.array(
+            [tail for tail in product(range(5), repeat=5) if len(set(tail)) == 4], np.uint8
+        )
         self._machine = checksums.mod_11_10()
         self._step = np.array([[self._machine.step(s, d) for d in DIGITS] for s in range(11)], np.uint8)
         self._last = np.array([int(digit) for digit in self._machine.outputs], np.uint8)

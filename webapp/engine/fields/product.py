@@ -33,7 +33,9 @@ class Catalogue:
         self.categories = pa.array(found)
         self.category = np.array([found.index(name) for name in names])
         self.codes = tuple(dict(zip(names, table["code"].to_pylist(), strict=True))[name] for name in found)
-        adjectives, styles = (vocabulary.words(f"product_{part}").to_pylist() for part in ("adjective", "style"))
+        adjectives, styles = (
+            vocabulary.words(f"product_{part}").to_pylist() for part in ("adjective", "style")
+        )
         self.epithets = pa.array([f"{adjective} {style} " for adjective in adjectives for style in styles])
         self.size = len(self.things) * len(self.epithets)
 
@@ -63,7 +65,11 @@ class ProductKind(GroupKind):
 
     def _sizes(self) -> list[tuple[type[FieldType], int]]:
         goods = self._goods
-        return [(ProductCategory, len(goods.categories)), (Product, len(goods.things)), (ProductName, goods.size)]
+        return [
+            (ProductCategory, len(goods.categories)),
+            (Product, len(goods.things)),
+            (ProductName, goods.size),
+        ]
 
     def prepare(self, env: Env, fixed: dict[str, Any]) -> tuple[Any, list[Fault]]:
         goods, things, unmet = self._goods, np.arange(len(self._goods.things)), []
@@ -195,7 +201,14 @@ class Sku(_ProductField):
     name = "sku"
     label = "SKU"
     description = "A stock number that begins with its product's category, such as FUR-7K2M9X."
-    aliases = ("stock keeping unit", "product code", "article number", "item number", "part number", "product sku")
+    aliases = (
+        "stock keeping unit",
+        "product code",
+        "article number",
+        "item number",
+        "part number",
+        "product sku",
+    )
     example = "FUR-7K2M9X"
 
     class Options(Options):
@@ -206,7 +219,9 @@ class Sku(_ProductField):
         length = options.length
         # Without I, O, 0 and 1, which people mix up.
         tail = Run(DIGITS[2:] + UPPER.replace("I", "").replace("O", ""), length)
-        self._code = compiler.vocabulary.shared(("sku", length), lambda: Code(Pick(self._goods.codes), "-", tail))
+        self._code = compiler.vocabulary.shared(
+            ("sku", length), lambda: Code(Pick(self._goods.codes), "-", tail)
+        )
         self._tails = self._code.space // len(self._goods.codes)
         self.max_length = self._code.width
 
@@ -242,7 +257,9 @@ class Ean13(_ArticleNumber):
 
     name = "ean13"
     label = "EAN-13"
-    description = "An article number (GTIN-13) with a right check digit, from the range for use inside a shop."
+    description = (
+        "An article number (GTIN-13) with a right check digit, from the range for use inside a shop."
+    )
     aliases = ("ean", "gtin", "gtin 13", "barcode", "international article number")
     example = "2713857724736"
 
@@ -256,7 +273,9 @@ class Ean8(_ArticleNumber):
 
     name = "ean8"
     label = "EAN-8"
-    description = "A short article number (GTIN-8) with a right check digit, from the range for use inside a shop."
+    description = (
+        "A short article number (GTIN-8) with a right check digit, from the range for use inside a shop."
+    )
     aliases = ("gtin 8",)
     example = "27138576"
 
@@ -270,7 +289,9 @@ class Upc(_ArticleNumber):
 
     name = "upc"
     label = "UPC"
-    description = "A US article number (UPC-A) with a right check digit, from the range for use inside a shop."
+    description = (
+        "A US article number (UPC-A) with a right check digit, from the range for use inside a shop."
+    )
     aliases = ("upc a", "gtin 12", "universal product code")
     example = "471385772479"
 
@@ -304,4 +325,9 @@ class Issn(_ArticleNumber):
 
     @staticmethod
     def parts() -> tuple[Any, ...]:
-        return Run(DIGITS, 4), Gap("-"), Run(DIGITS, 3), checksums.weighted((8, 7, 6, 5, 4, 3, 2), 11, "0X987654321")
+        return (
+            Run(DIGITS, 4),
+            Gap("-"),
+            Run(DIGITS, 3),
+            checksums.weighted((8, 7, 6, 5, 4, 3, 2), 11, "0X987654321"),
+        )

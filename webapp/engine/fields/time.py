@@ -66,7 +66,7 @@ def _date32(days: np.ndarray) -> pa.Array:
     return pa.Array.from_buffers(pa.date32(), days.size, [None, pa.py_buffer(days.astype(np.int32))])
 
 
-@lru_cache(maxsize=64)
+@lru_cache(maxsize=16)
 def _day_pool(low: int, size: int, source: str) -> pa.Array:
     """The texts of ``size`` days from ``low`` on: one pool for every plan and block that writes them so."""
     return dates.day_table(low, low + size - 1, dates.parse(source))
@@ -250,6 +250,10 @@ class _Named(PoolType):
     def __init__(self, field: FieldSpec, options: Any, compiler: Compiler) -> None:
         super().__init__(field, options, compiler)
         self.use(_names(self.names, options.abbr))
+
+    @classmethod
+    def capacity(cls) -> int:
+        return len(cls.names)
 
 
 @lru_cache(maxsize=8)

@@ -159,3 +159,11 @@ class JsonText:
         elements = iter(self._rows.words_of([column.flatten()]))
         sizes = pc.fill_null(pc.list_value_length(column), 0).to_pylist()
         return ["[" + ",".join(islice(elements, size)) + "]" for size in sizes]
+
+
+def json_texts(column: pa.Array) -> pa.Array:
+    """``string[n]``: each value of ``column`` as JSON on one line, ``null`` where there is none."""
+    if not len(column):
+        return pa.array([], pa.string())
+    element = json_column(pa.field("value", column.type), "", one_line=True)
+    return Rows([element], Frame(), joint=False).texts_of([column])

@@ -55,7 +55,9 @@ def _codes() -> list[str]:
     tender = {
         code
         for country in pycountry.countries
-        for code in get_territory_currencies(country.alpha_2, start_date=CURRENCIES_AS_OF, end_date=CURRENCIES_AS_OF)
+        for code in get_territory_currencies(
+            country.alpha_2, start_date=CURRENCIES_AS_OF, end_date=CURRENCIES_AS_OF
+        )
     }
     return sorted(code for code in tender if pycountry.currencies.get(alpha_3=code))
 

@@ -1,0 +1,47 @@
+"""How gunicorn serves `wsgi:app`. Numbers and addresses come from the settings; the choices below are explained."""
+
+import os
+
+from webapp import limits
+from webapp.config import Settings
+
+_settings = Settings.from_env(os.environ)
+
+bind = [
+    f"[{_settings.host}]:{_settings.port}" if ":" in _settings.host else f"{_settings.host}:{_settings.port}"
+]
+# Threads, because streams and followers wait more than they work; two processes, for the second core.
+worker_class = "gthread"
+workers = _settings.web_workers
+threads = _settings.web_threads
+# The application is built once and forked: a wrong setting stops the start with one message instead of a loop of
+# dying workers, the engine's vocabularies are in memory once, and a worker that is replaced is there at once. It
+# holds because building the application opens nothing; what a fork must not share is let go in `post_fork`.
+preload_app = True
+certfile = _settings.tls_cert or None
+keyfile = _settings.tls_key or None
+
+# A stop lets streams finish, and is over within STOP_SECONDS.
+graceful_timeout = int(limits.STOP_SECONDS) - 5
+timeout = 60  # a worker whose main loop says nothing for so long is replaced; threads may take longer
+keepalive = 15  # seconds; programs that call again and again keep their connection
+# The heartbeat is a file whose times are touched every second; on a disk that can stall a worker.
+worker_tmp_dir = "/dev/shm" if os.path.isdir("/dev/shm") else None
+control_socket_disable = True  # nobody asks it, and its default place is the user's home
+
+# The application judges X-Forwarded-* by TRUSTED_PROXIES itself; gunicorn shall believe nobody.
+forwarded_allow_ips = ""
+secure_scheme_headers = {}
+limit_request_line = 8190  # the most it takes; what is longer is refused before the application sees it
+accesslog = None
+errorlog = "-"
+loglevel = _settings.log_level.lower()
+
+
+def post_fork(server, worker):
+    """In each new worker: die with the master, so that a killed one leaves no stray worker on the port."""
+    from jobs.process import die_with
+    from webapp.extensions import after_fork
+
+    die_with(server.pid)
+    after_fork(server.app.wsgi())

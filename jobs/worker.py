@@ -1,0 +1,147 @@
+"""The worker: an RQ worker that forks a process for each ring, and answers nothing but our own rings.
+
+`python -m jobs.worker` runs one. The parent imports the engine and builds the application before it forks, so that a
+small job costs a fork and not an import. A job's process dies with its parent: otherwise killing the parent alone
+would leave a second sender alive beside the one that takes its work over.
+"""
+
+from __future__ import annotations
+
+import importlib
+import logging
+import os
+import signal
+from datetime import timedelta
+from types import FrameType
+from typing import Any
+from uuid import uuid4
+
+import redis
+import rq
+from flask import Flask
+from rq.job import Job
+from rq.serializers import JSONSerializer
+from rq.utils import now as rq_now
+from sqlalchemy.exc import SQLAlchemyError
+
+from jobs import lease, queues
+from jobs.process import application, die_with, named
+from webapp import clock, limits
+from webapp.extensions import after_fork, db, make_redis
+from webapp.services import heartbeat
+from webapp.services.enqueue import ANSWER, KINDS
+
+log = logging.getLogger(__name__)
+
+
+def answer(kind: str, work_id: str) -> None:
+    """What a ring calls, in the job's process: do the work, if it is still there to be done."""
+    try:
+        job_of(kind)(work_id)
+    except lease.NotFree:
+        log.info("%s %s: nothing to do", kind, work_id)
+
+
+def job_of(kind: str) -> Any:
+    """The function that does a kind of work; it takes the id of the row."""
+    return named(KINDS[kind].job)
+
+
+class Worker(rq.Worker):
+    """RQ's forking worker with our heartbeat, our parentage and a drain that hands leases back."""
+
+    log_result_lifespan = False
+
+    def __init__(self, app: Flask, connection: redis.Redis) -> None:
+        self.process = lease.process_name()  # the parent's, in its job's processes too
+        super().__init__(
+            queues.names(),
+            name=f"{self.process.replace(':', '-')}-{uuid4().hex[:8]}",
+            connection=connection,
+            serializer=JSONSerializer,
+            worker_ttl=limits.WORKER_TTL_SECONDS,
+            job_monitoring_interval=limits.WORKER_BEAT_SECONDS,
+        )
+        self.app = app
+
+    def heartbeat(self, timeout: int | None = None, pipeline: Any = None) -> None:
+        """RQ's own, at every turn of its loops; with it goes ours, which /health/ready reads."""
+        super().heartbeat(timeout, pipeline)
+        heartbeat.beat(self.connection, heartbeat.WORKER, self.process, clock.epoch())
+
+    def execute_job(self, job: Job, queue: rq.Queue) -> None:
+        """Fork for our own rings only: whoever can write to Redis must not choose what runs here."""
+        if job.func_name != ANSWER or not self._known(job.args):
+            log.warning("dropped a ring for something else: %s", job.id)
+            job.delete()
+            return
+        super().execute_job(job, queue)
+
+    @staticmethod
+    def _known(args: Any) -> bool:
+        return len(args) == 2 and args[0] in KINDS and isinstance(args[1], str)
+
+    def main_work_horse(self, job: Job, queue: rq.Queue) -> None:
+        """The job's process, from fork to exit."""
+        die_with(int(self.pid or 0))
+        lease.stopping.clear()
+        after_fork(self.app)
+        with self.app.app_context():
+            super().main_work_horse(job, queue)
+
+    def setup_work_horse_signals(self) -> None:
+        """In the job's process: SIGTERM asks the work to hand itself back at its next check."""
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+        signal.signal(signal.SIGTERM, _ask_to_stop)
+
+    def handle_warm_shutdown_request(self) -> None:
+        """In the parent, on SIGTERM: pass it on, so that a long job ends its turn instead of being waited for."""
+        super().handle_warm_shutdown_request()
+        if self.horse_pid:
+            os.kill(self.horse_pid, signal.SIGTERM)
+
+    def maintain_heartbeats(self, job: Job) -> None:
+        """While a job runs: beat, and kill what does not hand back in time."""
+        super().maintain_heartbeats(job)
+        asked = self._shutdown_requested_date
+        if asked and rq_now() - asked > timedelta(seconds=limits.HAND_BACK_SECONDS):
+            log.warning("%s did not hand back in %d s; killed", job.id, limits.HAND_BACK_SECONDS)
+            self.kill_horse()
+
+
+def _ask_to_stop(_signum: int, _frame: FrameType | None) -> None:
+    lease.stopping.set()
+
+
+def preload(app: Flask) -> None:
+    """Import what jobs will need, and let the database layer learn its statements, so that every fork has both."""
+    importlib.import_module("webapp.engine")
+    with app.app_context():
+        for kind in KINDS:
+            job_of(kind)
+            try:
+                lease.take(kind, "", clock.now)
+            except lease.NotFree:
+                continue
+            except SQLAlchemyError as error:
+                log.warning("the database does not answer yet: %s", type(error).__name__)
+        db.engine.dispose()  # no connection is there to be shared by a fork
+
+
+def main() -> None:
+    """Work until asked to stop."""
+    app = application()
+    preload(app)
+    connection = make_redis(app.config["REDIS_URL"])
+    worker = Worker(app, connection)
+    try:
+        worker.work(logging_level=app.config["SETTINGS"].log_level)
+    finally:
+        try:
+            heartbeat.gone(connection, heartbeat.WORKER, worker.process)
+        except redis.RedisError as error:
+            log.warning("no farewell: %s", error)
+
+
+if __name__ == "__main__":
+    main()

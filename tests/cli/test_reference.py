@@ -1,0 +1,58 @@
+"""The command line's reference names everything the command line understands, and help lists it."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.cli.conftest import ROOT
+from webapp.cli import arguments, testing
+from webapp.cli.__main__ import MODULES
+
+REFERENCE = (ROOT / "docs" / "reference" / "cli.md").read_text()
+_, PARSERS = arguments.parser()
+
+
+@pytest.mark.parametrize("command", arguments.COMMANDS)
+def test_every_command_and_option_has_its_line_in_the_reference(command):
+    assert f"`{command}`" in REFERENCE
+    for action in PARSERS[command]._actions:
+        for option in action.option_strings:
+            if option not in ("-h", "--help"):
+                assert option in REFERENCE, f"{command} {option}"
+
+
+def test_help_lists_every_command():
+    listed = arguments.help_text()
+    for command, line in arguments.COMMANDS.items():
+        assert f"  {command} " in listed
+        assert line in listed
+
+
+def test_every_command_has_its_module():
+    assert {*MODULES, "help"} == set(arguments.COMMANDS)
+
+
+def test_the_plans_are_those_of_the_service():
+    from webapp import limits
+
+    assert tuple(limits.PLANS) == arguments.PLANS
+
+
+@pytest.mark.parametrize(
+    ("everything", "rest", "ignored", "parallel"),
+    [
+        (False, [], True, True),
+        (True, [], False, True),
+        (False, ["tests/cli", "-n0"], True, False),
+    ],
+)
+def test_long_tests_run_only_with_all(everything, rest, ignored, parallel):
+    found = testing.pytest_arguments(everything, rest)
+    assert ("--ignore=tests/chaos" in found) is ignored
+    assert ("auto" in found) is parallel
+
+
+def test_a_long_test_that_is_named_runs():
+    assert "--ignore=tests/chaos" not in testing.pytest_arguments(
+        False, ["tests/chaos/test_kill.py::test_it"]
+    )

@@ -1,0 +1,104 @@
+"""The supervisor with small parts: what it says and does when they misbehave."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+
+import pytest
+
+from tests.cli.conftest import processes
+from tests.jobs.waiting import eventually
+from webapp import limits
+from webapp.cli import logs
+from webapp.cli.datadir import CliError
+from webapp.cli.supervisor import Part, Stopped, Supervisor
+
+
+@pytest.fixture
+def told() -> list[str]:
+    return []
+
+
+@pytest.fixture
+def supervisor(tmp_path, told, monkeypatch):
+    monkeypatch.setattr(limits, "RESTART_PAUSES", (0.0, 0.0))
+    made = Supervisor(tmp_path, tmp_path, told.append)
+    with made.signals():
+        yield made
+        made.stop()
+
+
+def part(script: str, name: str = "part", ready=lambda: True) -> Part:
+    return Part(name, ["/bin/sh", "-c", script], {"PATH": os.environ["PATH"]}, ready)
+
+
+def pid_of(supervisor: Supervisor) -> int:
+    return supervisor._parts[0].process.pid
+
+
+def test_a_part_that_cannot_start_shows_the_end_of_its_log(supervisor):
+    with pytest.raises(CliError) as error:
+        supervisor.start(part("echo no such table >&2; exit 3", ready=lambda: False))
+    assert "part did not start (exit status 3)" in str(error.value)
+    assert "no such table" in str(error.value)
+
+
+def test_a_part_that_never_becomes_ready_is_not_waited_for_for_ever(supervisor, monkeypatch):
+    monkeypatch.setattr(limits, "PART_READY_SECONDS", 0.1)
+    with pytest.raises(CliError, match="was not ready"):
+        supervisor.start(part("exec sleep 60", ready=lambda: False))
+
+
+def test_a_part_that_dies_again_and_again_ends_everything_with_its_reason(supervisor, told):
+    supervisor.start(part("echo out of cheese >&2; exit 4"))
+    with pytest.raises(CliError) as error:
+        supervisor.run()
+    assert "part died 3 times in a row right after its start (exit status 4)" in str(error.value)
+    assert "out of cheese" in str(error.value)
+    assert sum("starting it again" in line for line in told) == 2
+
+
+def test_a_command_that_fails_shows_why(supervisor):
+    assert supervisor.once("say", ["/bin/sh", "-c", "echo hello"], {}) == "hello\n"
+    with pytest.raises(CliError, match="bad schema"):
+        supervisor.once("say", ["/bin/sh", "-c", "echo bad schema >&2; exit 1"], {})
+
+
+def test_ctrl_c_while_a_part_starts_stops_at_once(supervisor):
+    threading.Timer(0.2, os.kill, (os.getpid(), signal.SIGINT)).start()
+    with pytest.raises(Stopped):
+        supervisor.start(part("exec sleep 60", ready=lambda: False))
+    pid = pid_of(supervisor)
+    supervisor.stop()
+    with pytest.raises(ProcessLookupError):
+        os.kill(pid, 0)
+
+
+def test_a_part_that_ignores_sigterm_is_killed_with_all_it_started(supervisor, monkeypatch, tmp_path):
+    monkeypatch.setattr(limits, "STOP_SECONDS", 0.2)
+    ready = tmp_path / "ready"
+    supervisor.start(part(f"trap '' TERM; sleep 60.5 & touch {ready}; wait; wait", ready=ready.exists))
+    assert any("sleep 60.5" in command for _, command in processes().values())
+    supervisor.stop()
+    eventually(lambda: not any("sleep 60.5" in command for _, command in processes().values()))
+
+
+def test_parts_stop_in_reverse_order(supervisor, told):
+    supervisor.start(part("exec sleep 60", "first"), part("exec sleep 60", "second"))
+    supervisor.stop()
+    assert [line.split()[0] for line in told if line.endswith("stopped")] == ["second", "first"]
+
+
+def test_a_log_is_turned_over_while_its_part_goes_on_writing(tmp_path, monkeypatch):
+    monkeypatch.setattr(limits, "LOG_FILE_BYTES", 10)
+    log = tmp_path / "part.log"
+    with log.open("ab", buffering=0) as writer:
+        writer.write(b"more than ten bytes\n")
+        logs.turn_over(log)
+        writer.write(b"after\n")
+    assert log.read_text() == "after\n"
+    assert (tmp_path / "part.log.1").read_text() == "more than ten bytes\n"
+    logs.turn_over(log)
+    assert log.read_text() == "after\n", "a small log stays"

@@ -1,0 +1,38 @@
+"""A worker whose exports are slow and leave their pid in a file: run as a program by the tests."""
+
+from __future__ import annotations
+
+import os
+import threading
+from pathlib import Path
+
+from webapp.models import Export
+from webapp.services import enqueue
+
+
+def slow(export_id: str) -> None:
+    """Holds its work for long, checking every few milliseconds."""
+    from jobs.lease import leased
+
+    with leased("export", export_id) as work:
+        Path(os.environ["PID_FILE"]).write_text(str(os.getpid()))
+        for _ in range(6_000):
+            work.check()
+            threading.Event().wait(0.01)
+        work.finish()
+
+
+def quick(export_id: str) -> None:
+    """Does its work at once."""
+    from jobs.lease import leased
+
+    with leased("export", export_id) as work:
+        work.finish(bytes=1)
+
+
+if __name__ == "__main__":
+    job = f"tests.jobs.odd_worker.{os.environ['JOB']}"
+    enqueue.KINDS = {"export": enqueue.Kind(Export, job, "webapp.services.exports.settle", "exports", 3)}
+    from jobs import worker
+
+    worker.main()

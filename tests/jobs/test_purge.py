@@ -1,0 +1,100 @@
+"""What has run out is removed; what can still be restored stays."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import pytest
+from sqlalchemy import func, select
+
+from jobs import sweeper
+from webapp import limits, storage
+from webapp.extensions import reading, writing
+from webapp.models import Export, IdempotencyRecord, Project, SignInLink, Template, TemplateVersion, User
+from webapp.services.purge import purge
+
+LONG_AGO = timedelta(days=limits.RESTORE_DAYS, seconds=1)
+
+
+@pytest.fixture
+def count(app):
+    def rows(model) -> int:
+        with reading() as session:
+            return session.scalar(select(func.count()).select_from(model))
+
+    return rows
+
+
+@pytest.fixture
+def place(new_export, row):
+    """`workspace_id`, `team_id`, `project_id` of the test's project."""
+    export = row(new_export())
+    return {name: getattr(export, name) for name in ("workspace_id", "team_id", "project_id")}
+
+
+def test_a_deletion_is_final_after_thirty_days_and_not_before(place, count, clock):
+    with writing() as session:
+        for deleted_at in (None, clock() - LONG_AGO + timedelta(seconds=2), clock() - LONG_AGO):
+            template = Template(name="t", deleted_at=deleted_at, **place)
+            session.add(template)
+            session.flush()
+            session.add(TemplateVersion(template_id=template.id, number=1, spec={}))
+    assert purge(clock()) == 1
+    assert (count(Template), count(TemplateVersion)) == (2, 2)
+    assert purge(clock()) == 0
+
+
+def test_the_file_of_a_removed_export_goes_with_it(app, new_export, count, clock):
+    store = storage.of(app)
+    for key, deleted_at in (("exports/kept.csv", None), ("exports/gone.csv", clock() - LONG_AGO)):
+        store.put(key, [b"a,b\n"])
+        new_export(storage_key=key, deleted_at=deleted_at, status="completed")
+    purge(clock())
+    assert count(Export) == 1
+    assert store.head("exports/kept.csv").size == 4
+    with pytest.raises(storage.MissingError):
+        store.head("exports/gone.csv")
+
+
+def test_a_removed_project_takes_its_exports_and_their_files_along(app, place, new_export, count, clock):
+    storage.of(app).put("exports/inside.csv", [b"x"])
+    new_export(storage_key="exports/inside.csv", status="completed")
+    with writing() as session:
+        session.get_one(Project, place["project_id"]).deleted_at = clock() - LONG_AGO
+    purge(clock())
+    assert (count(Project), count(Export)) == (0, 0)
+    with pytest.raises(storage.MissingError):
+        storage.of(app).head("exports/inside.csv")
+
+
+def test_answers_and_tokens_that_have_run_out_are_removed(place, count, clock):
+    with writing() as session:
+        user = User(email="ada@example.com")
+        session.add(user)
+        session.flush()
+        for number, ends in enumerate((clock() - LONG_AGO, clock() + timedelta(hours=1))):
+            session.add(SignInLink(token_hash=f"{number}", user_id=user.id, expires_at=ends))
+            session.add(
+                IdempotencyRecord(
+                    workspace_id=place["workspace_id"],
+                    caller=user.id,
+                    key_hash=f"{number}",
+                    request_hash="",
+                    expires_at=ends,
+                )
+            )
+    assert purge(clock()) == 2
+    assert (count(SignInLink), count(IdempotencyRecord)) == (1, 1)
+
+
+def test_the_sweeper_purges_now_and_then(app, new_export, count, clock):
+    sweeping = sweeper.Sweeper(app, lambda _seconds: True, clock)
+    new_export(deleted_at=clock() - LONG_AGO)
+    sweeping.turn()
+    assert count(Export) == 0
+    new_export(deleted_at=clock() - LONG_AGO)
+    sweeping.turn()
+    assert count(Export) == 1, "not at every turn"
+    clock.forward(limits.PURGE_SECONDS + 1)
+    sweeping.turn()
+    assert count(Export) == 0

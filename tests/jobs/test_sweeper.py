@@ -1,0 +1,134 @@
+"""Lost work is found, taken up again at most three times, then ended with a reason; Redis may be emptied."""
+
+from __future__ import annotations
+
+import pytest
+
+from jobs import lease, sweeper
+from webapp import limits
+from webapp.extensions import make_redis, redis_client
+from webapp.services import enqueue, heartbeat
+
+
+@pytest.fixture
+def sweep(client, clock):
+    return lambda: {what: number for what, number in sweeper.sweep(client, clock()).items() if number}
+
+
+@pytest.fixture
+def settled(client, row):
+    """Whether the rows of an export that was ended were given back."""
+    return lambda export_id: bool(
+        client.exists(f"rowsmith:{{{row(export_id).workspace_id}}}:settled:{export_id}")
+    )
+
+
+@pytest.fixture
+def rings(client):
+    return lambda: enqueue.waiting(client, "export")
+
+
+def test_queued_work_without_a_ring_is_rung_for_once(new_export, sweep, rings, clock):
+    export_id = new_export()
+    assert sweep() == {}, "its own doorbell may still be on the way"
+    clock.forward(limits.RING_AGE_SECONDS + 1)
+    assert sweep() == {"rung": 1}
+    assert rings() == {export_id}
+    assert sweep() == {}, "it has a ring now"
+
+
+def test_emptying_redis_loses_no_queued_work(new_export, sweep, rings, client, clock):
+    exports = {new_export() for _ in range(3)}
+    clock.forward(limits.RING_AGE_SECONDS + 1)
+    sweep()
+    client.flushall()
+    assert sweep() == {"rung": 3}
+    assert rings() == exports
+
+
+def test_lost_work_is_rung_for_within_45_seconds(new_export, sweep, rings, clock):
+    export_id = new_export()
+    lease.take("export", export_id, clock)
+    clock.forward(limits.LEASE_SECONDS - 1)
+    assert sweep() == {}
+    clock.forward(45 - limits.SWEEP_SECONDS - limits.LEASE_SECONDS + 1)
+    assert sweep() == {"rung": 1}
+    assert rings() == {export_id}
+
+
+def test_work_handed_back_is_rung_for_at_once(new_export, sweep, clock):
+    lease.take("export", new_export(), clock).save(lease_owner=None, lease_until=None)
+    assert sweep() == {"rung": 1}
+
+
+def test_work_lost_three_times_fails_with_a_line_that_says_why(new_export, sweep, row, settled, clock):
+    export_id = new_export()
+    for _ in range(limits.MAX_ATTEMPTS):
+        lost = lease.take("export", export_id, clock)
+        clock.forward(limits.LEASE_SECONDS + 1)
+    assert sweep() == {"failed": 1}
+    ended = row(export_id)
+    assert (ended.status, ended.error["code"], ended.finished_at) == ("failed", "worker_lost", clock())
+    assert "lost 3 times" in ended.error["message"]
+    assert settled(export_id), "its service was told"
+    with pytest.raises(lease.Fenced):
+        lost.save(rows_done=1)
+
+
+def test_a_cancel_that_nobody_is_there_to_obey_holds(new_export, sweep, row, settled, clock):
+    queued = new_export(cancel_requested_at=clock())
+    lease.take("export", running := new_export(), clock)
+    lost = new_export(
+        status="running", lease_owner="gone:1", lease_until=clock(), attempt=1, cancel_requested_at=clock()
+    )
+    clock.forward(1)
+    assert sweep() == {"cancelled": 2}
+    assert [row(export_id).status for export_id in (queued, running, lost)] == [
+        "cancelled",
+        "running",
+        "cancelled",
+    ]
+
+
+def test_a_service_that_stumbles_over_an_end_does_not_stop_the_sweep(new_export, sweep, row, clock):
+    odd = new_export(cancel_requested_at=clock(), request={})
+    fine = new_export(cancel_requested_at=clock())
+    assert sweep() == {"cancelled": 2}
+    assert {row(odd).status, row(fine).status} == {"cancelled"}
+
+
+def test_redis_down_still_ends_what_is_lost(new_export, row, clock, tmp_path):
+    export_id = new_export(
+        status="running", lease_owner="gone:1", lease_until=clock(), attempt=limits.MAX_ATTEMPTS
+    )
+    new_export()
+    clock.forward(60)
+    nowhere = make_redis(f"unix://{tmp_path}/nothing.sock")
+    assert sweeper.sweep(nowhere, clock()) == {"rung": 0, "failed": 1, "cancelled": 0}
+    assert row(export_id).status == "failed"
+
+
+def test_one_sweeper_sweeps_at_a_time(client):
+    assert sweeper.mine(client, "a:1")
+    assert not sweeper.mine(client, "b:2")
+    assert sweeper.mine(client, "a:1")
+    client.flushall()
+    assert sweeper.mine(client, "b:2")
+    assert not sweeper.mine(client, "a:1")
+
+
+def test_a_sweeper_sweeps_until_told_to_stop_and_makes_room_for_the_next(app, new_export, rings, clock):
+    new_export()
+    clock.forward(60)
+    turns = []
+
+    def pause(seconds: float) -> bool:
+        turns.append(heartbeat.alive(redis_client(), heartbeat.SWEEPER, clock().timestamp()))
+        assert seconds == limits.SWEEP_SECONDS
+        return len(turns) == 2
+
+    sweeper.Sweeper(app, pause, clock).run()
+    assert turns == [1, 1]
+    assert len(rings()) == 1
+    assert heartbeat.alive(redis_client(), heartbeat.SWEEPER, 0) == 0
+    assert sweeper.mine(redis_client(), "next:1")

@@ -1,0 +1,52 @@
+"""`python -m webapp.cli COMMAND`: what `./rowsmith COMMAND` becomes once everything is installed."""
+
+from __future__ import annotations
+
+import importlib
+import os
+import sys
+from collections.abc import Sequence
+from typing import Final
+
+from webapp.cli.arguments import help_text, parse
+from webapp.cli.datadir import CliError
+from webapp.config import SettingsError
+
+# Command -> the module whose run(arguments) does it; imported when asked for.
+MODULES: Final = {
+    "up": "webapp.cli.up",
+    "test": "webapp.cli.testing",
+    "sign-in": "webapp.cli.sign_in",
+    "key": "webapp.cli.key",
+    "plan": "webapp.cli.plan",
+    "migrate": "webapp.cli.servers",
+    "web": "webapp.cli.servers",
+    "worker": "webapp.cli.servers",
+    "sweeper": "webapp.cli.servers",
+    "lock": "webapp.cli.lock",
+}
+
+
+def main(argv: Sequence[str]) -> int:
+    """Run one command. What a person can mend is said in one sentence, with exit status 1."""
+    arguments, rest = parse(argv)
+    if arguments.command == "help":
+        print(help_text(arguments.topic), end="")
+        return 0
+    arguments.rest = rest
+    try:
+        return int(importlib.import_module(MODULES[arguments.command]).run(arguments))
+    except CliError as error:
+        print(f"rowsmith: {error}", file=sys.stderr)
+    except SettingsError as error:
+        for fault in error.faults:
+            print(f"rowsmith: {fault}", file=sys.stderr)
+    except KeyboardInterrupt:
+        return 130
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    return 1
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

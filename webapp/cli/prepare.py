@@ -1,0 +1,58 @@
+"""What `./rowsmith up` does between the queue and the first part: the schema, the demo, a way in.
+
+`python -m webapp.cli.prepare [PLAN]` runs as a process of its own and prints one JSON object on standard output:
+`sign_in_url`, `template_id` (to try it with), and `api_key` where it was made now.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+
+import flask_migrate
+from sqlalchemy import select
+
+from webapp import create_app, limits
+from webapp.cli import key, operator, plan, sign_in
+from webapp.config import Settings
+from webapp.extensions import db
+from webapp.models import ApiKey, Template, Workspace
+from webapp.services import demo
+
+
+def migrate(settings: Settings) -> None:
+    """Bring the database to this version's schema. What is there already stays."""
+    with create_app(settings).app_context():
+        flask_migrate.upgrade()
+
+
+def ways_in(settings: Settings, wanted: str | None) -> dict[str, str]:
+    """Seed the demo where nothing is, put it on the plan wanted, and say how to get in."""
+    with create_app(settings).app_context():
+        demo.ensure_demo(wanted or limits.DEMO_PLAN)
+        owner = operator.owner()
+        workspace = db.session.get_one(Workspace, owner.actor.workspace_id)
+        if wanted and workspace.plan != wanted:
+            plan.change(workspace, wanted, {})
+        found = {"sign_in_url": sign_in.link(settings, owner.user)}
+        keys = select(ApiKey.id).where(ApiKey.workspace_id == workspace.id).limit(1)
+        if db.session.scalar(keys) is None:
+            found["api_key"] = key.make(owner, "first key")
+        templates = select(Template.id).where(
+            Template.project_id == owner.actor.project_id, Template.deleted_at.is_(None)
+        )
+        if template_id := db.session.scalar(templates.order_by(Template.id).limit(1)):
+            found["template_id"] = template_id
+        return found
+
+
+def main() -> None:
+    """Migrate, then see to it that somebody can get in."""
+    settings = Settings.from_env(os.environ)
+    migrate(settings)
+    json.dump(ways_in(settings, sys.argv[1] if len(sys.argv) > 1 else None), sys.stdout)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,87 @@
+"""Questions to a part: are you there? Each answers False while it is not, and raises nothing."""
+
+from __future__ import annotations
+
+import http.client
+import socket
+import ssl
+from collections.abc import Callable
+from urllib.parse import urlsplit
+
+import redis
+
+from webapp import limits
+from webapp.config import is_loopback
+from webapp.services import heartbeat
+
+
+def redis_answers(url: str) -> Callable[[], bool]:
+    """Whether Redis answers a ping and has read its files."""
+    client = redis.Redis.from_url(url, socket_timeout=limits.PROBE_SECONDS)
+
+    def ask() -> bool:
+        try:
+            return bool(client.ping())
+        except redis.RedisError:
+            return False
+
+    return ask
+
+
+def beats(url: str, part: str, least: int, since: float) -> Callable[[], bool]:
+    """Whether at least `least` processes of a part have said since `since` (epoch seconds) that they are there."""
+    client = redis.Redis.from_url(url, socket_timeout=limits.PROBE_SECONDS)
+
+    def ask() -> bool:
+        try:
+            return heartbeat.alive(client, part, since) >= least
+        except redis.RedisError:
+            return False
+
+    return ask
+
+
+def http_ok(url: str, path: str) -> Callable[[], bool]:
+    """Whether a server of this machine answers `GET path` with 200. Its certificate need not be for this name.
+
+    Behind a proxy that ends TLS, an address outside loopback refuses our plain question with 403: it is there too.
+    """
+    parts = urlsplit(url)
+    host, port = parts.hostname or "127.0.0.1", parts.port
+    wanted = {http.client.OK} if is_loopback(host) else {http.client.OK, http.client.FORBIDDEN}
+
+    def ask() -> bool:
+        if parts.scheme == "https":
+            context = ssl.create_default_context()
+            context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+            connection: http.client.HTTPConnection = http.client.HTTPSConnection(
+                host, port, timeout=limits.PROBE_SECONDS, context=context
+            )
+        else:
+            connection = http.client.HTTPConnection(host, port, timeout=limits.PROBE_SECONDS)
+        try:
+            connection.request("GET", path)
+            return connection.getresponse().status in wanted
+        except (OSError, http.client.HTTPException):
+            return False
+        finally:
+            connection.close()
+
+    return ask
+
+
+def port_is_free(host: str, port: int) -> str | None:
+    """None if a server may listen there, else why not."""
+    try:
+        found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
+    except socket.gaierror as error:
+        return f"{host} is not an address of this machine ({error.strerror})"
+    family, kind, protocol, _, address = found[0]
+    with socket.socket(family, kind, protocol) as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind(address)
+            probe.listen(1)
+        except OSError as error:
+            return error.strerror or str(error)
+    return None

@@ -1,0 +1,35 @@
+"""`./rowsmith migrate | web | worker | sweeper`: one part alone, configured by the environment."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+
+from webapp import ROOT
+from webapp.cli import assets
+from webapp.cli.datadir import DataDir, resolve
+from webapp.config import Settings
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Become the part. Returns only from `migrate`."""
+    data = DataDir(resolve(arguments.data_dir, os.environ))
+    env = data.environment(os.environ)
+    if arguments.command == "web":
+        env |= {
+            name: str(value)
+            for name, value in (("ROWSMITH_HOST", arguments.host), ("ROWSMITH_PORT", arguments.port))
+            if value is not None
+        }
+    settings = Settings.from_env(env)
+    if arguments.command == "migrate":
+        from webapp.cli.prepare import migrate
+
+        migrate(settings)
+        return 0
+    module = ["jobs." + arguments.command]
+    if arguments.command == "web":
+        assets.ensure()
+        module = ["gunicorn", "--config", str(ROOT / "gunicorn.conf.py"), "wsgi:app"]
+    os.execve(sys.executable, [sys.executable, "-m", *module], env)

@@ -1,0 +1,250 @@
+"""Keeps the parts of `./rowsmith up` running: starts them in order, restarts what dies, stops them in reverse."""
+
+from __future__ import annotations
+
+import os
+import select
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import FrameType
+from typing import Final
+
+from webapp import limits
+from webapp.cli import logs
+from webapp.cli.datadir import CliError
+
+CHILD: Final = Path(__file__).with_name("child.py")
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """One process to keep running.
+
+    `ready` is asked until it says yes, at most `PART_READY_SECONDS`.
+    """
+
+    name: str
+    command: Sequence[str]
+    env: Mapping[str, str]
+    ready: Callable[[], bool]
+
+
+@dataclass(slots=True)
+class _Running:
+    """A part, its process, and how it has fared."""
+
+    part: Part
+    log: Path
+    process: subprocess.Popen[bytes] | None = None
+    since: float = 0.0
+    offset: int = 0  # where in the log this process began
+    quick_deaths: int = 0
+    again_at: float | None = None
+
+
+class Stopped(Exception):
+    """Ctrl-C or SIGTERM came while something was waited for."""
+
+
+@dataclass
+class Supervisor:
+    """Runs parts. `tell(line)` speaks to the person; `clock` gives monotonic seconds."""
+
+    logs: Path
+    cwd: Path
+    tell: Callable[[str], None]
+    clock: Callable[[], float] = time.monotonic
+    _parts: list[_Running] = field(default_factory=list)
+    _asked: int = 0  # how often a stop was asked for
+
+    @contextmanager
+    def signals(self) -> Iterator[None]:
+        """Listen to SIGINT, SIGTERM and SIGHUP, and wake up when a part dies."""
+        self._wake_in, self._wake_out = os.pipe()
+        os.set_blocking(self._wake_in, False)
+        os.set_blocking(self._wake_out, False)
+        old_wake = signal.set_wakeup_fd(self._wake_out, warn_on_full_buffer=False)
+        names = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+        old = {number: signal.signal(number, self._ask) for number in names}
+        old[signal.SIGCHLD] = signal.signal(signal.SIGCHLD, lambda *_: None)
+        try:
+            yield
+        finally:
+            signal.set_wakeup_fd(old_wake)
+            for number, handler in old.items():
+                signal.signal(number, handler)
+            os.close(self._wake_in)
+            os.close(self._wake_out)
+
+    def _ask(self, _number: int, _frame: FrameType | None) -> None:
+        self._asked += 1
+
+    def _pause(self, seconds: float) -> None:
+        """Wait so long, or until a signal comes."""
+        readable, _, _ = select.select([self._wake_in], [], [], max(seconds, 0))
+        if readable:
+            with suppress(BlockingIOError):
+                os.read(self._wake_in, 4096)
+
+    def check(self) -> None:
+        """Raise `Stopped` if a stop was asked for."""
+        if self._asked:
+            raise Stopped
+
+    def start(self, *parts: Part) -> None:
+        """Start parts that need nothing of each other and wait until all are ready.
+
+        CliError with the end of its log if one does not become so.
+        """
+        started = [_Running(part, self.logs / f"{part.name}.log") for part in parts]
+        for running in started:
+            self._parts.append(running)
+            self._spawn(running)
+        for running in started:
+            self._await(running)
+
+    def _await(self, running: _Running) -> None:
+        part, process = running.part, running.process
+        assert process
+        while not part.ready():
+            self.check()
+            if process.poll() is not None:
+                self._parts.remove(running)
+                raise CliError(
+                    f"{part.name} did not start ({_why(process.returncode)}):\n{self._tail(running)}"
+                )
+            if self.clock() - running.since > limits.PART_READY_SECONDS:
+                raise CliError(
+                    f"{part.name} was not ready after {limits.PART_READY_SECONDS:.0f} s:\n{self._tail(running)}"
+                )
+            self._pause(limits.PROBE_PAUSE_SECONDS)
+        self.tell(f"  {part.name:<12} ready in {self.clock() - running.since:.1f} s")
+
+    def once(self, name: str, command: Sequence[str], env: Mapping[str, str]) -> str:
+        """Run a command to its end. Returns what it printed; CliError with the end of its log if it fails."""
+        running = _Running(Part(name, command, env, lambda: True), self.logs / f"{name}.log")
+        self._parts.append(running)
+        self._spawn(running, stdout=subprocess.PIPE)
+        process = running.process
+        assert process
+        assert process.stdout
+        output = bytearray()
+        while chunk := self._read(process.stdout.fileno()):
+            output += chunk
+        while process.poll() is None:
+            self.check()
+            self._pause(limits.PROBE_PAUSE_SECONDS)
+        self._parts.remove(running)
+        process.stdout.close()
+        if process.returncode != 0:
+            raise CliError(f"{name} failed ({_why(process.returncode)}):\n{self._tail(running)}")
+        return output.decode()
+
+    def _read(self, descriptor: int) -> bytes:
+        """The next bytes of a pipe; empty at its end. `Stopped` if a stop is asked for meanwhile."""
+        while True:
+            self.check()
+            readable, _, _ = select.select([descriptor, self._wake_in], [], [])
+            if descriptor in readable:
+                return os.read(descriptor, 65536)
+            self._pause(0)
+
+    def run(self) -> None:
+        """Watch the parts until a stop is asked for. CliError when one dies again and again."""
+        next_check = self.clock()
+        while not self._asked:
+            if self.clock() >= next_check:
+                for running in self._parts:
+                    logs.turn_over(running.log)
+                next_check = self.clock() + limits.LOG_CHECK_SECONDS
+            due = next_check
+            for running in self._parts:
+                self._tend(running)
+                due = min(due, running.again_at or due)
+            self._pause(due - self.clock())
+
+    def _tend(self, running: _Running) -> None:
+        """Notice a death; start again when its time has come."""
+        if running.again_at is not None:
+            if self.clock() >= running.again_at:
+                running.again_at = None
+                self._spawn(running)
+                self.tell(f"{running.part.name} started again, pid {running.process.pid}")
+            return
+        process = running.process
+        if process is None or process.poll() is None:
+            return
+        _end_group(process.pid)  # what it left behind would be in the next one's way
+        lived = self.clock() - running.since
+        running.quick_deaths = running.quick_deaths + 1 if lived < limits.QUICK_DEATH_SECONDS else 0
+        why = _why(process.returncode)
+        if running.quick_deaths > len(limits.RESTART_PAUSES):
+            raise CliError(
+                f"{running.part.name} died {running.quick_deaths} times in a row right after its start ({why}), "
+                f"so everything is stopped:\n{self._tail(running)}"
+            )
+        pause = limits.RESTART_PAUSES[max(running.quick_deaths - 1, 0)]
+        self.tell(f"{running.part.name} died ({why}); starting it again")
+        if process.returncode > 0:
+            self.tell(self._tail(running))
+        running.again_at = self.clock() + pause
+
+    def stop(self) -> None:
+        """Stop all in reverse order: SIGTERM, STOP_SECONDS of patience, SIGKILL. A second Ctrl-C ends the patience."""
+        if self._parts:
+            self.tell("\nstopping")
+        patience = self._asked + 1
+        for running in reversed(self._parts):
+            process = running.process
+            if process is None:
+                continue
+            with suppress(ProcessLookupError):
+                os.kill(process.pid, signal.SIGTERM)
+            deadline = self.clock() + limits.STOP_SECONDS
+            while process.poll() is None and self.clock() < deadline and self._asked < patience:
+                self._pause(min(deadline - self.clock(), 0.5))
+            _end_group(process.pid)
+            process.wait()
+            self.tell(f"  {running.part.name:<12} stopped")
+        self._parts.clear()
+
+    def _spawn(self, running: _Running, stdout: int | None = None) -> None:
+        """Start the process in a session of its own (so that a terminal's Ctrl-C reaches us alone), bound to us."""
+        part = running.part
+        with open(os.open(running.log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600), "ab") as log:
+            running.offset = log.tell()
+            running.process = subprocess.Popen(
+                [sys.executable, "-I", str(CHILD), str(os.getpid()), *part.command],
+                env=dict(part.env),
+                cwd=self.cwd,
+                stdin=subprocess.DEVNULL,
+                stdout=log if stdout is None else stdout,
+                stderr=log,
+                start_new_session=True,
+            )
+        running.since = self.clock()
+
+    def _tail(self, running: _Running) -> str:
+        lines = logs.tail(running.log, running.offset, limits.LOG_TAIL_LINES)
+        return "\n".join([*(f"    {line}" for line in lines), f"    (all of it: {running.log})"])
+
+
+def _end_group(leader: int) -> None:
+    """Kill what is left of a part's process group."""
+    with suppress(ProcessLookupError, PermissionError):
+        os.killpg(leader, signal.SIGKILL)
+
+
+def _why(status: int) -> str:
+    """An exit status, for people."""
+    if status >= 0:
+        return f"exit status {status}"
+    with suppress(ValueError):
+        return f"killed by {signal.Signals(-status).name}"
+    return f"killed by signal {-status}"

@@ -1,0 +1,59 @@
+"""`./rowsmith test`: layers, lint, tests. Everything runs, and the summary names what failed."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Final
+
+from webapp import ROOT
+from webapp.cli import assets
+from webapp.config import LAUNCHER_NAMES
+
+# Directories that take minutes or need more than this machine: only with --all.
+LONG: Final = ("tests/browser", "tests/chaos", "tests/soak", "tests/fuzz")
+# What a person's shell may hold and a test must not see.
+SETTINGS: Final = ("SECRET_KEY", "VAULT_KEYS", "DATABASE_URL", "REDIS_URL", "STORAGE_URL", "PUBLIC_URL")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Returns 0 when all is well. Arguments for pytest narrow the run to pytest."""
+    assets.ensure()
+    env = {name: value for name, value in os.environ.items() if name not in (*SETTINGS, *LAUNCHER_NAMES)}
+    failed = [
+        name for name, command in steps(arguments.all, arguments.rest) if not passes(name, command, env)
+    ]
+    print(f"\nfailed: {', '.join(failed)}" if failed else "\nall passed", flush=True)
+    return 1 if failed else 0
+
+
+def steps(everything: bool, rest: list[str]) -> list[tuple[str, list[str]]]:
+    """Name and command of each step."""
+    tests = ("tests", [sys.executable, "-m", "pytest", *pytest_arguments(everything, rest)])
+    if rest:
+        return [tests]
+    beside = Path(sys.executable).parent
+    return [
+        ("layers", [str(beside / "lint-imports"), "--no-logo", "--no-cache"]),
+        ("lint", [sys.executable, "-m", "ruff", "check"]),
+        tests,
+    ]
+
+
+def pytest_arguments(everything: bool, rest: list[str]) -> list[str]:
+    """All processors, and without --all none of the long directories, unless one is named."""
+    alone = any(word.startswith(("-n", "--numprocesses", "--pdb")) for word in rest)
+    out = [] if alone else ["-n", "auto", "--dist", "loadfile"]  # what the tests of a file share is made once
+    if not everything:
+        named = {word.split("::")[0].rstrip("/") for word in rest}
+        out += [f"--ignore={folder}" for folder in LONG if not any(name.startswith(folder) for name in named)]
+    return [*out, *rest]
+
+
+def passes(name: str, command: list[str], env: dict[str, str]) -> bool:
+    """Run one step where the terminal sees it. Returns whether it ended with 0."""
+    print(f"\n== {name}", flush=True)
+    return subprocess.run(command, cwd=ROOT, env=env, stdin=subprocess.DEVNULL, check=False).returncode == 0

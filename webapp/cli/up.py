@@ -1,0 +1,164 @@
+"""`./rowsmith up`: everything on this machine, in order, until Ctrl-C."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import shlex
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Final
+from urllib.parse import urlsplit
+
+from webapp import ROOT, clock, limits
+from webapp.cli import assets, probe, valkey
+from webapp.cli.datadir import CliError, DataDir, Running, resolve
+from webapp.cli.supervisor import Part, Stopped, Supervisor
+from webapp.config import Settings, is_loopback
+from webapp.services import heartbeat
+
+EVERYWHERE: Final = {"0.0.0.0": "127.0.0.1", "::": "::1", "": "127.0.0.1"}  # noqa: S104 - where we ask, not bind
+
+
+def tell(line: str) -> None:
+    """A line for the person at the terminal, at once also into a pipe."""
+    print(line, flush=True)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Start, watch, stop. Returns 0 after Ctrl-C or SIGTERM; CliError when it cannot start or go on."""
+    os.umask(0o077)  # what the parts write is their owner's alone
+    data = DataDir(resolve(arguments.data_dir, os.environ))
+    data.prepare()
+    data.hold()
+    supervisor = Supervisor(data.logs, ROOT, tell)
+    try:
+        with supervisor.signals():
+            try:
+                _start(arguments, data, supervisor)
+                supervisor.run()
+            except Stopped:
+                pass
+            finally:
+                supervisor.stop()
+    finally:
+        data.release()
+    return 0
+
+
+def _start(arguments: argparse.Namespace, data: DataDir, supervisor: Supervisor) -> None:
+    """Every part in order, each ready before what needs it; then the banner."""
+    host, port = arguments.host, arguments.port or valkey.free_port()
+    if reason := probe.port_is_free(host, port):
+        raise CliError(f"Port {port} of {host} cannot be used ({reason}): choose another one with --port.")
+    assets.ensure()
+    supervisor.check()
+    env = data.environment(os.environ, make=True)
+    env |= {"ROWSMITH_HOST": host, "ROWSMITH_PORT": str(port), "PYTHONUNBUFFERED": "1"}
+    queue = None if env.get("REDIS_URL") else valkey.prepare(data.valkey)
+    if queue:
+        env["REDIS_URL"] = queue.url
+    settings = Settings.from_env(env)  # a wrong setting is said here, before anything runs
+    here = _here(settings)
+    if not is_loopback(urlsplit(here).hostname or "") and not settings.is_https:
+        raise CliError(
+            f"Outside loopback only https is served: for --host {host} set TLS_CERT and TLS_KEY, "
+            "or PUBLIC_URL and TRUSTED_PROXIES."
+        )
+    env.setdefault("PUBLIC_URL", here)
+    tell(f"Rowsmith starts (data folder {data.path})")
+    if queue:
+        _start_queue(supervisor, Part("valkey", queue.command, env, probe.redis_answers(queue.url)), data)
+    elif not probe.redis_answers(settings.redis_url)():
+        raise CliError(
+            "REDIS_URL is set but nothing answers there: start it, or unset REDIS_URL to use our own."
+        )
+    demo = _prepare(supervisor, env, arguments.plan)
+    supervisor.start(*_parts(env, settings, here, arguments.workers or limits.UP_WORKERS))
+    data.announce(Running(os.getpid(), env["PUBLIC_URL"], env["REDIS_URL"]))
+    tell(banner(env["PUBLIC_URL"], data.path, demo))
+    if host in EVERYWHERE and not settings.is_https:
+        tell(
+            "  Other machines are refused until TLS_CERT and TLS_KEY are set: outside loopback only https is served.\n"
+        )
+
+
+def _start_queue(supervisor: Supervisor, part: Part, data: DataDir) -> None:
+    """Start Valkey; once more without its snapshot if it cannot read that."""
+    try:
+        supervisor.start(part)
+    except CliError as error:
+        if not valkey.set_aside(data.valkey):
+            raise
+        tell(f"{error}\nvalkey starts again without its old snapshot")
+        supervisor.start(part)
+
+
+def _here(settings: Settings) -> str:
+    """The address by which this machine reaches the web server."""
+    host = EVERYWHERE.get(settings.host, settings.host)
+    scheme = "https" if settings.tls_cert else "http"
+    return f"{scheme}://{f'[{host}]' if ':' in host else host}:{settings.port}"
+
+
+def _prepare(supervisor: Supervisor, env: Mapping[str, str], plan: str | None) -> dict[str, Any]:
+    """Migrate and seed in a process of their own, so that this one stays small."""
+    command = [sys.executable, "-m", "webapp.cli.prepare", *([plan] if plan else [])]
+    begun = supervisor.clock()
+    answer = json.loads(supervisor.once("prepare", command, env) or "{}")
+    tell(f"  {'database':<12} ready in {supervisor.clock() - begun:.1f} s")
+    return answer
+
+
+def _parts(env: Mapping[str, str], settings: Settings, here: str, workers: int) -> list[Part]:
+    """Workers, sweeper, web. /health/ready of the web server wants the workers there, so it comes last."""
+    now = clock.epoch()
+    python = [sys.executable, "-m"]
+    heard = [
+        Part(
+            f"worker-{number}",
+            [*python, "jobs.worker"],
+            env,
+            probe.beats(settings.redis_url, heartbeat.WORKER, number, now),
+        )
+        for number in range(1, workers + 1)
+    ]
+    sweeper = Part(
+        "sweeper", [*python, "jobs.sweeper"], env, probe.beats(settings.redis_url, heartbeat.SWEEPER, 1, now)
+    )
+    web = Part(
+        "web",
+        [*python, "gunicorn", "--config", str(ROOT / "gunicorn.conf.py"), "wsgi:app"],
+        env,
+        probe.http_ok(here, "/health/ready"),
+    )
+    return [*heard, sweeper, web]
+
+
+def banner(url: str, data_dir: Path, demo: Mapping[str, Any]) -> str:
+    """What a person needs now: where it is, how to get in, what to paste.
+
+    `demo`: `sign_in_url`, `api_key` (on the first start, when it is made), `template_id`; any may be missing.
+    """
+    option = "" if data_dir == ROOT / "var" else f" --data-dir {shlex.quote(str(data_dir))}"
+    command = f"{shlex.quote(str(ROOT / 'rowsmith'))} key new{option}"
+    key = demo.get("api_key")
+    lines = ["", f"Rowsmith is running at {url}", ""]
+    if link := demo.get("sign_in_url"):
+        lines.append(f"  sign in   {link}   (works once, for {limits.SIGN_IN_LINK_HOURS} hours)")
+    lines.append(
+        f"  API key   {key}   (shown only now)" if key else f"  API key   for another one: {command}"
+    )
+    if template := demo.get("template_id"):
+        lines += ["  try it    " + curl(url, template, key or f"$({command})")]
+    lines += [f"  logs      {data_dir / 'logs'}", "  stop      Ctrl-C", ""]
+    return "\n".join(lines)
+
+
+def curl(url: str, template_id: str, key: str) -> str:
+    """A line for the shell that generates three rows of a template."""
+    body = shlex.quote('{"count": 3, "format": "csv"}')
+    headers = f'-H "Authorization: Bearer {key}" -H "Content-Type: application/json"'
+    return f"curl -s {url}/templates/{template_id}/generate {headers} -d {body}"

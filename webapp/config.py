@@ -1,0 +1,381 @@
+"""Settings: one frozen object, made from a mapping of environment names, checked whole before anything starts.
+
+Each setting is one field with its environment name and its sentence of documentation; the reference page
+`docs/reference/settings.md` is made from these (`reference()`), and a test keeps the two equal. Nothing here
+reads the process's environment by itself: `Settings.from_env(os.environ)` does, once, in `wsgi.py` and the CLI.
+"""
+
+# ruff: noqa: RUF009 - `_setting` returns a dataclass field, as `field` itself does
+
+from __future__ import annotations
+
+import ipaddress
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, fields
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Final
+from urllib.parse import urlsplit
+
+from webapp import limits
+from webapp.errors import did_you_mean
+
+PREFIX: Final = "ROWSMITH_"
+# Names that the launcher reads (docs/reference/cli.md); they are no settings of the service, and no mistakes either.
+LAUNCHER_NAMES: Final = ("ROWSMITH_CALLER_DIR", "ROWSMITH_PYTHON", "ROWSMITH_VENV")
+DATABASE_SCHEMES: Final = ("sqlite", "postgresql", "postgresql+psycopg", "postgres")
+REDIS_SCHEMES: Final = ("redis", "rediss", "unix")
+STORAGE_SCHEMES: Final = ("file", "s3")
+LOG_LEVELS: Final = ("DEBUG", "INFO", "WARNING", "ERROR")
+# What the S3 client takes from the environment when STORAGE_URL is s3://.
+S3_NAMES: Final = (
+    "AWS_ACCESS_KEY_ID",
+    "AWS_SECRET_ACCESS_KEY",
+    "AWS_SESSION_TOKEN",
+    "AWS_REGION",
+    "AWS_ENDPOINT_URL",
+)
+
+
+class SettingsError(Exception):
+    """The settings cannot be used. The message has one sentence per fault, each naming its setting."""
+
+    def __init__(self, faults: list[str]) -> None:
+        self.faults = faults
+        super().__init__("\n".join(faults))
+
+
+def _text(text: str) -> str:
+    return text
+
+
+def _whole(low: int, high: int) -> Callable[[str], int]:
+    def parse(text: str) -> int:
+        try:
+            number = int(text)
+        except ValueError:
+            raise ValueError(f"must be a whole number, not {text!r}") from None
+        if not low <= number <= high:
+            raise ValueError(f"must be from {low} to {high}, not {number}")
+        return number
+
+    return parse
+
+
+def _switch(text: str) -> bool:
+    word = text.strip().casefold()
+    if word in ("1", "true", "yes", "on"):
+        return True
+    if word in ("0", "false", "no", "off"):
+        return False
+    raise ValueError(f"must be true or false, not {text!r}")
+
+
+def _list(text: str) -> tuple[str, ...]:
+    return tuple(part for part in text.replace(",", " ").split() if part)
+
+
+def _networks(text: str) -> tuple[str, ...]:
+    out = []
+    for part in _list(text):
+        if part == "unix":
+            out.append(part)
+            continue
+        try:
+            out.append(str(ipaddress.ip_network(part)))
+        except ValueError:
+            raise ValueError(f"must list addresses, networks or the word unix; {part!r} is none") from None
+    return tuple(out)
+
+
+def _level(text: str) -> str:
+    if text.upper() not in LOG_LEVELS:
+        raise ValueError(f"must be one of {', '.join(LOG_LEVELS)}, not {text!r}")
+    return text.upper()
+
+
+def _setting(
+    env: str, doc: str, default: Any = None, parse: Callable[[str], Any] = _text, *, secret: bool = False
+) -> Any:
+    meta = {"env": env, "doc": doc, "parse": parse, "secret": secret}
+    return field(default=default, metadata=meta)
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Everything that can be set, and nothing that cannot. Made by `from_env`; checked when made."""
+
+    secret_key: str = _setting(
+        "SECRET_KEY",
+        "Signs cookies, CSRF tokens and cursors. At least 32 characters, random, the same on every machine. "
+        "`./rowsmith up` makes one and keeps it in the data folder.",
+        "",
+        secret=True,
+    )
+    data_dir: Path = _setting(
+        "ROWSMITH_DATA_DIR",
+        "Folder of the embedded parts: SQLite file, stored files, keys.",
+        Path("var"),
+        Path,
+    )
+    database_url: str = _setting(
+        "DATABASE_URL",
+        "`sqlite:///file` or `postgresql://user:password@host/name`. Default: `rowsmith.db` in the data folder.",
+        "",
+        secret=True,
+    )
+    redis_url: str = _setting(
+        "REDIS_URL",
+        "`redis://`, `rediss://` or `unix://` address of Redis or Valkey (rates, queue, log streams). "
+        "`./rowsmith up` starts one of its own when this is not set.",
+        "redis://127.0.0.1:6379/0",
+        secret=True,
+    )
+    storage_url: str = _setting(
+        "STORAGE_URL",
+        "Where files lie: `file:///folder` or `s3://bucket/prefix`. Default: `storage` in the data folder. For "
+        "S3 the AWS_* names below are used.",
+        "",
+    )
+    vault_keys: tuple[str, ...] = _setting(
+        "VAULT_KEYS",
+        "Fernet keys for stored secrets, newest first, separated by commas; older ones still read. "
+        "`./rowsmith up` makes one and keeps it in the data folder.",
+        (),
+        _list,
+        secret=True,
+    )
+    public_url: str = _setting(
+        "PUBLIC_URL",
+        "The address people and programs use, for links: `https://data.example.org`. Plain http only on "
+        "loopback. Default: the address a request came to.",
+        "",
+    )
+    trusted_proxies: tuple[str, ...] = _setting(
+        "TRUSTED_PROXIES",
+        "Addresses or networks whose X-Forwarded-For and X-Forwarded-Proto are believed; the word `unix` for a "
+        "proxy that connects by a socket file. Nobody by default.",
+        (),
+        _networks,
+    )
+    tls_cert: str = _setting("TLS_CERT", "Certificate chain (PEM file) when TLS ends at this server.", "")
+    tls_key: str = _setting("TLS_KEY", "Private key (PEM file) of TLS_CERT.", "")
+    host: str = _setting("ROWSMITH_HOST", "Address the web server binds.", "127.0.0.1")
+    port: int = _setting("ROWSMITH_PORT", "Port the web server binds.", 8000, _whole(0, 65535))
+    web_workers: int = _setting("ROWSMITH_WEB_WORKERS", "Web processes.", limits.WEB_WORKERS, _whole(1, 64))
+    web_threads: int = _setting(
+        "ROWSMITH_WEB_THREADS", "Threads of each web process.", limits.WEB_THREADS, _whole(1, 512)
+    )
+    hosts: int = _setting(
+        "ROWSMITH_HOSTS",
+        "How many machines run this service together. More than one needs PostgreSQL, a Redis all of them "
+        "reach, and S3.",
+        1,
+        _whole(1, 1000),
+    )
+    log_level: str = _setting("ROWSMITH_LOG_LEVEL", "DEBUG, INFO, WARNING or ERROR.", "INFO", _level)
+    metrics: bool = _setting("ROWSMITH_METRICS", "Whether /metrics (Prometheus) is served.", False, _switch)
+    aws_access_key_id: str = _setting("AWS_ACCESS_KEY_ID", "S3 key id.", "")
+    aws_secret_access_key: str = _setting("AWS_SECRET_ACCESS_KEY", "S3 secret key.", "", secret=True)
+    aws_session_token: str = _setting("AWS_SESSION_TOKEN", "S3 session token.", "", secret=True)
+    aws_region: str = _setting("AWS_REGION", "S3 region.", "")
+    aws_endpoint_url: str = _setting("AWS_ENDPOINT_URL", "Address of another S3 service than Amazon's.", "")
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "data_dir", Path(self.data_dir).absolute())
+        if not self.database_url:
+            object.__setattr__(self, "database_url", f"sqlite:///{self.data_dir / 'rowsmith.db'}")
+        if not self.storage_url:
+            object.__setattr__(self, "storage_url", f"file://{self.data_dir / 'storage'}")
+        object.__setattr__(self, "public_url", self.public_url.rstrip("/"))
+        if found := _faults(self):
+            raise SettingsError(found)
+
+    @classmethod
+    def from_env(cls, env: Mapping[str, str]) -> Settings:
+        """Settings from environment names. SettingsError names every wrong or unknown one at once."""
+        values: dict[str, Any] = {}
+        found = _unknown(env)
+        for item in fields(cls):
+            text = env.get(item.metadata["env"], "").strip()
+            if not text:
+                continue
+            try:
+                values[item.name] = item.metadata["parse"](text)
+            except ValueError as error:
+                found.append(f"{item.metadata['env']} {error}.")
+        if found:
+            raise SettingsError(found)
+        return cls(**values)
+
+    def __repr__(self) -> str:
+        shown = (
+            f"{f.name}={'***' if f.metadata['secret'] and getattr(self, f.name) else getattr(self, f.name)!r}"
+            for f in fields(self)
+        )
+        return f"Settings({', '.join(shown)})"
+
+    @property
+    def sqlalchemy_url(self) -> str:
+        """DATABASE_URL as SQLAlchemy wants it: PostgreSQL through psycopg 3, SQLite by an absolute path."""
+        if self.is_sqlite:
+            path, _, query = self.database_url.removeprefix("sqlite:///").partition("?")
+            return f"sqlite:///{Path(path).absolute()}{'?' + query if query else ''}"
+        scheme, rest = self.database_url.split(":", 1)
+        return f"postgresql+psycopg:{rest}" if scheme in ("postgres", "postgresql") else self.database_url
+
+    @property
+    def is_sqlite(self) -> bool:
+        """Whether the database is SQLite."""
+        return self.database_url.startswith("sqlite")
+
+    @property
+    def is_https(self) -> bool:
+        """Whether people reach the service by https, so that cookies may be Secure and carry `__Host-`."""
+        return self.public_url.startswith("https://") or bool(self.tls_cert)
+
+    @cached_property
+    def s3_options(self) -> dict[str, str]:
+        """The AWS_* settings that are set, under their environment names."""
+        named = {name: getattr(self, name.lower()) for name in S3_NAMES}
+        return {name: value for name, value in named.items() if value}
+
+
+def _unknown(env: Mapping[str, str]) -> list[str]:
+    known = [item.metadata["env"] for item in fields(Settings)]
+    out = []
+    for name in sorted(env):
+        if name.startswith(PREFIX) and name not in known and name not in LAUNCHER_NAMES:
+            hint = did_you_mean(name, [k for k in known if k.startswith(PREFIX)])
+            out.append(f"{name} is not a setting. {hint or 'See docs/reference/settings.md.'}")
+    return out
+
+
+def is_loopback(host: str) -> bool:
+    """Whether a host name or address of a URL stays on this machine."""
+    host = host.strip("[]").casefold()
+    if host == "localhost" or host.endswith(".localhost"):
+        return True
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+def _faults(s: Settings) -> list[str]:
+    out = [*_key_faults(s), *_url_faults(s), *_tls_faults(s)]
+    if s.hosts > 1:
+        if s.is_sqlite:
+            out.append(
+                "DATABASE_URL is SQLite, for one machine alone; ROWSMITH_HOSTS above 1 needs PostgreSQL."
+            )
+        if urlsplit(s.redis_url).scheme == "unix" or is_loopback(urlsplit(s.redis_url).hostname or ""):
+            out.append(
+                "REDIS_URL is on this machine; with ROWSMITH_HOSTS above 1 every machine must reach it."
+            )
+        if s.storage_url.startswith("file:"):
+            out.append("STORAGE_URL is a local folder; with ROWSMITH_HOSTS above 1 it must be s3://.")
+    return out
+
+
+def _key_faults(s: Settings) -> list[str]:
+    out = []
+    least = limits.SECRET_KEY_MIN_CHARS
+    if not s.secret_key:
+        out.append(f"SECRET_KEY is not set: give at least {least} random characters.")
+    elif len(s.secret_key) < least:
+        out.append(f"SECRET_KEY has {len(s.secret_key)} characters; it must have at least {least}.")
+    elif len(set(s.secret_key)) < 8:
+        out.append("SECRET_KEY repeats a few characters; it must be random.")
+    for number, key in enumerate(s.vault_keys, 1):
+        if not _is_fernet_key(key):
+            out.append(f"VAULT_KEYS: key {number} is not a Fernet key (32 bytes in URL-safe base64).")
+    return out
+
+
+def _is_fernet_key(text: str) -> bool:
+    import base64
+    import binascii
+
+    try:
+        return len(base64.urlsafe_b64decode(text.encode())) == 32
+    except (ValueError, binascii.Error):
+        return False
+
+
+def _url_faults(s: Settings) -> list[str]:
+    out = []
+    for name, url, schemes in (
+        ("DATABASE_URL", s.database_url, DATABASE_SCHEMES),
+        ("REDIS_URL", s.redis_url, REDIS_SCHEMES),
+        ("STORAGE_URL", s.storage_url, STORAGE_SCHEMES),
+    ):
+        try:
+            parts = urlsplit(url)
+            _ = parts.port
+        except ValueError:
+            out.append(f"{name} is not a URL.")
+            continue
+        if parts.scheme not in schemes:
+            wanted = ", ".join(f"{scheme}://" for scheme in schemes)
+            out.append(f"{name} must begin with one of {wanted}.")
+        elif parts.scheme in ("postgresql", "postgresql+psycopg", "postgres") and not parts.path.strip("/"):
+            out.append(f"{name} names no database.")
+        elif parts.scheme == "s3" and not parts.netloc:
+            out.append(f"{name} names no bucket.")
+        elif parts.scheme == "file" and (parts.netloc not in ("", "localhost") or not parts.path):
+            out.append(f"{name} must be file:// and an absolute path.")
+    if s.database_url in ("sqlite://", "sqlite:///:memory:"):
+        out.append("DATABASE_URL is SQLite in memory, which web and worker cannot share; name a file.")
+    return out + _public_url_faults(s)
+
+
+def _public_url_faults(s: Settings) -> list[str]:
+    if not s.public_url:
+        return []
+    try:
+        parts = urlsplit(s.public_url)
+        _ = parts.port
+    except ValueError:
+        return ["PUBLIC_URL is not a URL."]
+    if parts.scheme not in ("http", "https") or not parts.hostname:
+        return ["PUBLIC_URL must be http(s)://host."]
+    if parts.path.strip("/") or parts.query or parts.fragment:
+        return ["PUBLIC_URL must be an origin, without a path."]
+    if parts.scheme == "http" and not is_loopback(parts.hostname):
+        return ["PUBLIC_URL is plain http; outside loopback only https is served."]
+    if parts.scheme == "https" and not s.tls_cert and not s.trusted_proxies:
+        return ["PUBLIC_URL is https, but neither TLS_CERT nor TRUSTED_PROXIES says where TLS ends."]
+    return []
+
+
+def _tls_faults(s: Settings) -> list[str]:
+    if bool(s.tls_cert) != bool(s.tls_key):
+        there, missing = ("TLS_CERT", "TLS_KEY") if s.tls_cert else ("TLS_KEY", "TLS_CERT")
+        return [f"{there} is set without {missing}; TLS needs both."]
+    return [
+        f"{name}: there is no file {path}."
+        for name, path in (("TLS_CERT", s.tls_cert), ("TLS_KEY", s.tls_key))
+        if path and not Path(path).is_file()
+    ]
+
+
+def reference() -> str:
+    """The reference page of the settings, as Markdown."""
+    lines = [
+        "# Settings",
+        "",
+        "All settings are environment variables, read once at start by `webapp/config.py`. A wrong or contradictory",
+        "one stops the start with a sentence that names it; so does a name that begins with `ROWSMITH_` and is not",
+        "listed here.",
+        "",
+        "| name | default | meaning |",
+        "|---|---|---|",
+    ]
+    for item in fields(Settings):
+        default = item.default
+        shown = (
+            "" if default in ("", (), None) else f"`{str(default).lower() if default is False else default}`"
+        )
+        lines.append(f"| `{item.metadata['env']}` | {shown} | {item.metadata['doc']} |")
+    return "\n".join(lines) + "\n"

@@ -1,0 +1,36 @@
+"""SQLAlchemy tables. No behaviour beyond invariants; services do the rest."""
+
+from webapp.models.audit import AuditEntry
+from webapp.models.base import JSON_DOC, Base, UtcTime
+from webapp.models.exports import Export
+from webapp.models.idempotency import IdempotencyRecord
+from webapp.models.keys import ApiKey
+from webapp.models.people import BrowserSession, Invitation, SignInLink, User
+from webapp.models.templates import Template, TemplateVersion
+from webapp.models.tenancy import ROLES, Membership, Project, Team, Workspace
+from webapp.models.work import END_STATES, NEXT_STATES, STATES, Work
+
+__all__ = [
+    "END_STATES",
+    "JSON_DOC",
+    "NEXT_STATES",
+    "ROLES",
+    "STATES",
+    "ApiKey",
+    "AuditEntry",
+    "Base",
+    "BrowserSession",
+    "Export",
+    "IdempotencyRecord",
+    "Invitation",
+    "Membership",
+    "Project",
+    "SignInLink",
+    "Team",
+    "Template",
+    "TemplateVersion",
+    "User",
+    "UtcTime",
+    "Work",
+    "Workspace",
+]

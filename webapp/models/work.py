@@ -1,0 +1,51 @@
+"""Work that a worker does: exports now, pushes and runs on the same columns."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any, Final
+
+from sqlalchemy import CheckConstraint, Index, Integer, String
+from sqlalchemy.orm import Mapped, declared_attr, mapped_column
+
+from webapp.models.base import JSON_DOC, Created
+
+STATES: Final = ("queued", "running", "completed", "failed", "cancelled", "timed_out")
+END_STATES: Final = ("completed", "failed", "cancelled", "timed_out")
+# States move only forward; `running` to `running` is a lost piece of work taken up again.
+NEXT_STATES: Final = {
+    "queued": frozenset({"running", "failed", "cancelled"}),
+    "running": frozenset({"running", "completed", "failed", "cancelled", "timed_out"}),
+}
+
+
+class Work(Created):
+    """State, lease and attempts of one piece of work. The row is the truth; the queue only wakes a worker.
+
+    Who holds the lease writes only with `WHERE epoch = <the epoch it took>`; taking the lease raises the epoch
+    by one, so a worker that was thought dead and wakes up changes nothing.
+    """
+
+    status: Mapped[str] = mapped_column(String(16), default="queued")
+    attempt: Mapped[int] = mapped_column(Integer, default=0)  # 1 for the first worker that takes it
+    epoch: Mapped[int] = mapped_column(Integer, default=0)
+    lease_owner: Mapped[str | None] = mapped_column(String(200))
+    lease_until: Mapped[datetime | None]
+    cancel_requested_at: Mapped[datetime | None]
+    started_at: Mapped[datetime | None]
+    finished_at: Mapped[datetime | None]
+    error: Mapped[dict[str, Any] | None] = mapped_column(JSON_DOC)  # {code, message, details} of a bad end
+
+    @declared_attr.directive
+    def __table_args__(cls) -> tuple[Any, ...]:
+        states = ", ".join(f"'{state}'" for state in STATES)
+        return (
+            CheckConstraint(f"status IN ({states})", name="status"),
+            # What the sweeper asks: open work by state and age of the lease.
+            Index(f"ix_{cls.__tablename__}_status_lease_until", "status", "lease_until"),
+        )
+
+    @property
+    def ended(self) -> bool:
+        """Whether the work has reached an end state."""
+        return self.status in END_STATES
