@@ -63,7 +63,11 @@ FEATURES: dict[str, list[dict]] = {
     "date": [{"name": "x", "type": "date"}],
     "date, MM/DD/YYYY": [{"name": "x", "type": "date", "options": {"format": "MM/DD/YYYY"}}],
     "array of 1 to 3": [
-        {"name": "x", "type": "nested", "options": {"array": True, "fields": [{"name": "n", "type": "number"}]}}
+        {
+            "name": "x",
+            "type": "nested",
+            "options": {"array": True, "fields": [{"name": "n", "type": "number"}]},
+        }
     ],
 }
 
@@ -111,7 +115,9 @@ def unique_cost(kind: type[FieldType], rounds: int) -> float | None:
 
 def main() -> None:
     """The command line."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("names", nargs="*", help="types to measure; all and the features if not given")
     parser.add_argument("--rounds", type=int, default=7)
     given = parser.parse_args()

@@ -187,7 +187,9 @@ def tiny_call(compiled: Plan) -> dict[str, float]:
     def call(with_plan: Plan) -> bytes:
         bound = Bound(with_plan, ENV)
         bound.check(0, _TINY_ROWS)
-        return b"".join(write(kind(bound.schema, kind.Options(), title="orders"), bound.blocks(0, _TINY_ROWS)))
+        return b"".join(
+            write(kind(bound.schema, kind.Options(), title="orders"), bound.blocks(0, _TINY_ROWS))
+        )
 
     def median(run: Callable[[], object]) -> float:
         times = []
@@ -218,7 +220,9 @@ def grow(format: str, rows: int) -> None:
 
     def largest(count: int) -> float:
         found = 0.0
-        for place, _ in enumerate(write(kind(bound.schema, kind.Options(), title="orders"), bound.blocks(0, count))):
+        for place, _ in enumerate(
+            write(kind(bound.schema, kind.Options(), title="orders"), bound.blocks(0, count))
+        ):
             if place % 10 == 0:
                 found = max(found, resident())
         return max(found, resident())
@@ -273,7 +277,9 @@ def measure(rows: int, rounds: int) -> list[tuple[str, float, str, float, str]]:
 
 def main() -> int:
     """The command line. Answers 1 where a target is missed."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--rows", type=int, default=100_000)
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--report", action="store_true", help="print the figures as a table in Markdown")
@@ -283,8 +289,12 @@ def main() -> int:
     if given.grow:
         grow(given.grow, given.rows)
         return 0
-    libraries = ", ".join(f"{name} {version(name)}" for name in ("numpy", "pyarrow", "faker", "mimesis", "openpyxl"))
-    print(f"{given.rows:,} rows, {given.rounds} rounds, one core of {platform.processor() or platform.machine()}")
+    libraries = ", ".join(
+        f"{name} {version(name)}" for name in ("numpy", "pyarrow", "faker", "mimesis", "openpyxl")
+    )
+    print(
+        f"{given.rows:,} rows, {given.rounds} rounds, one core of {platform.processor() or platform.machine()}"
+    )
     print(f"Python {platform.python_version()}, {libraries}")
     figures = measure(given.rows, given.rounds)
     if given.report:
@@ -297,7 +307,9 @@ def main() -> int:
         if given.report:
             print(f"| {what} | {figure:,.2f} {unit} | {relation} {target:g} {unit} | {verdict} |")
         else:
-            print(f"  {what:<44}{figure:>10,.2f} {unit:<3} (target {relation} {target:g}) {verdict}", flush=True)
+            print(
+                f"  {what:<44}{figure:>10,.2f} {unit:<3} (target {relation} {target:g}) {verdict}", flush=True
+            )
     return 1 if missed else 0
 
 

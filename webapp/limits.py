@@ -142,7 +142,6 @@ SESSION_SEEN_SECONDS: Final = 60  # chosen: last_seen_at is written at most this
 SIGN_IN_LINK_HOURS: Final = 24  # chosen: one-time sign-in link
 INVITATION_DAYS: Final = 7  # chosen
 HSTS_SECONDS: Final = 31_536_000  # RFC 6797; a year, as browsers' preload lists ask
-LOOPBACK_PLAIN_HTTP: Final = True
 
 # --- Keys --------------------------------------------------------------------------------------------------
 KEY_HANDLE_CHARS: Final = 12

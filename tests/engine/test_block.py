@@ -110,8 +110,11 @@ def test_override_of_no_field_is_refused_by_name():
     ]
 
 
-def test_override_of_a_unique_field_is_refused_over_several_rows():
-    source = bound([{"name": "id", "type": "row_number", "unique": True}], overrides={"id": 5})
+@pytest.mark.parametrize(
+    "field", [{"type": "row_number", "unique": True}, {"type": "uuid", "options": {"primaryKey": True}}]
+)
+def test_override_of_a_unique_field_is_refused_over_several_rows(field):
+    source = bound([{"name": "id", **field}], overrides={"id": 5})
     source.check(0, 1)
     with pytest.raises(SpecError, match="fixed value"):
         source.check(0, 2)

@@ -86,24 +86,23 @@ class Bound:
     def check(self, offset: int, count: int) -> None:
         """Refuses, before the first row, what cannot be unique over ``count`` rows after ``offset``."""
         faults: list[Fault] = []
-        self._check(self.plan.layer, "", offset, count, 1, faults)
+        self._check(self.plan.layer, "", offset, count, faults)
         if faults:
             raise SpecError(faults)
 
-    def _check(self, layer: Layer, prefix: str, offset: int, count: int, factor: int, faults: list[Fault]) -> None:
+    def _check(self, layer: Layer, prefix: str, offset: int, count: int, faults: list[Fault]) -> None:
         last = (offset + count) * layer.expansion
         for name, column in layer.columns.items():
             inner = getattr(column.type, "layer", None)
             if inner is not None:
-                self._check(inner, f"{prefix}{name}.", offset, count, factor, faults)
-            if not column.spec.common.unique:
-                continue
+                self._check(inner, f"{prefix}{name}.", offset, count, faults)
             path = f"{prefix}{name}"
-            if path in self.overrides and count > 1:
+            unique = column.spec.common.unique
+            if (unique or column.type.primary) and path in self.overrides and count > 1:
                 text = "A unique field cannot have one fixed value in several rows."
                 faults.append(Fault(f"overrides.{path}", "not_unique", text, "Ask for one row, or drop the override."))
                 continue
-            size = column.type.space_in(self.states[path])
+            size = column.type.space_in(self.states[path]) if unique else None
             if size is not None and last > size:
                 text = f'"{path}" must be unique: {last:,} values were asked for and {size:,} exist.'
                 hint = "Widen the field's options, ask for fewer rows, or take unique away."

@@ -45,7 +45,7 @@ def test_ibans_of_every_country_pass_python_stdnum(country):
     assert len(set(made)) == 250
 
 
-@pytest.mark.parametrize("country", ["DE", "ES", "NO"])
+@pytest.mark.parametrize("country", ["ES"])
 def test_ten_thousand_ibans_of_one_country_pass_python_stdnum(country):
     made = values("iban", 10_000, options={"countryCode": country})
     assert all(map(iban.is_valid, made))

@@ -71,6 +71,13 @@ def test_recent_bias_halves_every_half_life():
     assert abs(chi_square(np.bincount(back, minlength=201)[often], expected[often])) < 4
 
 
+@pytest.mark.parametrize("half_life", [0.0001, 1e6, 1e10, 2**53 - 1])
+def test_any_half_life_is_carried(half_life):
+    options = {"distribution": "recent_bias", "halflife_days": half_life, "min": "-9d", "max": "today"}
+    found = set(values("date", 500, options=options))
+    assert found == ({TODAY} if half_life < 1 else {TODAY - timedelta(days) for days in range(10)})
+
+
 def test_a_normal_date_lies_most_in_the_middle():
     options = {"distribution": "normal", "min": "2020-01-01", "max": "2022-12-31"}
     found = np.array([day.toordinal() for day in values("date", 20_000, options=options)])

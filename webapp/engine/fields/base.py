@@ -65,6 +65,8 @@ class FieldType(ABC):
     """Longest text in characters, where that is known without looking at rows."""
     json_text: bool = False
     """The text is a JSON document, which JSON output embeds as it is."""
+    primary: bool = False
+    """The column identifies its rows: it never repeats, whether or not ``unique`` is set on the field."""
     needs: tuple[str, ...] = ()
     """Names of fields of the same row that `fill` reads."""
 

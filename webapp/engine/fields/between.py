@@ -163,7 +163,10 @@ class Point(FieldType):
         if kind == "normal":
             return _middle(size)
         half_life = Fraction(self.options.halflife_days or _HALF_LIFE) * DAY_SECONDS / self.unit
-        return _recent(half_life, size)
+        try:
+            return _recent(half_life, size)
+        except (distributions.TooNarrow, distributions.TooWide):
+            return None  # over a billionth of its half-life nothing can be told from even
 
     def space(self) -> int | None:
         even = getattr(self.options, "distribution", "uniform") == "uniform"

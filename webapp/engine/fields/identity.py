@@ -73,6 +73,7 @@ class Uuid(_Identifier):
 
     def __init__(self, field: FieldSpec, options: Any, compiler: Compiler) -> None:
         super().__init__(field, options, compiler)
+        self.primary = options.primaryKey
         if options.primaryKey and field.common.percent_blank:
             text = "A primary key is never blank."
             compiler.fault(

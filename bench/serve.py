@@ -1,0 +1,228 @@
+"""How fast the server answers, beside a bare Flask route under the same gunicorn, in one run.
+
+    .venv/bin/python bench/serve.py [--seconds 5] [--connections 16]
+
+Prints: requests a second of a ten-row generate (key check, limits and audit included) and of a route that answers
+``[]`` and does nothing else, in turns, with their ratio; the time to the first byte of a 1,000,000-row stream; and
+requests a second of a route that only calls Faker for ten rows. Everything runs on loopback and stops by itself.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import re
+import signal
+import socket
+import statistics
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+FIELDS = [
+    {"name": "id", "type": "row_number"},
+    {"name": "name", "type": "name"},
+    {"name": "email", "type": "email"},
+    {"name": "street", "type": "street_address"},
+    {"name": "city", "type": "city"},
+    {"name": "country", "type": "country"},
+    {"name": "phone", "type": "phone_number"},
+    {"name": "quantity", "type": "number", "options": {"min": 1, "max": 100}},
+    {"name": "amount", "type": "number", "options": {"min": 1, "max": 1000, "decimals": 2}},
+    {"name": "ordered", "type": "date"},
+    {"name": "key", "type": "uuid"},
+]
+BARE = '''
+from flask import Flask, jsonify
+from faker import Faker
+app, fake = Flask(__name__), Faker()
+
+@app.post("/bare")
+def bare():
+    return jsonify([])
+
+@app.post("/faker")
+def faker():
+    return jsonify([
+        {"id": i, "name": fake.name(), "email": fake.email(), "street": fake.street_address(), "city": fake.city(),
+         "country": fake.country(), "phone": fake.phone_number(), "quantity": fake.random_int(1, 100),
+         "amount": fake.pyfloat(min_value=1, max_value=1000, right_digits=2), "ordered": fake.date(),
+         "key": fake.uuid4()} for i in range(10)])
+'''
+
+
+def free_port() -> int:
+    """A port of this machine that nobody listens on just now."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+@contextmanager
+def bare_server() -> Iterator[int]:
+    """The bare Flask application under the project's own gunicorn settings."""
+    with tempfile.TemporaryDirectory() as folder:
+        (Path(folder) / "bare.py").write_text(BARE)
+        port = free_port()
+        command = [sys.executable, "-m", "gunicorn", "--bind", f"127.0.0.1:{port}", "--worker-class", "gthread"]
+        command += ["--workers", "2", "--threads", "64", "--chdir", folder, "--log-level", "error", "bare:app"]
+        process = subprocess.Popen(command)
+        try:
+            wait_for(port)
+            yield port
+        finally:
+            process.terminate()
+            process.wait(30)
+
+
+@contextmanager
+def rowsmith_server() -> Iterator[tuple[int, str]]:
+    """A Rowsmith of its own, in a folder of its own; answers its port and an API key."""
+    with tempfile.TemporaryDirectory() as folder:
+        port = free_port()
+        command = [str(ROOT / "rowsmith"), "up", "--port", str(port), "--data-dir", folder]
+        log = Path(folder) / "up.out"
+        with log.open("w") as out:
+            process = subprocess.Popen(command, stdout=out, stderr=subprocess.STDOUT, start_new_session=True)
+        try:
+            deadline = time.monotonic() + 300
+            while not (found := re.search(r"rws_\w+", log.read_text())):
+                if process.poll() is not None or time.monotonic() > deadline:
+                    sys.exit("rowsmith did not start:\n" + log.read_text())
+                time.sleep(0.2)
+            wait_for(port)
+            yield port, found.group(0)
+        finally:
+            process.send_signal(signal.SIGINT)
+            process.wait(60)
+
+
+def wait_for(port: int) -> None:
+    """Until something listens on ``port``."""
+    deadline = time.monotonic() + 60
+    while time.monotonic() < deadline:
+        try:
+            socket.create_connection(("127.0.0.1", port), 1).close()
+            return
+        except OSError:
+            time.sleep(0.05)
+    sys.exit(f"nothing listens on {port}")
+
+
+def request(path: str, body: object, key: str = "") -> bytes:
+    """One HTTP/1.1 POST as bytes."""
+    raw = json.dumps(body).encode()
+    auth = f"Authorization: Bearer {key}\r\n" if key else ""
+    head = f"POST {path} HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\n{auth}"
+    return f"{head}Content-Length: {len(raw)}\r\n\r\n".encode() + raw
+
+
+def exchange(sock: socket.socket, message: bytes, buffer: bytearray) -> int:
+    """Sends one request, reads its whole answer, answers the status."""
+    sock.sendall(message)
+    del buffer[:]
+    while (end := buffer.find(b"\r\n\r\n")) < 0:
+        buffer += _some(sock)
+    head = bytes(buffer[:end]).lower()
+    if b"transfer-encoding: chunked" in head:
+        while not buffer.endswith(b"\r\n0\r\n\r\n"):
+            buffer += _some(sock)
+    else:
+        length = int(re.search(rb"content-length: (\d+)", head).group(1))
+        while len(buffer) < end + 4 + length:
+            buffer += _some(sock)
+    return int(head[9:12])
+
+
+def _some(sock: socket.socket) -> bytes:
+    data = sock.recv(65536)
+    if not data:
+        raise ConnectionError("the server closed the connection")
+    return data
+
+
+def load(port: int, message: bytes, seconds: float, connections: int) -> float:
+    """Requests a second that ``connections`` callers get answered with 200."""
+    counts = [0] * connections
+    end = time.monotonic() + seconds
+
+    def call(which: int) -> None:
+        buffer = bytearray()
+        with socket.create_connection(("127.0.0.1", port), 10) as sock:
+            while time.monotonic() < end:
+                status = exchange(sock, message, buffer)
+                if status != 200:
+                    raise RuntimeError(f"status {status}: {bytes(buffer[-500:])!r}")
+                counts[which] += 1
+
+    threads = [threading.Thread(target=call, args=(i,)) for i in range(connections)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    return sum(counts) / seconds
+
+
+def first_byte(port: int, message: bytes) -> float:
+    """Milliseconds from the request to the first byte of the body; the stream is then left."""
+    with socket.create_connection(("127.0.0.1", port), 10) as sock:
+        start = time.perf_counter()
+        sock.sendall(message)
+        data = b""
+        while b"\r\n\r\n" not in data or data.endswith(b"\r\n\r\n"):
+            data += _some(sock)
+        took = (time.perf_counter() - start) * 1000
+    if b" 200 " not in data[:20]:
+        sys.exit(data.decode(errors="replace")[:1000])
+    return took
+
+
+def main() -> None:
+    """Runs it all and prints the table."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--seconds", type=float, default=5)
+    parser.add_argument("--connections", type=int, default=16)
+    parser.add_argument("--rounds", type=int, default=5)
+    given = parser.parse_args()
+    os.environ.setdefault("PYTHONUNBUFFERED", "1")
+    with rowsmith_server() as (port, key), bare_server() as bare:
+        ten = request("/generate", {"name": "bench", "fields": FIELDS, "count": 10, "seed": "s"}, key)
+        create = {"name": "bench", "fields": FIELDS}
+        template = _created(port, request("/templates", create, key))
+        saved = request(f"/templates/{template}/generate", {"count": 10, "seed": "s"}, key)
+        stream = request(f"/templates/{template}/generate", {"count": 1_000_000, "format": "csv"}, key)
+        jobs = {
+            "bare Flask route": (bare, request("/bare", {})),
+            "generate 10 rows, saved template": (port, saved),
+            "generate 10 rows, template in the body": (port, ten),
+            "Flask route that calls Faker for 10 rows": (bare, request("/faker", {})),
+        }
+        rates: dict[str, list[float]] = {name: [] for name in jobs}
+        for _ in range(given.rounds):
+            for name, (where, message) in jobs.items():
+                time.sleep(0.5)
+                rates[name].append(load(where, message, given.seconds, given.connections))
+        base = statistics.median(rates["bare Flask route"])
+        for name, values in rates.items():
+            middle = statistics.median(values)
+            print(f"{name:45s} {middle:8.0f} requests/s   {middle / base:6.3f} of bare")
+        times = [first_byte(port, stream) for _ in range(30)]
+        print(f"first byte of 1,000,000 rows: median {statistics.median(times):.1f} ms, worst {max(times):.1f} ms")
+
+
+def _created(port: int, message: bytes) -> str:
+    buffer = bytearray()
+    with socket.create_connection(("127.0.0.1", port), 10) as sock:
+        exchange(sock, message, buffer)
+    return re.search(rb"tpl_\w+", bytes(buffer)).group(0).decode()
+
+
+if __name__ == "__main__":
+    main()
