@@ -73,7 +73,7 @@ def bare_server() -> Iterator[int]:
         port = free_port()
         command = [sys.executable, "-m", "gunicorn", "--bind", f"127.0.0.1:{port}", "--worker-class", "gthread"]
         command += ["--workers", "2", "--threads", "64", "--chdir", folder, "--log-level", "error", "bare:app"]
-        process = subprocess.Popen(command)
+        process = subprocess.Popen(command, cwd=folder)  # not where our own gunicorn.conf.py lies
         try:
             wait_for(port)
             yield port

@@ -107,7 +107,7 @@ def validation_error(faults: Iterable[Any], message: str | None = None) -> ApiEr
 
 
 def did_you_mean(word: str, known: Iterable[str]) -> str | None:
-    """"Did you mean `x`?" where a known word is close, else None. Compares letters without case."""
+    """The question "Did you mean `x`?" where a known word is close, else None. Compares letters without case."""
     by_fold = {k.casefold(): k for k in known}
     close = get_close_matches(word.casefold(), by_fold, n=1, cutoff=0.6)
     return f"Did you mean `{by_fold[close[0]]}`?" if close else None

@@ -212,10 +212,8 @@ RING_AGE_SECONDS: Final = 5  # chosen: younger queued work is left to its own do
 PURGE_SECONDS: Final = 3_600.0  # chosen: how often what has run out is removed
 
 # --- Templates and rows over REST -----------------------------------------------------------------------------
-NOW_YEARS: Final = (
-    1000,
-    9000,
-)  # chosen: every date within a thousand years of now still has a four-digit year
+# Chosen: every date within a thousand years of now still has a four-digit year.
+NOW_YEARS: Final = (1000, 9000)
 MAX_LOCALE_CHARS: Final = 20
 PLAN_CACHE_ENTRIES: Final = 512  # chosen: compiled templates kept in one process
 PLAN_CACHE_BYTES: Final = 16 * MB  # chosen: of the JSON they came from, some five times that in memory

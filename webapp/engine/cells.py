@@ -35,11 +35,9 @@ _FEISTEL_ROUNDS = 6
 
 def key(seed: str, *path: str) -> np.uint64:
     """The key of one column: a 64-bit digest of the seed and of what names the column (its field id)."""
-    digest = blake2b(digest_size=8)
-    for part in (seed, *path):
-        raw = part.encode()
-        digest.update(len(raw).to_bytes(4, "little") + raw)
-    return np.uint64(int.from_bytes(digest.digest(), "little"))
+    parts = [part.encode() for part in (seed, *path)]
+    framed = b"".join([piece for raw in parts for piece in (len(raw).to_bytes(4, "little"), raw)])
+    return np.uint64(int.from_bytes(blake2b(framed, digest_size=8).digest(), "little"))
 
 
 @lru_cache(maxsize=4096)

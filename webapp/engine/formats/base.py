@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
-from typing import ClassVar, Literal
+from collections.abc import Callable, Hashable, Iterator
+from typing import Any, ClassVar, Literal, TypeVar
 
 import pyarrow as pa
 from pydantic import BaseModel, ConfigDict
 
 from webapp.engine.errors import SpecError
 from webapp.errors import Fault
+
+
+T = TypeVar("T")
 
 
 class FormatError(SpecError):
@@ -54,3 +57,22 @@ class Format(ABC):
 
 
 Arrays = Literal["json", "columns"]
+
+_SCHEMAS_KEPT = 256
+_SCHEMAS: dict[tuple[int, Hashable], tuple[pa.Schema, Any]] = {}
+
+
+def for_schema(schema: pa.Schema, key: Hashable, make: Callable[[], T]) -> T:
+    """What ``make()`` gives for a schema, kept while the schema is among the last ones used; a plan answers the same
+    schema each time. Only for what streams may share: an array's or object's codec, which has a state, may not."""
+    place = (id(schema), key)
+    known = _SCHEMAS.get(place)
+    if known is not None and known[0] is schema:
+        return known[1]
+    made = make()
+    if not any(pa.types.is_nested(field.type) for field in schema):
+        if len(_SCHEMAS) >= _SCHEMAS_KEPT:
+            _SCHEMAS.clear()
+        # The schema is kept too, so that its id is not given to another.
+        _SCHEMAS[place] = (schema, made)
+    return made

@@ -7,8 +7,8 @@ from typing import ClassVar
 
 import pyarrow as pa
 
-from webapp.engine.formats.base import Format
-from webapp.engine.formats.column import Frame
+from webapp.engine.formats.base import Format, for_schema
+from webapp.engine.formats.column import Column, Frame
 from webapp.engine.formats.nested import json_column, json_key
 from webapp.engine.formats.rows import Rows
 from webapp.engine.formats.text import TextFormat
@@ -28,10 +28,7 @@ class NdjsonFormat(TextFormat):
 
     def __init__(self, schema: pa.Schema, options: Format.Options, *, title: str) -> None:
         super().__init__(schema, options, title=title)
-        columns = [
-            json_column(field, ("," if index else "") + json_key(field.name) + ":", one_line=True)
-            for index, field in enumerate(schema)
-        ]
+        columns = for_schema(schema, "json", lambda: _columns(schema))
         self._rows = Rows(columns, Frame("{", (self._closing,), (self._between,)), joint=True)
         self._first = ""
 
@@ -72,3 +69,10 @@ class JsonFormat(NdjsonFormat):
     def finish(self) -> Iterator[bytes]:
         """The array's end."""
         yield b"\n]\n"
+
+
+def _columns(schema: pa.Schema) -> list[Column]:
+    return [
+        json_column(field, ("," if index else "") + json_key(field.name) + ":", one_line=True)
+        for index, field in enumerate(schema)
+    ]

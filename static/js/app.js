@@ -1,0 +1,297 @@
+/* Rowsmith's own script. Everything is delegated from the document, so pieces that are swapped in need no binding;
+   what it does beyond keys and dialogs, the server does too when no script runs. */
+(() => {
+  "use strict";
+  const $ = (query, root = document) => root.querySelector(query);
+  const $$ = (query, root = document) => [...root.querySelectorAll(query)];
+  const form = () => $("#builder");
+  let dirty = false;
+
+  // Toasts: ten seconds, longer while somebody points at them or has the focus in them.
+  const time = (toast) => {
+    toast.dataset.timed = "1";
+    let left = 10;
+    const tick = setInterval(() => {
+      if (!toast.matches(":hover, :focus-within") && --left <= 0) { clearInterval(tick); toast.remove(); }
+    }, 1000);
+  };
+  const timeAll = () => $$("[data-toast]:not([data-timed])").forEach(time);
+  const toast = (text, undo) => {
+    const box = document.createElement("div");
+    box.className = "toast";
+    box.dataset.toast = "";
+    box.append(Object.assign(document.createElement("span"), { textContent: text }));
+    if (undo) {
+      const button = Object.assign(document.createElement("button"), { type: "button", textContent: "Undo" });
+      button.addEventListener("click", () => { undo(); box.remove(); });
+      box.append(button);
+    }
+    $("#toasts").append(box);
+    time(box);
+  };
+
+  const open = (id) => {
+    const dialog = document.getElementById(id);
+    if (!dialog || dialog.open) return;
+    dialog.showModal();
+    [dialog, ...$$("[hx-trigger^=show]", dialog)].forEach((part) => htmx.trigger(part, "show"));
+  };
+
+  // Rows of the builder: a row and the rows inside it move as one.
+  const depth = (row) => Number(row.dataset.depth);
+  const isRow = (node) => node?.matches?.(".row");
+  const rowOf = (node) => node.closest?.(".row");
+  const group = (row) => {
+    const all = [row];
+    for (let n = row.nextElementSibling; isRow(n) && depth(n) > depth(row); n = n.nextElementSibling) all.push(n);
+    return all;
+  };
+  const before = (row) => {
+    let n = row.previousElementSibling;
+    while (isRow(n) && depth(n) > depth(row)) n = n.previousElementSibling;
+    return isRow(n) && depth(n) === depth(row) ? n : null;
+  };
+  const after = (row) => {
+    const n = group(row).at(-1).nextElementSibling;
+    return isRow(n) && depth(n) === depth(row) ? n : null;
+  };
+  const changed = () => {
+    dirty = true;
+    $("#count").textContent = $$(".row").length;
+    htmx.trigger(document.body, "preview");
+  };
+  const move = (row, by) => {
+    const focus = document.activeElement;
+    const other = by < 0 ? before(row) : after(row);
+    if (!other) return;
+    if (by < 0) other.before(...group(row)); else group(other).at(-1).after(...group(row));
+    focus?.focus();
+    changed();
+  };
+  const remove = (row) => {
+    const gone = group(row), next = gone.at(-1).nextElementSibling, name = $("[data-name]", row).value || "without a name";
+    const neighbour = after(row) || before(row);
+    gone.forEach((one) => one.remove());
+    ($("[data-name]", neighbour || undefined) || $("[value=add]")).focus();
+    changed();
+    toast(`Field ${name} deleted`, () => { if (next?.isConnected) next.before(...gone); else $(".rows").append(...gone); changed(); });
+  };
+  let line = Promise.resolve(); // one at a time: each finds the rows as the one before left them
+  const ask = (...how) => { line = line.then(() => redraw(...how)).catch(() => {}); };
+  const redraw = async (row, what, values = {}) => { // the server draws the row anew, or the rows that come after it
+    if (row && !row.isConnected) row = document.getElementById(row.id);
+    const replaces = /^(open|close|type|guess)/.test(what), last = row ? group(row).at(-1) : $$(".row").at(-1);
+    const verb = row ? what.replace(/^\w+/, (word) => `${word}:${row.id}`) : what;
+    const known = new Set($$(".row").map((one) => one.id)), held = row?.contains(document.activeElement) && document.activeElement;
+    const target = replaces ? row : last || $(".rows thead");
+    await htmx.ajax("POST", form().dataset.rows, { source: $("#field-table"), target, swap: replaces ? "outerHTML" : "afterend", values: { do: verb, ...values } });
+    const now = replaces ? document.getElementById(row.id) : $$(".row").find((one) => !known.has(one.id));
+    if (!now) return;
+    if (replaces && !$("[value^=inside]", now)) group(now).slice(1).forEach((one) => one.remove());
+    if (!replaces) $("[data-name]", now).focus();
+    else if (!document.activeElement || document.activeElement === document.body) { // what had the focus was drawn anew
+      const same = held?.name && held.name !== "do" ? `[name="${held.name}"]` : held?.ariaExpanded ? "[aria-expanded]" : ".pick";
+      ($(same, now) || $(".pick", now)).focus();
+    }
+    if (!/^open|^close/.test(what)) changed();
+  };
+  const act = (verb, row) => {
+    if (verb === "up" || verb === "down") move(row, verb === "up" ? -1 : 1);
+    else if (verb === "remove") remove(row);
+    else if (verb === "pick") { $("#picker").dataset.row = row.id; open("picker"); narrow(); $("#picker-q").select(); }
+    else if (verb === "dice") { $("#seed").value = Math.random().toString(36).slice(2, 8); htmx.trigger(document.body, "preview"); }
+    else ask(verb === "add" ? null : row, verb);
+  };
+
+  // Type picker
+  const options = () => $$("#picker [role=option]").filter((one) => !one.hidden);
+  const select = (option) => {
+    $$("#picker [aria-selected=true]").forEach((one) => one.setAttribute("aria-selected", "false"));
+    $("#picker-q").setAttribute("aria-activedescendant", option?.id || "");
+    option?.setAttribute("aria-selected", "true");
+    option?.scrollIntoView({ block: "nearest" });
+  };
+  const narrow = () => {
+    const words = $("#picker-q").value.toLowerCase().split(/\s+/).filter(Boolean);
+    const family = $(".chip[aria-pressed=true]")?.dataset.family;
+    $$("#picker [data-group]").forEach((part) => {
+      $$("[role=option]", part).forEach((one) => { one.hidden = !words.every((word) => one.dataset.find.includes(word)); });
+      part.hidden = (family && part.dataset.group !== family) || !$("[role=option]:not([hidden])", part);
+    });
+    const seen = options().filter((one) => !one.closest("[hidden]")), row = document.getElementById($("#picker").dataset.row);
+    if ($("[data-none]")) $("[data-none]").hidden = seen.length > 0;
+    const wanted = words.join(" ");
+    select(wanted ? seen.find((one) => $("b", one).textContent.toLowerCase().startsWith(wanted)) || seen[0]
+      : seen.find((one) => row && one.dataset.type === $(`[name="${row.id}.type"]`, row)?.value) || seen[0]);
+  };
+  const pick = (option) => {
+    const row = document.getElementById($("#picker").dataset.row);
+    $("#picker").close();
+    if (option && row) ask(row, `type:${option.dataset.type}`);
+  };
+  const choose = (option) => { // a type that is typed and entered faster than the list comes is picked when it is there
+    if ($("#picker-list")) { if (option) pick(option); } else $("#picker").dataset.eager = "";
+  };
+
+  // Tabs
+  const show = (tab) => {
+    $$("[role=tab]", tab.parentElement).forEach((one) => {
+      const on = one === tab;
+      one.setAttribute("aria-selected", String(on));
+      one.tabIndex = on ? 0 : -1;
+      const panel = document.getElementById(one.getAttribute("aria-controls"));
+      panel.hidden = !on;
+      if (on) $$("[hx-trigger^=show]", panel).forEach((part) => htmx.trigger(part, "show"));
+    });
+    if ($("#results")) $("#results").hidden = tab.id !== "tab-fields";
+  };
+
+  // Faults: the preview lists them with the input each belongs to; here they are put there.
+  const place = () => {
+    $$("[aria-invalid]", form()).forEach((one) => one.removeAttribute("aria-invalid"));
+    $$(".errs", form()).forEach((one) => { one.hidden = true; one.firstElementChild.replaceChildren(); });
+    $$("#preview [data-for]").forEach((item) => {
+      const name = item.dataset.for, row = document.getElementById(name.split(".")[0]);
+      const input = name.endsWith(".type") ? row && $(".pick", row) : name && form().elements.namedItem(name);
+      input?.setAttribute?.("aria-invalid", "true");
+      const errs = row && $(".errs", row);
+      if (!errs) return;
+      errs.hidden = false;
+      errs.firstElementChild.append(Object.assign(document.createElement("p"), { className: "err", textContent: item.lastChild.textContent }));
+    });
+  };
+
+  document.addEventListener("click", async (event) => {
+    const at = (query) => event.target.closest(query);
+    if (at("[data-open]")) { at("[popover]")?.hidePopover(); return open(at("[data-open]").dataset.open); }
+    if (at("[data-close]")) return (at(".toast") ? at(".toast").remove() : at("dialog")?.close());
+    if (event.target.matches("dialog")) return event.target.close(); // the backdrop
+    if (at("[data-copy]")) {
+      const button = at("[data-copy]"), from = button.dataset.copy ? $(button.dataset.copy) : $("pre", button.parentElement);
+      await navigator.clipboard.writeText(from.value ?? from.textContent);
+      button.classList.add("copied");
+      setTimeout(() => button.classList.remove("copied"), 1500);
+      return toast("Copied");
+    }
+    if (at("[data-clear]")) return $(at("[data-clear]").dataset.clear).replaceChildren();
+    if (at("[role=tab]")) return show(at("[role=tab]"));
+    if (at(".chip")) {
+      const chip = at(".chip"), on = chip.getAttribute("aria-pressed") !== "true";
+      $$(".chip").forEach((one) => one.setAttribute("aria-pressed", String(on && one === chip)));
+      return narrow();
+    }
+    if (at("#picker [role=option]")) return pick(at("[role=option]"));
+    const press = at("[data-do], [name=do][value*=':'], [name=do][value=add]");
+    if (press && form().contains(press) && !press.value.startsWith("save")) {
+      event.preventDefault();
+      act(press.dataset.do || press.value.split(":")[0], rowOf(press));
+    }
+  });
+
+  document.addEventListener("input", (event) => {
+    if (event.target.id === "picker-q") narrow();
+    else if (event.target.closest("#builder") && !event.target.matches("#seed, #grid-count, [name=goto]")) dirty = true;
+  });
+  document.addEventListener("change", (event) => {
+    const row = event.target.matches("[data-name]") && rowOf(event.target);
+    if (row && "fresh" in row.dataset && event.target.value) ask(row, "guess");
+  });
+  document.addEventListener("submit", (event) => {
+    const sent = event.target;
+    if (sent.matches("[data-theme-form]")) {
+      event.preventDefault();
+      const dark = getComputedStyle(document.documentElement).colorScheme === "dark" ||
+        (!document.documentElement.dataset.theme && matchMedia("(prefers-color-scheme: dark)").matches);
+      const theme = dark ? "light" : "dark";
+      document.documentElement.dataset.theme = theme;
+      document.cookie = `theme=${theme};path=/;max-age=31536000;samesite=lax`;
+    } else if (sent.matches("[data-paste]")) {
+      ask(null, "paste", { names: sent.elements.names.value });
+      sent.reset();
+    } else if (sent.matches("#export-form")) { // a download leaves the page as it is
+      const was = dirty;
+      dirty = false;
+      setTimeout(() => { dirty = was; }, 1000);
+      if (event.submitter?.matches("[data-download]")) { sent.closest("dialog").close(); toast("The download has begun"); }
+    } else if (sent === form()) dirty = false;
+  });
+
+  // Keys
+  let went = 0;
+  const places = { t: "/templates", e: "/exports", k: "/api-keys", d: "/docs" };
+  document.addEventListener("keydown", (event) => {
+    const key = event.key, at = event.target, row = rowOf(at), ctrl = event.ctrlKey || event.metaKey;
+    const stop = (act_) => { event.preventDefault(); act_(); };
+    if (at.id === "picker-q" && /^(Arrow(Up|Down)|Enter)$/.test(key)) {
+      const seen = options().filter((one) => !one.closest("[hidden]")), now = seen.findIndex((one) => one.ariaSelected === "true");
+      return stop(() => key === "Enter" ? choose(seen[now]) : select(seen[Math.max(0, Math.min(seen.length - 1, now + (key === "ArrowDown" ? 1 : -1)))]));
+    }
+    if (at.matches("[role=tab]") && /^Arrow(Left|Right)$/.test(key)) {
+      const next = key === "ArrowRight" ? at.nextElementSibling : at.previousElementSibling;
+      if (next) { next.focus(); show(next); }
+      return;
+    }
+    if (form() && ctrl && key === "s") return stop(() => $("#save")?.click());
+    if (form() && ctrl && key === "Enter") return stop(() => act("dice"));
+    if (row && event.altKey && /^Arrow(Up|Down)$/.test(key)) return stop(() => move(row, key === "ArrowUp" ? -1 : 1));
+    if (key === "Enter" && at.matches("#builder input:not([data-name])")) return stop(() => at.id === "grid-count" ? $("#generate").click() : at.dispatchEvent(new Event("change", { bubbles: true })));
+    if (at.matches("[data-name]") && key === "Enter") return stop(() => {
+      const next = $$(".row").at($$(".row").indexOf(row) + 1);
+      if (next && $$(".row").indexOf(row) + 1 < $$(".row").length) $("[data-name]", next).focus(); else act("add");
+    });
+    if (ctrl || event.altKey || at.matches("input, textarea, select, [contenteditable]") || "keys" in document.documentElement.dataset || $("dialog[open]")) return;
+    if (key === "/") return stop(() => $("input[type=search]:not(dialog *)")?.focus());
+    if (key === "?") return stop(() => open("keys-help"));
+    if (key === "g") went = Date.now();
+    else if (places[key] && Date.now() - went < 1500) location.assign(places[key]);
+  });
+
+  // Dragging a row, among the rows beside it
+  let dragged = null;
+  const clear = () => $$(".over, .over-end").forEach((one) => one.classList.remove("over", "over-end"));
+  document.addEventListener("dragstart", (event) => {
+    dragged = event.target.matches?.(".grip") ? rowOf(event.target) : null;
+    if (!dragged) return;
+    event.dataTransfer.setDragImage(dragged, 10, 15);
+    event.dataTransfer.effectAllowed = "move";
+    dragged.classList.add("dragged");
+  });
+  document.addEventListener("dragover", (event) => {
+    let over = dragged && rowOf(event.target);
+    const owner = (row) => $(`[name="${row.id}.in"]`, row)?.value || "";
+    while (over && depth(over) > depth(dragged)) over = over.previousElementSibling;
+    if (!over || over === dragged || owner(over) !== owner(dragged)) return;
+    event.preventDefault();
+    const box = over.getBoundingClientRect();
+    clear();
+    over.classList.add(event.clientY < box.top + box.height / 2 ? "over" : "over-end");
+  });
+  document.addEventListener("drop", (event) => {
+    const over = $(".over, .over-end");
+    if (!dragged || !over) return;
+    event.preventDefault();
+    if (over.matches(".over")) over.before(...group(dragged)); else group(over).at(-1).after(...group(dragged));
+    changed();
+  });
+  document.addEventListener("dragend", () => { clear(); dragged?.classList.remove("dragged"); dragged = null; });
+
+  // What htmx tells
+  document.addEventListener("htmx:afterSwap", (event) => {
+    timeAll();
+    if (event.target.id === "preview" && form()) place();
+    if (event.target.id === "picker-body") {
+      narrow();
+      if ("eager" in $("#picker").dataset) pick($("#picker [aria-selected=true]"));
+    }
+    if (event.target.id === "export") $("[data-unsaved]").hidden = !dirty;
+    if (event.target.id === "clash") event.target.scrollIntoView({ block: "center" });
+  });
+  document.addEventListener("htmx:responseError", (event) => {
+    const page = new DOMParser().parseFromString(event.detail.xhr.responseText, "text/html");
+    toast(page.body.textContent.trim().replace(/\s+/g, " ").slice(0, 200) || `The server answered ${event.detail.xhr.status}.`);
+  });
+  document.addEventListener("htmx:sendError", () => toast("The server cannot be reached."));
+  document.addEventListener("saved", () => { dirty = false; });
+  addEventListener("beforeunload", (event) => { if (dirty && form()) event.preventDefault(); });
+  document.addEventListener("DOMContentLoaded", () => { timeAll(); if (location.hash === "#export") open("export"); });
+})();

@@ -1,0 +1,174 @@
+"""The people of the tests, each with a meaning, and ways to speak to the service as one of them.
+
+Workspace **Acme** (plan Enterprise) has the teams Blue (projects Main and Side) and Red (project Red). Of it are
+
+- Olivia, its owner; Adam, an admin; Edith, an editor; Victor, a viewer: each of the whole workspace;
+- Tessa, an editor of team Blue alone, who sees nothing of Red.
+
+Workspace **Mallory Inc** (plan Free) is Mallory's: she is an owner, and may do nothing at Acme. Nora has an
+account and belongs nowhere. Everybody but Nora has an API key, of the project Main or of Mallory's own.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from flask import Flask
+from flask.testing import FlaskClient
+from werkzeug.test import TestResponse
+
+from webapp.extensions import db
+from webapp.models import User
+from webapp.services import actors, api_keys, people, sign_in, tenancy
+from webapp.services.sign_in import Visitor
+
+PASSWORD = "a horse of another colour"
+VERSION = "2026-11-21"
+
+
+@dataclass(frozen=True)
+class Person:
+    """Somebody: their account, and a key of theirs."""
+
+    name: str
+    user_id: str
+    email: str
+    workspace_id: str
+    key: str = ""
+    key_id: str = ""
+
+
+@dataclass(frozen=True)
+class Cast:
+    """Everybody, and where they are."""
+
+    acme: str
+    mallory_inc: str
+    blue: str
+    red: str
+    main: str
+    side: str
+    red_project: str
+    mallorys: str
+    people: dict[str, Person] = field(default_factory=dict)
+
+    def __getattr__(self, name: str) -> Person:
+        try:
+            return self.people[name]
+        except KeyError:
+            raise AttributeError(name) from None
+
+
+def gather() -> Cast:
+    """Make everybody, in an application context on an empty database."""
+    system = actors.system()
+    users = {}
+    stored = None
+    for name in ("olivia", "adam", "edith", "victor", "tessa", "mallory", "nora"):
+        user = people.create_user(
+            system, f"{name}@example.org", name=name.title(), password=None if stored else PASSWORD
+        )
+        stored = stored or user.password_hash  # hashed once: argon2 is slow on purpose
+        user.password_hash = stored
+        db.session.commit()
+        users[name] = user
+    acme = tenancy.create_workspace(system, "Acme", plan="enterprise", owner=users["olivia"])
+    other = tenancy.create_workspace(system, "Mallory Inc", plan="free", owner=users["mallory"])
+    here, there = actors.system(acme.id), actors.system(other.id)
+    blue, red = tenancy.create_team(here, "Blue"), tenancy.create_team(here, "Red")
+    main = tenancy.create_project(here, "Main", team_id=blue.id)
+    side = tenancy.create_project(here, "Side", team_id=blue.id)
+    red_project = tenancy.create_project(here, "Red", team_id=red.id)
+    mallorys = tenancy.create_project(there, "Mine", team_id=tenancy.create_team(there, "Only").id)
+    for name, role in (("adam", "admin"), ("edith", "editor"), ("victor", "viewer")):
+        people.add_member(here, users[name], role)
+    people.add_member(here, users["tessa"], "editor", team_id=blue.id)
+    found: dict[str, Person] = {}
+    for name, user in users.items():
+        workspace = there if name == "mallory" else here
+        project = mallorys if name == "mallory" else main
+        found[name] = _person(name, user, workspace, None if name == "nora" else project.id)
+    return Cast(acme.id, other.id, blue.id, red.id, main.id, side.id, red_project.id, mallorys.id, found)
+
+
+def _person(name: str, user: User, where: actors.Actor, project_id: str | None) -> Person:
+    if project_id is None:
+        return Person(name, user.id, user.email, where.workspace_id)
+    key, text = api_keys.create(
+        where, f"{name}'s key", api_version=VERSION, project_id=project_id, user_id=user.id
+    )
+    return Person(name, user.id, user.email, where.workspace_id, text, key.id)
+
+
+class Program:
+    """A program that holds a key: `api(cast.edith).post("/projects", json={...})`."""
+
+    def __init__(self, app: Flask, key: str, **headers: str) -> None:
+        self._client = app.test_client(use_cookies=False)
+        self.headers = {**({"Authorization": f"Bearer {key}"} if key else {}), **headers}
+
+    def open(self, method: str, path: str, **how: Any) -> TestResponse:
+        headers = {**self.headers, **how.pop("headers", {})}
+        return self._client.open(path, method=method, headers=headers, **how)
+
+    def get(self, path: str, **how: Any) -> TestResponse:
+        return self.open("GET", path, **how)
+
+    def post(self, path: str, **how: Any) -> TestResponse:
+        return self.open("POST", path, **how)
+
+    def patch(self, path: str, **how: Any) -> TestResponse:
+        return self.open("PATCH", path, **how)
+
+    def put(self, path: str, **how: Any) -> TestResponse:
+        return self.open("PUT", path, **how)
+
+    def delete(self, path: str, **how: Any) -> TestResponse:
+        return self.open("DELETE", path, **how)
+
+
+class Browser:
+    """A person at a browser, signed in unless said otherwise. Forms carry the CSRF token."""
+
+    ACCEPT = "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8"
+
+    def __init__(self, app: Flask, person: Person | None = None) -> None:
+        self.client: FlaskClient = app.test_client()
+        self.app = app
+        if person is not None:
+            with app.app_context():
+                user = db.session.get_one(User, person.user_id)
+                token = sign_in.start(user, Visitor("127.0.0.1", "tests", "req"), "test")
+            with self.client.session_transaction() as cookie:
+                cookie["sid"] = token
+                cookie.permanent = True
+
+    def get(self, path: str, **how: Any) -> TestResponse:
+        headers = {"Accept": self.ACCEPT, **how.pop("headers", {})}
+        return self.client.get(path, headers=headers, **how)
+
+    def csrf(self) -> str:
+        """A token of this browser's session, as a page would hold it."""
+        from flask import session
+        from flask_wtf.csrf import generate_csrf
+
+        with self.client.session_transaction() as cookie:
+            held = dict(cookie)
+        with self.app.test_request_context():
+            session.update(held)
+            token = generate_csrf()
+            raw = session["csrf_token"]
+        with self.client.session_transaction() as cookie:
+            cookie["csrf_token"] = raw
+        return token
+
+    def submit(
+        self, path: str, data: dict[str, Any] | None = None, method: str = "POST", **how: Any
+    ) -> TestResponse:
+        """Send a form; `method` other than POST goes as a form can send it."""
+        headers = {"Accept": self.ACCEPT, "Origin": "http://localhost", **how.pop("headers", {})}
+        if method != "POST":
+            path += ("&" if "?" in path else "?") + f"_method={method}"
+        form = {"csrf_token": self.csrf(), **(data or {})}
+        return self.client.post(path, data=form, headers=headers, **how)

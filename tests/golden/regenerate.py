@@ -1,0 +1,40 @@
+"""Write the golden hashes anew: `python -m tests.golden.regenerate`.
+
+Only when rows are meant to change: then raise `ENGINE` in webapp/engine/plan.py as well, since outputs that were
+made before can no longer be had again. New field types and templates add hashes and change none.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import orjson
+
+from tests.golden import cases
+from webapp.engine.plan import ENGINE
+from webapp.services import plans
+
+FOLDER = Path(__file__).parent
+
+
+def everything() -> dict[str, dict[str, object]]:
+    """What each file holds, by its name."""
+    pins = {"engine": ENGINE, "vocabulary": plans.vocabulary().id}
+    found: dict[str, dict[str, object]] = {"types": {**pins, "hashes": cases.type_hashes()}}
+    for name in cases.templates():
+        found[name] = {**pins, "hashes": dict(cases.template_hashes(name))}
+    return found
+
+
+def main() -> None:
+    """Write one file for each template and one for the field types, and say what changed."""
+    for name, content in everything().items():
+        path = FOLDER / f"{name}.json"
+        new = orjson.dumps(content, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE)
+        old = path.read_bytes() if path.exists() else b""
+        path.write_bytes(new)
+        print(f"{path.name}: {'as it was' if new == old else 'written'}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,55 @@
+"""Who may open the pages that are for people alone: the builder, documents, trash, status."""
+
+from __future__ import annotations
+
+from tests.security.matrix import Case
+
+DRAFT = {
+    "name": "Draft",
+    "seed": "s",
+    "row": "r1",
+    "r1.id": "fld_01M7Y5BT16VAMSDNZ2PWHH1947",
+    "r1.name": "n",
+    "r1.type": "row_number",
+}
+JSON = {"json": '[{{"name": "n", "type": "row_number"}}]'}
+
+CASES = [
+    Case("GET", "/", "anyone", ok=303, person=True),
+    Case("GET", "/docs", "public"),
+    Case("GET", "/docs/field-types", "public"),
+    Case("GET", "/docs/field-types/<name>", "public", url="/docs/field-types/number"),
+    Case("GET", "/status", "anyone", person=True),
+    Case("GET", "/trash", "viewer", person=True),
+    Case("POST", "/session/preferences", "anyone", body={"theme": "dark"}, ok=303, person=True),
+    # The builder's page
+    Case("GET", "/templates/new", "editor", person=True),
+    Case("POST", "/templates/new", "editor", body=DRAFT, ok=303, person=True),
+    Case(
+        "POST",
+        "/templates/<template_id>/edit",
+        "editor",
+        url="/templates/{template}/edit",
+        body={**DRAFT, "version": "2"},
+        ok=303,
+        person=True,
+    ),
+    Case("GET", "/builder/<template_id>/export", "editor", url="/builder/{template}/export", person=True),
+    Case("GET", "/builder/<template_id>/versions", "viewer", url="/builder/{template}/versions", person=True),
+    Case(
+        "GET",
+        "/builder/<template_id>/diff/<int:number>",
+        "viewer",
+        url="/builder/{template}/diff/1",
+        person=True,
+    ),
+    # What it asks while a draft is edited
+    Case("POST", "/builder/rows", "viewer", body={**DRAFT, "do": "duplicate:r1"}, person=True),
+    Case("GET", "/builder/types", "viewer", person=True),
+    Case("POST", "/builder/preview", "viewer", body=DRAFT, person=True),
+    Case("POST", "/builder/grid", "editor", body={**DRAFT, "count": "5"}, person=True),
+    Case("POST", "/builder/estimate", "editor", body={"format": "csv", "count": "5"}, person=True),
+    Case("POST", "/builder/json", "viewer", body=DRAFT, person=True),
+    Case("POST", "/builder/from-json", "viewer", body=JSON, person=True),
+    Case("POST", "/builder/use", "viewer", body=DRAFT, person=True),
+]

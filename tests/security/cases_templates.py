@@ -1,0 +1,112 @@
+"""Who may do what with templates, rows and exports."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from flask import Flask
+
+from tests.cast import Cast
+from tests.security.matrix import Case
+from webapp.extensions import db, writing
+from webapp.models import Export
+from webapp.services import actors, exports, templates
+from webapp.services.row_requests import GenerateInput
+
+FIELDS = [{"name": "id", "type": "row_number"}, {"name": "n", "type": "number"}]
+
+
+def prepare(app: Flask, cast: Cast) -> dict[str, Any]:
+    acme = actors.system(cast.acme, cast.main, cast.blue)
+    made = templates.create(acme, name="Matrix", fields=FIELDS)
+    templates.change(acme, templates.get(acme, made["id"], "write", lock=True), {"quantity": 3})
+    trashed = templates.create(acme, name="Trashed", fields=FIELDS)
+    templates.delete(acme, templates.get(acme, trashed["id"], "write", lock=True))
+    waiting = exports.create(acme, made["id"], GenerateInput(count=2)).id
+    ended = exports.create(acme, made["id"], GenerateInput(count=2)).id
+    db.session.remove()
+    with writing() as session:
+        session.get_one(Export, ended).status = "failed"
+    return {"template": made["id"], "trashed": trashed["id"], "export": waiting, "ended": ended}
+
+
+ONE = "/templates/{template}"
+NEW = {"name": "New", "fields": FIELDS}
+ROWS = {"count": 2, "seed": "s"}
+DRAFT = {"fields": FIELDS, "count": 2}
+
+CASES = [
+    Case("GET", "/templates", "viewer", scope="read"),
+    Case("POST", "/templates", "editor", body=NEW, ok=201, scope="write"),
+    Case("GET", "/templates/<template_id>", "viewer", url=ONE, scope="read"),
+    Case("PATCH", "/templates/<template_id>", "editor", url=ONE, body={"quantity": 7}, scope="write"),
+    Case("PUT", "/templates/<template_id>", "editor", url=ONE, body={"quantity": 7}, scope="write"),
+    Case("DELETE", "/templates/<template_id>", "editor", url=ONE, scope="write"),
+    Case(
+        "POST",
+        "/templates/<template_id>/restore",
+        "editor",
+        url="/templates/{trashed}/restore",
+        scope="write",
+    ),
+    Case("GET", "/templates/<template_id>/versions", "viewer", url=f"{ONE}/versions", scope="read"),
+    Case("GET", "/templates/<template_id>@v<int:number>", "viewer", url=f"{ONE}@v1", scope="read"),
+    Case(
+        "GET",
+        "/templates/<template_id>@v<int:number>/diff",
+        "viewer",
+        url=f"{ONE}@v1/diff?to=2&seed=s",
+        scope="read",
+    ),
+    Case(
+        "POST",
+        "/templates/<template_id>/versions/<int:number>/restore",
+        "editor",
+        url=f"{ONE}/versions/1/restore",
+        scope="write",
+    ),
+    Case(
+        "POST",
+        "/templates/<template_id>/refresh-references",
+        "editor",
+        url=f"{ONE}/refresh-references",
+        scope="write",
+    ),
+    # Rows
+    Case(
+        "POST",
+        "/templates/<template_id>/generate",
+        "editor",
+        url=f"{ONE}/generate",
+        body=ROWS,
+        scope="generate",
+    ),
+    Case("POST", "/templates/<template_id>/preview", "viewer", url=f"{ONE}/preview", body={}, scope="read"),
+    Case("POST", "/generate", "editor", body=DRAFT, scope="generate"),
+    Case("POST", "/preview", "viewer", body=DRAFT, scope="read"),
+    Case("GET", "/field-types", "viewer", scope="read"),
+    Case("GET", "/fields", "viewer", scope="read"),
+    # Exports
+    Case(
+        "POST",
+        "/templates/<template_id>/exports",
+        "editor",
+        url=f"{ONE}/exports",
+        body=ROWS,
+        ok=201,
+        scope="generate",
+    ),
+    Case("GET", "/exports", "viewer", scope="read"),
+    Case("GET", "/exports/<export_id>", "viewer", url="/exports/{export}", scope="read"),
+    Case("GET", "/exports/<export_id>/events", "viewer", url="/exports/{ended}/events", scope="read"),
+    Case("DELETE", "/exports/<export_id>", "editor", url="/exports/{export}", scope="generate"),
+    # Nothing is made here, so there is no file; tests/views/test_exports.py downloads one.
+    Case(
+        "GET",
+        "/exports/<export_id>/download",
+        "viewer",
+        url="/exports/{export}/download",
+        ok=404,
+        scope="read",
+    ),
+]

@@ -1,0 +1,200 @@
+"""Every route with every role: who may gets in, who may not is refused, an outsider finds and changes nothing."""
+
+from __future__ import annotations
+
+import hashlib
+import shutil
+from pathlib import Path
+
+import pytest
+import sqlalchemy as sa
+
+from tests.cast import Browser, Program
+from tests.conftest import ON_POSTGRES, settings_for
+from tests.security.matrix import ROLES, Case, cases, prepares
+from webapp import create_app
+from webapp.extensions import db, redis_client
+from webapp.models import Base, Membership, Template
+from webapp.services import actors, api_keys, audit, identity
+from webapp.services.actors import KEY_SCOPES
+from webapp.views.routes import declaration_of
+
+pytestmark = pytest.mark.skipif(ON_POSTGRES, reason="puts a database file back after each call")
+ALL = cases()
+VOLATILE = {"last_used_at", "last_seen_at"}
+# Traces that a refused or a reading request may leave.
+TRACES = {"audit_entries", "idempotency_records", "browser_sessions"}
+
+
+class Stage:
+    """The application on a database that is put back after each call that changed it."""
+
+    def __init__(self, folder: Path, prepared: Path, world: dict, redis_url: str) -> None:
+        self._prepared, self._path = prepared, folder / "stage.db"
+        self.world = world
+        shutil.copyfile(prepared, self._path)
+        self.app = create_app(settings_for(f"sqlite:///{self._path}", redis_url, folder))
+        with self.app.app_context():
+            redis_client().flushdb()
+
+    def reset(self) -> None:
+        audit.close(self.app)
+        with self.app.app_context():
+            db.session.remove()
+            db.engine.dispose()
+            redis_client().flushdb()
+        for suffix in ("-wal", "-shm"):
+            self._path.with_name(self._path.name + suffix).unlink(missing_ok=True)
+        shutil.copyfile(self._prepared, self._path)
+
+    def state(self, workspace_id: str) -> str:
+        """A digest of all that belongs to a workspace."""
+        found = hashlib.sha256()
+        with self.app.app_context(), db.engine.connect() as connection:
+            for table in Base.metadata.sorted_tables:
+                if table.name in TRACES:
+                    continue
+                columns = [c for c in table.columns if c.name not in VOLATILE]
+                statement = sa.select(*columns).order_by(*table.primary_key.columns)
+                if "workspace_id" in table.c:
+                    statement = statement.where(table.c.workspace_id == workspace_id)
+                elif table.name == "users":
+                    members = sa.select(Membership.user_id).where(Membership.workspace_id == workspace_id)
+                    statement = statement.where(table.c.id.in_(members))
+                elif table.name == "workspaces":
+                    statement = statement.where(table.c.id == workspace_id)
+                elif "template_id" in table.c:
+                    own = sa.select(Template.id).where(Template.workspace_id == workspace_id)
+                    statement = statement.where(table.c.template_id.in_(own))
+                found.update(repr((table.name, connection.execute(statement).all())).encode())
+        return found.hexdigest()
+
+    def call(self, case: Case, person, key: str | None = None):
+        """The answer of a case for somebody (None: nobody), by key or, for a case `as a person`, by browser."""
+        address = case.address(self.world)
+        body = case.sent(self.world)
+        if case.person:
+            browser = Browser(self.app, person)
+            return (
+                browser.get(address) if case.method == "GET" else browser.submit(address, body, case.method)
+            )
+        program = Program(self.app, key or (person.key if person else ""))
+        how = {"json": body} if case.body is not None else {}
+        answer = program.open(case.method, address, **how)
+        answer.get_data()  # a streamed answer is made while it is read
+        return answer
+
+
+@pytest.fixture(scope="session")
+def prepared(peopled, tmp_path_factory, shared_redis):
+    """The database with everybody and an object of each kind, and the names of these."""
+    source, cast = peopled
+    folder = tmp_path_factory.mktemp("matrix")
+    path = folder / "prepared.db"
+    shutil.copyfile(source, path)
+    app = create_app(settings_for(f"sqlite:///{path}", shared_redis, folder))
+    world: dict = {}
+    with app.app_context():
+        redis_client().flushdb()
+        for prepare in prepares():
+            world.update(prepare(app, cast))
+        acme = actors.system(cast.acme, cast.main, cast.blue)
+        for scope in KEY_SCOPES:
+            others = [other for other in KEY_SCOPES if other != scope]
+            for name, scopes in ((f"only {scope}", [scope]), (f"all but {scope}", others)):
+                world[name] = api_keys.create(
+                    acme, name, api_version="2026-11-21", scopes=scopes, user_id=cast.olivia.user_id
+                )[1]
+        db.session.remove()
+        with db.engine.connect() as connection:
+            connection.exec_driver_sql("COMMIT")
+            connection.exec_driver_sql("PRAGMA wal_checkpoint(TRUNCATE)")
+        db.engine.dispose()
+    return path, world
+
+
+@pytest.fixture(scope="module")
+def stage(prepared, tmp_path_factory, shared_redis):
+    """One application for the module; a call that changes something is undone."""
+    made = Stage(tmp_path_factory.mktemp("stage"), *prepared, shared_redis)
+    yield made
+    made.reset()
+
+
+@pytest.fixture(autouse=True)
+def clean(stage, monkeypatch):
+    # It is written by a thread of its own, which must not meet the file being put back.
+    monkeypatch.setattr(identity, "_note_use", lambda key_id: None)
+    stage.reset()
+
+
+def test_every_route_is_in_the_matrix(stage):
+    routes = set()
+    for rule in stage.app.url_map.iter_rules():
+        declared = declaration_of(stage.app, rule.endpoint)
+        if declared is not None:
+            routes |= {(method, rule.rule) for method in declared.methods}
+    named = {case.route for case in ALL}
+    assert routes - named == set(), "these routes have no case"
+    assert named - routes == set(), "these cases have no route"
+
+
+@pytest.mark.parametrize("case", ALL, ids=str)
+def test_each_role_gets_what_it_may_and_no_more(stage, cast, case):
+    if case.least == "public":
+        answer = stage.call(case, None)
+        assert answer.status_code == case.ok, answer.text[:500]
+        return
+    before = stage.state(cast.acme)
+    for name in ROLES:
+        answer = stage.call(case, cast.people[name])
+        wanted = case.status_for(name)
+        assert answer.status_code == wanted, f"{name}: {answer.text[:500]}"
+        if wanted == 403 and not case.person:
+            assert answer.json["error"]["code"] == "forbidden"
+            assert answer.json["error"]["details"]["needs"]
+        if wanted >= 400 or case.method in ("GET", "HEAD"):
+            assert stage.state(cast.acme) == before, f"{name}'s call changed something"
+        else:
+            stage.reset()
+
+
+@pytest.mark.parametrize("case", [c for c in ALL if c.least != "public"], ids=str)
+def test_without_a_credential_nothing_is_shown_or_changed(stage, cast, case):
+    before = stage.state(cast.acme)
+    answer = stage.call(case, None)
+    if case.person:
+        assert (answer.status_code, answer.headers["Location"].partition("?")[0]) == (303, "/sign-in")
+    else:
+        assert answer.status_code == 401
+        assert answer.json["error"]["details"] == {"reason": "missing"}
+    assert stage.state(cast.acme) == before
+
+
+@pytest.mark.parametrize("case", [c for c in ALL if c.least != "public"], ids=str)
+def test_an_actor_of_another_workspace_finds_nothing_and_changes_nothing(stage, cast, case):
+    before = stage.state(cast.acme)
+    answer = stage.call(case, cast.mallory)
+    if case.names_an_object:
+        assert answer.status_code == 404, answer.text[:500]
+    assert stage.state(cast.acme) == before
+    ours = {value for value in stage.world.values() if isinstance(value, str) and len(value) > 20}
+    sent = case.address(stage.world) + str(case.sent(stage.world))
+    assert not [value for value in ours if value in answer.text and value not in sent]
+    assert cast.acme not in answer.text
+
+
+@pytest.mark.parametrize("case", [c for c in ALL if c.scope], ids=str)
+def test_a_route_needs_the_scope_it_declares_and_no_other(stage, cast, case):
+    without = stage.call(case, None, stage.world[f"all but {case.scope}"])
+    assert without.status_code == 403, without.text[:500]
+    assert without.json["error"]["details"]["scope"] == case.scope
+    with_it = stage.call(case, None, stage.world[f"only {case.scope}"])
+    assert with_it.status_code == case.ok, with_it.text[:500]
+
+
+@pytest.mark.parametrize("case", [c for c in ALL if c.person and c.least != "public"], ids=str)
+def test_what_is_for_people_is_not_there_for_programs(stage, cast, case):
+    program = Program(stage.app, cast.olivia.key)
+    answer = program.open(case.method, case.address(stage.world), json={})
+    assert answer.status_code in (404, 405)

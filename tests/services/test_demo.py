@@ -1,0 +1,121 @@
+"""The demo is seeded once, into an empty service, and is what a person can try at once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import orjson
+import pytest
+import sqlalchemy as sa
+from flask import Flask
+
+from tests.conftest import settings_for
+from webapp import create_app, limits
+from webapp.extensions import db, redis_client
+from webapp.models import Base, Project, Template, Workspace
+from webapp.services import actors, demo, generate, people, templates, tenancy
+from webapp.services.row_requests import PreviewInput
+
+
+@pytest.fixture
+def empty(shared_redis, tmp_path) -> Iterator[Flask]:
+    """An application without a single row."""
+    app = create_app(settings_for(f"sqlite:///{tmp_path / 'empty.db'}", shared_redis, tmp_path))
+    with app.app_context():
+        redis_client().flushdb()
+        db.create_all()
+        yield app
+        db.session.remove()
+        db.engine.dispose()
+        redis_client().close()
+
+
+def counts() -> dict[str, int]:
+    return {
+        table.name: db.session.scalar(sa.select(sa.func.count()).select_from(table)) or 0
+        for table in Base.metadata.sorted_tables
+    }
+
+
+def test_an_empty_service_gets_a_workspace_a_project_and_three_templates(empty):
+    info = demo.ensure_demo("enterprise")
+    assert info.made
+    workspace = db.session.get_one(Workspace, info.workspace_id)
+    assert workspace.plan == "enterprise"
+    assert workspace.limits == limits.PLANS["enterprise"]
+    made = db.session.scalars(sa.select(Template).order_by(Template.id)).all()
+    assert [template.name for template in made] == ["Customers", "Orders", "Order documents"]
+    assert [template.id for template in made] == list(info.template_ids)
+    assert {template.project_id for template in made} == {info.project_id}
+    owner = people.find_user(info.email)
+    assert {template.created_by for template in made} == {owner.id}
+    assert [one.id for one in tenancy.workspaces_of(owner.id)] == [info.workspace_id]
+
+
+def test_its_templates_are_sound_and_make_rows(empty):
+    info = demo.ensure_demo()
+    actor = actors.system(info.workspace_id, info.project_id)
+    for template_id in info.template_ids:
+        shown = templates.show(templates.get(actor, template_id))
+        assert shown["warnings"] == []
+        rows = orjson.loads(generate.preview(actor, template_id, PreviewInput(seed="s")).rows)
+        assert len(rows) == limits.PREVIEW_ROWS
+        assert list(rows[0]) == [field["name"] for field in shown["fields"] if not field["hidden"]]
+
+
+def test_a_customer_does_not_contradict_itself(empty):
+    info = demo.ensure_demo()
+    actor = actors.system(info.workspace_id, info.project_id)
+    for row in orjson.loads(generate.preview(actor, info.template_ids[0], PreviewInput(seed="s")).rows):
+        assert row["country"] == "United States"
+        assert row["phone"].startswith("+1")
+        assert row["last_name"].lower() in row["email"]
+
+
+def test_seeding_again_changes_nothing_whatever_its_users_did(empty):
+    info = demo.ensure_demo("pro")
+    actor = actors.system(info.workspace_id, info.project_id)
+    templates.delete(actor, templates.get(actor, info.template_ids[0], "write", lock=True))
+    before = counts()
+    again = demo.ensure_demo("free")
+    assert counts() == before
+    assert not again.made
+    assert again.template_ids == info.template_ids[1:]
+    assert db.session.get_one(Workspace, info.workspace_id).plan == "pro"
+
+
+@pytest.mark.parametrize("at", range(1, 6))
+def test_a_seeding_that_was_cut_off_is_finished(empty, monkeypatch, at):
+    class Cut(BaseException):
+        """The power went."""
+
+    steps = iter(range(1, 100))
+
+    def cutting(real):
+        def step(*args, **more):
+            if next(steps) == at:
+                raise Cut
+            return real(*args, **more)
+
+        return step
+
+    for module, name in [
+        (tenancy, "create_workspace"),
+        (tenancy, "create_team"),
+        (tenancy, "create_project"),
+        (templates, "create"),
+    ]:
+        monkeypatch.setattr(module, name, cutting(getattr(module, name)))
+    with pytest.raises(Cut):
+        demo.ensure_demo()
+    db.session.remove()
+    info = demo.ensure_demo()
+    assert info.made
+    assert len(info.template_ids) == 3
+    assert (counts()["workspaces"], counts()["projects"], counts()["templates"]) == (1, 1, 3)
+
+
+def test_a_service_that_is_in_use_gets_no_demo(empty):
+    tenancy.create_workspace(actors.system(), "Ours")
+    assert demo.ensure_demo() is None
+    assert db.session.scalar(sa.select(sa.func.count()).select_from(Project)) == 0

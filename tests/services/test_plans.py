@@ -1,0 +1,44 @@
+"""The memory of compiled templates is bounded and gives back what it was given."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any, cast
+
+from webapp.services.plans import PlanMemory, Source
+
+
+def source(name: str) -> Source:
+    return Source(cast(Any, SimpleNamespace()), name, 1)
+
+
+def test_the_least_recently_used_goes_first():
+    memory = PlanMemory(entries=2, weight=100)
+    memory.put("a", source("a"), 1)
+    memory.put("b", source("b"), 1)
+    assert memory.get("a") is not None
+    memory.put("c", source("c"), 1)
+    assert memory.get("b") is None
+    assert memory.get("a") is not None
+    assert memory.get("c") is not None
+
+
+def test_it_holds_no_more_than_its_weight():
+    memory = PlanMemory(entries=100, weight=10)
+    for name in "abcdef":
+        memory.put(name, source(name), 4)
+    assert [name for name in "abcdef" if memory.get(name)] == ["e", "f"]
+
+
+def test_what_is_put_again_weighs_once():
+    memory = PlanMemory(entries=100, weight=10)
+    for _ in range(5):
+        memory.put("a", source("a"), 5)
+    memory.put("b", source("b"), 5)
+    assert memory.get("a") is not None
+
+
+def test_a_template_heavier_than_the_memory_is_not_kept():
+    memory = PlanMemory(entries=100, weight=10)
+    memory.put("a", source("a"), 11)
+    assert memory.get("a") is None

@@ -1,0 +1,150 @@
+"""Windows are exact, over threads and processes."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import threading
+
+import pytest
+
+from webapp.extensions import make_redis
+from webapp.services.windows import Windows
+
+HAMMER = """
+import json, sys, threading, time
+from webapp.extensions import make_redis
+from webapp.services.windows import Windows
+windows = Windows(make_redis(sys.argv[1]))
+until = time.monotonic() + float(sys.argv[2])
+marks = []
+def hammer():
+    while time.monotonic() < until:
+        passage = windows.enter("hammered", int(sys.argv[3]), float(sys.argv[4]))
+        if passage.accepted:
+            marks.append(int(passage.mark))
+threads = [threading.Thread(target=hammer) for _ in range(8)]
+[t.start() for t in threads]; [t.join() for t in threads]
+print(json.dumps(marks))
+"""
+
+
+@pytest.fixture
+def windows(shared_redis):
+    client = make_redis(shared_redis)
+    client.flushdb()
+    made = Windows(client)
+    yield made
+    made.close()
+    client.close()
+
+
+def test_sixteen_threads_in_two_processes_never_pass_the_limit_in_any_window(windows, shared_redis):
+    limit, window = 60, 0.5
+    command = [sys.executable, "-c", HAMMER, shared_redis, "1.8", str(limit), str(window)]
+    processes = [subprocess.Popen(command, stdout=subprocess.PIPE) for _ in range(2)]
+    marks = sorted(mark for p in processes for mark in json.loads(p.communicate()[0]))
+    assert all(p.returncode == 0 for p in processes)
+    assert len(marks) >= 3 * limit  # it does let in what it may
+    # One more than the limit never lies within one window.
+    assert all(late - early >= window * 1e6 for early, late in zip(marks, marks[limit:], strict=False))
+
+
+def test_a_place_given_back_is_free_again(windows):
+    first = windows.enter("w", 1, 60)
+    assert not windows.enter("w", 1, 60).accepted
+    windows.give_back("w", first)
+    assert windows.enter("w", 1, 60).accepted
+
+
+def test_remaining_counts_down_and_reset_is_when_the_first_one_leaves(windows):
+    first, second = windows.enter("w", 3, 60), windows.enter("w", 3, 60)
+    assert (first.remaining, second.remaining) == (2, 1)
+    assert first.reset == second.reset == int(first.mark) / 1e6 + 60
+
+
+def test_a_lowered_limit_holds_at_once(windows):
+    for _ in range(5):
+        windows.enter("w", 10, 60)
+    assert not windows.enter("w", 3, 60).accepted
+    assert windows.enter("w", 6, 60).accepted
+
+
+def test_nothing_is_counted_under_a_stale_epoch(windows, shared_redis):
+    client = make_redis(shared_redis)
+    client.set("epoch", "new")
+    stale = windows.enter("w", 5, 60, "epoch", "old")
+    assert (stale.stale, stale.accepted) == (True, False)
+    assert windows.enter("w", 5, 60, "epoch", "new").remaining == 4
+    assert windows.enter("w", 5, 60, "no-epoch", "any").stale
+    client.close()
+
+
+def test_rows_are_taken_all_or_none(windows):
+    windows.seed_rows("r", [])
+    assert windows.take_rows("r", 8, 10).state == "taken"
+    refused = windows.take_rows("r", 3, 10)
+    assert (refused.state, refused.used) == ("refused", 8)
+    assert windows.take_rows("r", 2, 10).used == 10
+
+
+def test_rows_fit_again_when_enough_old_ones_have_left(windows, shared_redis):
+    client = make_redis(shared_redis)
+    now = int(client.time()[0])
+    client.close()
+    windows.seed_rows("r", [(now - 3_000, 5), (now - 2_000, 3), (now - 1_000, 2)])
+    assert windows.take_rows("r", 6, 10).second == now - 2_000 + 3_601
+    assert windows.take_rows("r", 1, 10).second == now - 3_000 + 3_601
+
+
+def test_rows_older_than_an_hour_do_not_count(windows, shared_redis):
+    client = make_redis(shared_redis)
+    now = int(client.time()[0])
+    client.close()
+    windows.seed_rows("r", [(now - 3_700, 5), (now - 100, 3)])
+    assert windows.take_rows("r", 0, 10).used == 3
+
+
+def test_rows_given_back_are_free_again_and_never_more_than_were_taken(windows):
+    windows.seed_rows("r", [])
+    taken = windows.take_rows("r", 8, 10)
+    assert windows.give_rows("r", taken.second, 5) == 5
+    assert windows.give_rows("r", taken.second, 50) == 3
+    assert windows.give_rows("r", taken.second, 50) == 0
+    assert windows.take_rows("r", 0, 10).used == 0
+
+
+def test_an_emptied_redis_says_that_it_does_not_know_the_rows(windows):
+    assert windows.take_rows("r", 1, 10).state == "unknown"
+
+
+def test_a_count_is_not_seeded_over(windows):
+    windows.seed_rows("r", [])
+    windows.take_rows("r", 8, 10)
+    windows.seed_rows("r", [(1, 1)])
+    assert windows.take_rows("r", 0, 10).used == 8
+
+
+def test_rows_taken_by_many_threads_add_up_to_the_limit_exactly(windows):
+    windows.seed_rows("r", [])
+    taken = []
+
+    def take():
+        states = [windows.take_rows("r", 7, 1_000).state for _ in range(20)]
+        taken.extend(7 for state in states if state == "taken")
+
+    threads = [threading.Thread(target=take) for _ in range(10)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert sum(taken) == 994  # 142 times 7: one more would be 1,001
+
+
+def test_a_connection_cut_by_redis_is_made_anew(windows, shared_redis):
+    assert windows.enter("w", 5, 60).accepted
+    client = make_redis(shared_redis)
+    client.client_kill_filter(_type="normal", skipme=True)
+    client.close()
+    assert windows.enter("w", 5, 60).accepted

@@ -1,0 +1,39 @@
+"""What the tests of this folder say again and again."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from werkzeug.test import TestResponse
+
+from tests.cast import Program
+
+FIELDS: list[dict[str, Any]] = [
+    {"name": "id", "type": "row_number"},
+    {"name": "code", "type": "sequence", "options": {"start": 7, "pad": 6}},
+    {"name": "amount", "type": "number", "options": {"min": -50, "max": 5000, "decimals": 2}},
+    {"name": "text", "type": "derived", "options": {"value": "{{code}}/{{amount}}"}},
+]
+
+
+def make(program: Program, **more: Any) -> dict[str, Any]:
+    """A new template."""
+    answer = program.post("/templates", json={"name": "T", "fields": FIELDS, **more})
+    assert answer.status_code == 201, answer.json
+    return answer.json
+
+
+def refused(answer: TestResponse, status: int, code: str) -> dict[str, Any]:
+    """The details of a refusal of exactly that status, code and shape."""
+    assert answer.status_code == status, answer.get_data(as_text=True)[:500]
+    assert list(answer.json) == ["error"]
+    assert set(answer.json["error"]) == {"code", "message", "details"}
+    assert answer.json["error"]["code"] == code
+    return answer.json["error"]["details"]
+
+
+def faults(answer: TestResponse) -> dict[str, str]:
+    """Path and code of every fault of a `validation_error`."""
+    found = refused(answer, 422, "validation_error")["fields"]
+    assert all(fault["message"] for fault in found)
+    return {fault["path"]: fault["code"] for fault in found}

@@ -1,0 +1,44 @@
+"""The catalogue over REST."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.views.speak import refused
+from webapp.engine.fields import REGISTRY
+
+
+@pytest.fixture
+def victor(api, cast):
+    return api(cast.victor)
+
+
+@pytest.mark.parametrize("where", ["/field-types", "/fields"])
+def test_all_types_are_listed_at_once(victor, where):
+    found = victor.get(where).json
+    assert [item["name"] for item in found["items"]] == [kind.name for kind in REGISTRY]
+    assert (found["next_cursor"], found["total"]) == (None, len(REGISTRY))
+
+
+@pytest.mark.parametrize("alias", ["E-Mail", "e mail", "email address", "EMAIL"])
+def test_a_type_is_found_by_any_of_its_names(victor, alias):
+    assert victor.get("/field-types", query_string={"q": alias}).json["items"][0]["name"] == "email"
+
+
+def test_the_list_can_be_paged(victor):
+    names, cursor = [], None
+    while True:
+        page = victor.get("/field-types", query_string={"limit": 40, **({"cursor": cursor} if cursor else {})}).json
+        names += [item["name"] for item in page["items"]]
+        assert page["total"] == len(REGISTRY)
+        cursor = page["next_cursor"]
+        if cursor is None:
+            break
+    assert names == [kind.name for kind in REGISTRY]
+
+
+def test_a_cursor_holds_only_for_its_own_search(victor):
+    cursor = victor.get("/field-types?limit=1").json["next_cursor"]
+    refused(victor.get("/field-types", query_string={"limit": 1, "q": "a", "cursor": cursor}), 400, "invalid_request")
+    refused(victor.get("/field-types?limit=0"), 400, "invalid_request")
+    refused(victor.get("/field-types?limit=101"), 400, "invalid_request")

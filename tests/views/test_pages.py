@@ -1,0 +1,244 @@
+"""Every page for people: there, small, safe without trusting what is stored, and with the parts each page has."""
+
+from __future__ import annotations
+
+import re
+import shutil
+from html.parser import HTMLParser
+
+import pytest
+from werkzeug.test import TestResponse
+
+from tests.cast import Browser, Program
+from tests.conftest import settings_for
+from tests.forms.in_html import controls
+from webapp import create_app
+from webapp.extensions import db, redis_client
+
+PAGES = (
+    "/templates",
+    "/templates/new",
+    "/templates/{template}",
+    "/exports",
+    "/exports/{export}",
+    "/api-keys",
+    "/me",
+    "/usage",
+    "/projects",
+    "/teams",
+    "/members",
+    "/invitations",
+    "/workspace",
+    "/audit",
+    "/trash",
+    "/status",
+    "/docs",
+    "/docs/field-types",
+    "/docs/field-types/number",
+    "/docs/field-types/person",
+    "/nowhere",
+)
+PUBLIC = ("/sign-in", "/sign-in/unknown", "/docs", "/docs/field-types", "/docs/field-types/time")
+PAYLOAD = "<script>alert(1)</script><img src=x onerror=alert(2)>'\"{{7*7}}"
+MOST_BYTES = 50_000
+
+
+@pytest.fixture(scope="module")
+def drawn(peopled, shared_redis, tmp_path_factory) -> dict[str, TestResponse]:
+    """Every page as Olivia sees it, drawn once, in a workspace whose every free text is a payload."""
+    folder, cast = tmp_path_factory.mktemp("pages"), peopled[1]
+    shutil.copyfile(peopled[0], folder / "pages.db")
+    app = create_app(settings_for(f"sqlite:///{folder}/pages.db", shared_redis, folder))
+    with app.app_context():
+        redis_client().flushdb()
+    program = Program(app, cast.olivia.key)
+    fields = [
+        {"name": PAYLOAD, "type": "constant", "options": {"value": PAYLOAD}, "description": PAYLOAD},
+        {"name": "n", "type": "enum", "options": {"values": [PAYLOAD, "b"]}, "prefix": PAYLOAD[:50]},
+    ]
+    made = program.post("/templates", json={"name": PAYLOAD, "description": PAYLOAD, "fields": fields}).json
+    gone = program.post("/templates", json={"name": PAYLOAD, "fields": fields}).json
+    program.delete(f"/templates/{gone['id']}")
+    program.patch(f"/templates/{made['id']}", json={"quantity": 5})
+    export = program.post(f"/templates/{made['id']}/exports", json={"count": 3, "seed": PAYLOAD[:100]}).json
+    program.post("/api-keys", json={"name": PAYLOAD})
+    program.patch(f"/projects/{cast.main}", json={"name": PAYLOAD, "description": PAYLOAD})
+    program.post("/teams", json={"name": PAYLOAD})
+    program.post("/invitations", json={"email": "x<b>@example.org"})
+    olivia = Browser(app, cast.olivia)
+    pages = {path: olivia.get(path.format(template=made["id"], export=export["id"])) for path in PAGES}
+    with app.app_context():
+        db.engine.dispose()
+        redis_client().close()
+    return pages
+
+
+class Unsafe(HTMLParser):
+    """What the Content-Security-Policy would refuse, or a browser would run."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.found: list[str] = []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        got = dict(attrs)
+        bad = [name for name in got if name == "style" or name.startswith(("on", "hx-on"))]
+        bad += [
+            name for name, value in got.items() if (value or "").strip().lower().startswith("javascript:")
+        ]
+        if bad or tag == "style" or (tag == "script" and "src" not in got):
+            self.found.append(f"<{tag} {bad}>")
+
+
+def unsafe(html: str) -> list[str]:
+    parser = Unsafe()
+    parser.feed(html)
+    return parser.found
+
+
+@pytest.mark.parametrize("path", PAGES)
+def test_a_page_is_small_whole_and_safe_whatever_is_stored(drawn, path):
+    answer = drawn[path]
+    html = answer.text
+    assert answer.status_code == (404 if path == "/nowhere" else 200)
+    assert answer.mimetype == "text/html"
+    assert len(html.encode()) < MOST_BYTES
+    assert unsafe(html) == []
+    assert "alert(1)</script>" not in html
+    assert "49" not in re.findall(r"<h1[^>]*>(.*?)</h1>", html, re.DOTALL)
+    assert html.count("<h1") == 1
+    assert '<html lang="en"' in html
+    assert 'href="#main"' in html
+    assert len(re.findall(r"<title>[^<]+ · Rowsmith</title>", html)) == 1
+
+
+@pytest.mark.parametrize("path", PUBLIC)
+def test_a_public_page_needs_no_session(browser, path):
+    answer = browser().get(path)
+    assert answer.status_code == 200
+    assert unsafe(answer.text) == []
+    assert 'action="/sign-out"' not in answer.text
+
+
+@pytest.mark.parametrize("path", PAGES)
+def test_no_two_things_of_a_page_share_an_id(drawn, path):
+    html = drawn[path].text
+    found = re.findall(r'\sid="([^"]+)"', html)
+    assert sorted(found) == sorted(set(found))
+
+
+@pytest.mark.parametrize("path", PAGES)
+def test_every_input_of_a_page_has_a_name_for_people(drawn, path):
+    html = drawn[path].text
+    labelled = set(re.findall(r'<label[^>]*\sfor="([^"]+)"', html))
+    inside = "".join(re.findall(r"<label\b.*?</label>", html, re.DOTALL))
+    for tag in re.findall(r"<(?:input|select|textarea)\b[^>]*>", html):
+        own = re.search(r'\sid="([^"]+)"', tag)
+        named = (
+            "aria-label=" in tag or 'type="hidden"' in tag or (own and own[1] in labelled) or tag in inside
+        )
+        assert named, tag
+
+
+def test_ten_fields_and_the_builder_stay_small(browser, cast):
+    names = "id,first_name,last_name,email,phone,city,country,price,created_at,status"
+    html = browser(cast.edith).get(f"/templates/new?names={names}").text
+    assert len(html.encode()) < MOST_BYTES
+
+
+def test_a_forbidden_page_says_who_could_open_it(browser, cast):
+    answer = browser(cast.victor).get("/templates/new")
+    assert answer.status_code == 403
+    assert "role editor" in answer.text
+
+
+def test_a_search_narrows_a_list_and_says_when_nothing_fits(browser, cast, api):
+    for name in ("Orders", "Customers"):
+        api(cast.edith).post("/templates", json={"name": name, "fields": [{"name": "a", "type": "uuid"}]})
+    edith = browser(cast.edith)
+    assert "Customers" not in edith.get("/templates?q=order").text
+    block = edith.get("/templates?q=nothing", headers={"HX-Request": "true"}).text
+    assert "No template is called that" in block
+    assert "<html" not in block
+
+
+def test_a_list_is_sorted_by_name_either_way(browser, cast, api):
+    for name in ("B", "A", "C"):
+        api(cast.edith).post("/templates", json={"name": name, "fields": [{"name": "a", "type": "uuid"}]})
+    edith = browser(cast.edith)
+    for sort, wanted in (("name", "ABC"), ("-name", "CBA")):
+        html = edith.get(f"/templates?sort={sort}").text
+        found = re.findall(r'<td class="main"><a [^>]*>\s*(\w)\s*</a>', html)
+        assert "".join(found) == wanted
+        assert f'aria-sort="{"descending" if sort[0] == "-" else "ascending"}"' in html
+
+
+def test_a_list_tells_when_a_template_last_made_rows(browser, cast, api):
+    program = api(cast.edith)
+    made = program.post("/templates", json={"name": "A", "fields": [{"name": "a", "type": "uuid"}]}).json
+    assert "never" in browser(cast.edith).get("/templates").text
+    program.post(f"/templates/{made['id']}/generate", json={"count": 42})
+    assert "42 rows" in browser(cast.edith).get("/templates").text
+
+
+def test_a_new_key_is_shown_once_with_a_call_to_try(browser, cast, api):
+    edith = browser(cast.edith)
+    form = {"name": "nightly", "scopes": "read", "expires_at": "", "project_id": cast.main}
+    answer = edith.submit("/api-keys", form)
+    key = re.search(r"rws_\w+_[\w-]+", answer.text)[0]
+    assert answer.status_code == 201
+    assert api(key).get("/templates").status_code == 200
+    assert api(key).post("/templates", json={}).status_code == 403
+    assert key not in edith.get("/api-keys").text
+
+
+def test_a_key_with_a_fault_is_asked_for_again_with_what_was_typed(browser, cast):
+    answer = browser(cast.edith).submit(
+        "/api-keys", {"name": "x" * 300, "expires_at": "", "project_id": cast.main}
+    )
+    assert answer.status_code == 422
+    assert controls(answer.text)["name"] == "x" * 300
+    assert 'class="err"' in answer.text
+
+
+def test_theme_and_keys_are_kept_by_the_browser(browser, cast):
+    edith = browser(cast.edith)
+    edith.submit("/session/preferences", {"theme": "dark", "keys": "off", "back": "//evil.example"})
+    html = edith.get("/templates").text
+    assert 'data-theme="dark"' in html
+    assert 'data-keys="off"' in html
+
+
+def test_preferences_send_nobody_to_another_site(browser, cast):
+    answer = browser(cast.edith).submit("/session/preferences", {"theme": "dark", "back": "//evil.example"})
+    assert answer.location == "/"
+
+
+def test_the_project_switch_lists_what_one_reaches(browser, cast):
+    tessa = browser(cast.tessa).get("/templates").text
+    assert "Side" in tessa
+    assert cast.red_project not in tessa
+
+
+def test_usage_shows_rows_by_day(browser, cast, api):
+    made = (
+        api(cast.edith).post("/templates", json={"name": "A", "fields": [{"name": "a", "type": "uuid"}]}).json
+    )
+    api(cast.edith).post(f"/templates/{made['id']}/generate", json={"count": 1234})
+    assert "last 28 days, 1,234 rows" in browser(cast.edith).get("/usage").text
+
+
+def test_a_family_of_types_shows_options_and_rows_made_just_now(browser):
+    html = browser().get("/docs/field-types/number").text
+    assert 'id="row_number"' in html
+    assert "<code>decimals</code>" in html
+    assert re.search(r"Rows with default options: (<code>-?\d+</code> ){3}", html)
+
+
+def test_the_documents_name_every_error_code_and_every_type(browser):
+    from webapp.engine.fields import REGISTRY
+    from webapp.errors import CODES
+
+    start, types = browser().get("/docs").text, browser().get("/docs/field-types").text
+    assert [code for code in CODES if code not in start] == []
+    assert [kind.name for kind in REGISTRY if f"#{kind.name}" not in types] == []

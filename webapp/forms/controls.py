@@ -1,0 +1,257 @@
+"""The controls of a form: WTForms fields that turn a JSON value into text for a person and back.
+
+Each has `json_value()`: the JSON value that was filled in, or `UNSET`. A text that cannot be read as what it should
+be is handed on as it is, so that the model that checks the input says what is wrong with it, in its words.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Mapping, Sequence
+from decimal import Decimal
+from typing import Any, Final
+
+from wtforms import (
+    BooleanField,
+    Field,
+    FormField,
+    SelectChoice,
+    SelectField,
+    SelectMultipleField,
+    StringField,
+)
+from wtforms.form import BaseForm
+from wtforms.widgets import NumberInput, TextArea
+
+UNSET: Final = object()
+_INTEGER = re.compile(r"[+-]?\d+")
+_DECIMAL = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
+
+
+def as_text(value: Any) -> str:
+    """A JSON value as it stands in an input: text as it is, anything else as JSON."""
+    if value is None:
+        return ""
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
+
+
+def integer(text: str) -> int | str:
+    """A whole number; the text itself where it is none."""
+    return int(text) if _INTEGER.fullmatch(text) else text
+
+
+def number(text: str) -> int | str:
+    """A whole number, or a decimal number as text (exact; the models read it so); else the text itself."""
+    return integer(text) if _INTEGER.fullmatch(text) else text
+
+
+def guess(text: str) -> Any:
+    """Any JSON value: `5`, `true`, `null`, `["a"]` and `"5"` count as JSON, all else as text."""
+    try:
+        return json.loads(text, parse_constant=str)
+    except ValueError:
+        return text
+
+
+def guessed_text(value: Any) -> str:
+    """The text that `guess` reads back as `value`."""
+    if isinstance(value, str) and guess(value) == value and value.strip():
+        return value
+    return json.dumps(value, ensure_ascii=False, default=str)
+
+
+class Line(StringField):
+    """One line of text, read by `read` (default: the text itself)."""
+
+    def __init__(
+        self,
+        label: str = "",
+        read: Callable[[str], Any] = str,
+        write: Callable[[Any], str] = as_text,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(label, **kwargs)
+        self._read, self._write = read, write
+
+    def process_data(self, value: Any) -> None:
+        """From JSON."""
+        self.data = "" if value is None else self._write(value)
+
+    def process_formdata(self, valuelist: list[str]) -> None:
+        """From the browser."""
+        self.data = valuelist[0] if valuelist else ""
+
+    def json_value(self) -> Any:
+        """What was filled in."""
+        text = self.data or ""
+        if self._read is not str:
+            text = text.strip()
+        return self._read(text) if text else UNSET
+
+
+class Number(Line):
+    """A number."""
+
+    widget = NumberInput()
+
+    def process_data(self, value: Any) -> None:
+        """From JSON; decimals come as text or as a number."""
+        self.data = "" if value is None else str(Decimal(repr(value)) if isinstance(value, float) else value)
+
+
+class Anything(Line):
+    """Any JSON value on one line."""
+
+    def __init__(self, label: str = "", **kwargs: Any) -> None:
+        super().__init__(label, guess, guessed_text, **kwargs)
+        self._null = False
+
+    def process_data(self, value: Any) -> None:
+        """From JSON; a value that is absent stays empty."""
+        self.data = "" if value is UNSET else guessed_text(value)
+
+
+class Text(Line):
+    """Text of several lines."""
+
+    widget = TextArea()
+
+
+class Lines(Line):
+    """A list, one value a line. `alone`: a single line is its value, not a list of it."""
+
+    widget = TextArea()
+
+    def __init__(
+        self,
+        label: str = "",
+        item: Callable[[str], Any] = str,
+        write: Callable[[Any], str] = as_text,
+        alone: bool = False,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(label, **kwargs)
+        self._item, self._write_item, self._alone = item, write, alone
+
+    def process_data(self, value: Any) -> None:
+        """From JSON; a single value counts as a list of one."""
+        if value is None:
+            self.data = ""
+        elif isinstance(value, Sequence) and not isinstance(value, str):
+            self.data = "\n".join(self._write_item(one) for one in value)
+        else:
+            self.data = self._write_item(value)
+
+    def json_value(self) -> Any:
+        """The lines that are not empty."""
+        lines = [line.strip() for line in (self.data or "").splitlines() if line.strip()]
+        if not lines:
+            return UNSET
+        found = [self._item(line) for line in lines]
+        return found[0] if self._alone and len(found) == 1 else found
+
+
+class Json(Line):
+    """A JSON document; what cannot be read is handed on as text."""
+
+    widget = TextArea()
+
+    def __init__(self, label: str = "", **kwargs: Any) -> None:
+        super().__init__(label, guess, **kwargs)
+
+    def process_data(self, value: Any) -> None:
+        """From JSON, indented."""
+        self.data = "" if value is None else json.dumps(value, ensure_ascii=False, indent=1, default=str)
+
+
+_NAMES: Final = {"\t": "tab", ";": "; semicolon", ",": ", comma", "|": "| bar"}  # what one can hardly see
+
+
+class Choice(SelectField):
+    """One of a few values; the empty choice leaves the default."""
+
+    def __init__(
+        self, label: str = "", values: Sequence[Any] = (), empty: str = "default", **kwargs: Any
+    ) -> None:
+        self._values = {as_text(value): value for value in values}
+        choices = [
+            SelectChoice("", empty),
+            *(SelectChoice(text, _NAMES.get(text, text)) for text in self._values),
+        ]
+        super().__init__(label, choices=choices, coerce=str, validate_choice=False, **kwargs)
+
+    def process_data(self, value: Any) -> None:
+        """From JSON. A value that is none of the choices becomes one, so that it is seen and kept."""
+        self.data = as_text(value)
+        if self.data and self.data not in self._values:
+            self.choices = [*self.choices, SelectChoice(self.data, self.data)]
+
+    def process_formdata(self, valuelist: list[str]) -> None:
+        """From the browser."""
+        self.data = valuelist[0] if valuelist else ""
+
+    def json_value(self) -> Any:
+        """What was chosen."""
+        return self._values.get(self.data, self.data) if self.data else UNSET
+
+
+class Choices(SelectMultipleField):
+    """Some of a few values."""
+
+    def __init__(self, label: str = "", values: Sequence[str] = (), **kwargs: Any) -> None:
+        super().__init__(
+            label, choices=[SelectChoice(value, value) for value in values], validate_choice=False, **kwargs
+        )
+
+    def json_value(self) -> Any:
+        """What was ticked."""
+        return list(self.data) if self.data else UNSET
+
+
+class Switch(BooleanField):
+    """On or off; only what differs from the default is said."""
+
+    false_values = (False, "false", "")
+
+    def __init__(self, label: str = "", normally: bool = False, **kwargs: Any) -> None:
+        super().__init__(label, default=normally, **kwargs)
+        self._normally = normally
+
+    def process_data(self, value: Any) -> None:
+        """From JSON."""
+        self.data = self._normally if value is None else bool(value)
+
+    def json_value(self) -> Any:
+        """True or false."""
+        return UNSET if self.data == self._normally else bool(self.data)
+
+
+class Part(FormField):
+    """An object inside an object."""
+
+    def process(self, formdata: Any, data: Any = None, extra_filters: Any = None) -> None:
+        """From the browser, or from JSON; a number stands for a range of itself."""
+        if isinstance(data, int):
+            data = {"min": data, "max": data}
+        super().process(formdata, {} if not isinstance(data, Mapping) else data)
+
+    def json_value(self) -> Any:
+        """The object; unset when nothing in it was filled in."""
+        found = payload(self.form)
+        return found or UNSET
+
+
+def payload(form: BaseForm) -> dict[str, Any]:
+    """The JSON object that a form holds: what was filled in, under the names of its model."""
+    found: dict[str, Any] = {}
+    for field in form:
+        value = _json_value(field)
+        if value is not UNSET:
+            found[field.short_name] = value
+    return found
+
+
+def _json_value(field: Field) -> Any:
+    reader = getattr(field, "json_value", None)
+    return reader() if reader is not None else (field.data if field.data else UNSET)

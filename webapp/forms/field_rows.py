@@ -1,0 +1,239 @@
+"""The rows of the template builder's form, from field definitions; faults put at the inputs they mean.
+
+Every field is one row. Its inputs begin with the row's key (`r7K2M9X.name`, `r7K2M9X.o.min`), which is the end of
+the field's id, and the hidden input `row` names the keys in their order, so a row that moves on the page moves in
+the template. What a row does not show (rare options, common keys) travels in one hidden input `held`, as JSON, so
+that a closed row is small and loses nothing. The ids are given here, when a row is made: a field keeps its id from
+its first preview on, and its values with it.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from webapp.engine.fields import find
+from webapp.engine.fields.base import FieldType
+from webapp.engine.spec import CommonKeys
+from webapp.errors import Fault
+from webapp.forms import controls
+from webapp.forms.from_model import ModelForm, bound, inline, keys
+
+NewId = Callable[[], str]
+
+HEAD: Final = ("name", "description", "quantity", "locale", "anchor")
+SHOWN: Final = ("percent_blank", "unique", "sensitive")  # common keys that every row shows
+MORE: Final = ("prefix", "suffix", "text_case", "locale", "group", "formula", "description", "hidden")
+OWN: Final = frozenset({"id", "name", "type", "options", "label"})
+_KEY_CHARS: Final = 6
+_NOTE_CHARS: Final = 28
+
+
+@dataclass(slots=True)
+class Row:
+    """One field as a row of the form: what its template needs to draw it."""
+
+    key: str  # what its inputs begin with
+    id: str
+    parent: str  # key of the row it lies in
+    depth: int
+    path: str  # of its fault paths: `fields[3].options.fields[0]`
+    name: str
+    type: str
+    kind: type[FieldType] | None
+    shown: ModelForm  # common keys on the row
+    options: ModelForm | None  # options on the row
+    more: ModelForm | None = None  # common keys of an open row
+    rest: ModelForm | None = None  # further options of an open row
+    held: dict[str, Any] = field(default_factory=dict)
+    holds_fields: bool = False
+    fresh: bool = False  # just made: its type follows its name
+    faults: dict[str, str] = field(default_factory=dict)  # by input name; "" for the row as a whole
+
+    @property
+    def label(self) -> str:
+        """The type for people; as it was written where there is no such type."""
+        return self.kind.label if self.kind else self.type
+
+    @property
+    def is_open(self) -> bool:
+        """Whether the row shows all it has."""
+        return self.more is not None
+
+    @property
+    def held_json(self) -> str:
+        """What the row does not show."""
+        return (
+            json.dumps(self.held, ensure_ascii=False, separators=(",", ":"), default=str) if self.held else ""
+        )
+
+    @property
+    def notes(self) -> list[str]:
+        """In a few words, what a closed row holds that one should know of."""
+        held = self.held if self.more is None else {}
+        options = held.get("options", {})
+        found = [_note(key, held[key]) for key in MORE if key in held and key != "description"]
+        return [*(f"{key} {_brief(value)}" for key, value in options.items()), *found]
+
+
+def _note(key: str, value: Any) -> str:
+    if key == "group":
+        return _brief(value)
+    return f"{key.replace('_', ' ')} {_brief(value)}".removesuffix(" yes")
+
+
+def _brief(value: Any) -> str:
+    text = "yes" if value is True else "no" if value is False else controls.as_text(value)
+    return text if len(text) <= _NOTE_CHARS else text[: _NOTE_CHARS - 1] + "…"
+
+
+def rows(
+    fields: Sequence[Mapping[str, Any]],
+    new_id: NewId,
+    *,
+    opened: Iterable[str] = (),
+    faults: Iterable[Fault] = (),
+) -> list[Row]:
+    """The rows of a template's fields, nested ones after the field that holds them."""
+    found = list(_rows(fields, "", 0, "fields", new_id, frozenset(opened), set()))
+    place_faults(found, faults)
+    return found
+
+
+def _rows(
+    fields: Sequence[Any],
+    parent: str,
+    depth: int,
+    path: str,
+    new_id: NewId,
+    opened: frozenset[str],
+    taken: set[str],
+) -> Iterator[Row]:
+    for number, given in enumerate(fields):
+        if not isinstance(given, Mapping):
+            continue  # the parser refuses it by its path
+        made = row(
+            given, new_id, parent=parent, depth=depth, path=f"{path}[{number}]", opened=opened, taken=taken
+        )
+        yield made
+        inner = given.get("options", {}).get("fields") if isinstance(given.get("options"), Mapping) else None
+        if made.holds_fields and isinstance(inner, Sequence) and not isinstance(inner, str):
+            yield from _rows(inner, made.key, depth + 1, f"{made.path}.options.fields", new_id, opened, taken)
+
+
+def row(
+    given: Mapping[str, Any],
+    new_id: NewId,
+    *,
+    parent: str = "",
+    depth: int = 0,
+    path: str = "",
+    opened: Iterable[str] = (),
+    taken: set[str] | None = None,
+) -> Row:
+    """One field definition as a row, open if its id is among `opened`. `taken` are the keys of the other rows."""
+    row_id = str(given.get("id") or new_id())
+    key = key_of(row_id, taken)
+    kind = find(str(given.get("type", "")))
+    raw = given.get("options")
+    options = (
+        {name: value for name, value in raw.items() if name != "fields"} if isinstance(raw, Mapping) else {}
+    )
+    common = {name: value for name, value in given.items() if name not in OWN and _is_said(name, value)}
+    made = Row(
+        key=key,
+        id=row_id,
+        parent=parent,
+        depth=depth,
+        path=path,
+        name=str(given.get("name", "")),
+        type=kind.name if kind else str(given.get("type", "")),
+        kind=kind,
+        shown=bound(CommonKeys, common, prefix=f"{key}.", names=SHOWN),
+        options=None,
+        holds_fields=holds_fields(kind),
+    )
+    on_row: tuple[str, ...] = ()
+    if kind is not None:
+        on_row = inline(kind.Options)
+        made.options = bound(kind.Options, options, prefix=f"{key}.o.", names=on_row)
+    if row_id in opened:
+        made.more = bound(CommonKeys, common, prefix=f"{key}.", names=MORE)
+        if kind is not None:
+            others = tuple(name for name in keys(kind.Options) if name not in on_row)
+            made.rest = bound(kind.Options, options, prefix=f"{key}.o.", names=others) if others else None
+            on_row = keys(kind.Options)
+    seen = {*SHOWN, *(MORE if made.is_open else ())}
+    made.held = {name: value for name, value in common.items() if name not in seen}
+    kept = {name: value for name, value in options.items() if name not in on_row}
+    if kept:
+        made.held["options"] = kept
+    return made
+
+
+def key_of(field_id: str, taken: set[str] | None = None) -> str:
+    """The key of a field's row: the end of its id, which is random, so that a row's inputs have short names."""
+    key = "r" + "".join(ch for ch in field_id if ch.isalnum())[-_KEY_CHARS:]
+    while taken is not None and key in taken:
+        key += "_"
+    if taken is not None:
+        taken.add(key)
+    return key
+
+
+_DEFAULTS: Final = {name: info.default for name, info in CommonKeys.model_fields.items()}
+
+
+def _is_said(key: str, value: Any) -> bool:
+    return value not in (None, "") and not (key in _DEFAULTS and value == _DEFAULTS[key])
+
+
+def holds_fields(kind: type[FieldType] | None) -> bool:
+    """Whether fields of this type have fields inside."""
+    return kind is not None and "fields" in kind.Options.model_fields
+
+
+def place_faults(found: Sequence[Row], faults: Iterable[Fault]) -> list[tuple[str, Fault]]:
+    """Puts each fault at its row; answers `(input name, row's key or "", fault)` for all of them, in order."""
+    by_path = {one.path: one for one in found}
+    placed = []
+    for fault in faults:
+        owner = _owner(fault.path, by_path)
+        if owner is None:
+            placed.append((fault.path if fault.path in HEAD else "", fault))
+            continue
+        name = _input_name(owner, fault.path[len(owner.path) :])
+        owner.faults.setdefault(name, sentence(fault))
+        placed.append((name or owner.key, fault))
+    return placed
+
+
+def _owner(path: str, by_path: Mapping[str, Row]) -> Row | None:
+    while path:
+        if path in by_path:
+            return by_path[path]
+        path = path[: max(path.rfind("."), path.rfind("["), 0)]
+    return None
+
+
+def _input_name(owner: Row, rest: str) -> str:
+    """The input that a fault's path means, where the row has one: `.options.min` -> `fld_1.o.min`."""
+    rest = rest.lstrip(".")
+    if rest in ("name", "type"):
+        return f"{owner.key}.{rest}"
+    forms = (owner.options, owner.rest) if rest.startswith("options.") else (owner.shown, owner.more)
+    key = rest.removeprefix("options.")
+    short = key.replace("[", ".").split(".")[0]
+    for form in forms:
+        if form is not None and short in form:
+            inner = getattr(form[short], "form", None)
+            deeper = key[len(short) + 1 :]
+            return form[short].name + (f".{deeper}" if inner is not None and deeper in inner else "")
+    return ""
+
+
+def sentence(fault: Fault) -> str:
+    """A fault and its advice."""
+    return f"{fault.message} {fault.hint}" if fault.hint else fault.message

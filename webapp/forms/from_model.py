@@ -1,0 +1,217 @@
+"""Forms from pydantic models.
+
+A form's controls are chosen by the JSON Schema of the model, which is what the catalogue serves and the documents
+print: whole numbers, decimals, switches, choices, lists with one value a line, objects inside objects, and JSON
+text for the rest. Labels come from the wire names, hints from the descriptions, placeholders from the defaults.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Mapping
+from functools import lru_cache
+from typing import Any, ClassVar, Final
+
+from pydantic import BaseModel
+from wtforms.form import BaseForm
+
+from webapp.forms import controls
+
+LONG_TEXT: Final = 500  # characters from which a text gets more than one line
+FEW_CHOICES: Final = 12
+MOST_INLINE: Final = 2
+MOST_GROWING: Final = 2
+Schema = Mapping[str, Any]
+
+
+class ModelForm(BaseForm):
+    """A form made from a model. `payload()` is the JSON that the model then checks.
+
+    Controls are had by name (`form["min"]`), so a key may bear any name.
+    """
+
+    controls: ClassVar[dict[str, Any]] = {}
+    names: ClassVar[tuple[str, ...]] = ()
+    short: ClassVar[frozenset[str]] = frozenset()
+    anything: ClassVar[frozenset[str]] = frozenset()
+
+    def __init__(
+        self, formdata: Any = None, obj: Any = None, prefix: str = "", data: Any = None, **more: Any
+    ) -> None:
+        super().__init__(self.controls, prefix=prefix)
+        given = {**more, **(data or {})}  # a form inside a form gets its values by name
+        known = {
+            name: given.get(name, controls.UNSET if name in self.anything else None) for name in self.names
+        }
+        self.process(formdata, data=known)
+
+    def payload(self) -> dict[str, Any]:
+        """What was filled in."""
+        return controls.payload(self)
+
+
+@lru_cache(maxsize=1024)
+def form_class(model: type[BaseModel], names: tuple[str, ...] | None = None) -> type[ModelForm]:
+    """The form of a model, or of some of its keys in the given order. `fields` (field definitions) has no control:
+    they are rows of their own."""
+    schema = model.model_json_schema(by_alias=True)
+    return _form(schema, schema.get("$defs", {}), names)
+
+
+def bound(
+    model: type[BaseModel],
+    data: Mapping[str, Any] | None = None,
+    *,
+    formdata: Any = None,
+    prefix: str = "",
+    names: tuple[str, ...] | None = None,
+) -> ModelForm:
+    """The model's form, filled from what a browser sent (`formdata`) or from a JSON object (`data`)."""
+    return form_class(model, names)(formdata, data=data, prefix=prefix)
+
+
+def keys(model: type[BaseModel]) -> tuple[str, ...]:
+    """The wire names of a model's keys that have a control, in its order."""
+    return form_class(model).names
+
+
+def inline(model: type[BaseModel]) -> tuple[str, ...]:
+    """The first few keys that have room on one line: numbers, switches, choices, short texts; where there are none
+    of those, lists and texts that grow."""
+    made = form_class(model)
+    short = tuple(name for name in made.names if name in made.short)[:MOST_INLINE]
+    return (
+        short
+        or tuple(name for name in made.names if made.controls[name].field_class in _GROWING)[:MOST_GROWING]
+    )
+
+
+def _form(schema: Schema, defs: Schema, names: Collection[str] | None = None) -> type[ModelForm]:
+    properties = schema.get("properties", {})
+    wanted = [
+        name for name in (properties if names is None else names) if name in properties and name != "fields"
+    ]
+    required = schema.get("required", ())
+    body: dict[str, Any] = {}
+    for name in wanted:
+        if not _branches(properties[name], defs):
+            continue  # always null: nothing to fill in
+        body[name] = _control(name, properties[name], defs, required=name in required)
+    kept = {
+        "controls": body,
+        "names": tuple(body),
+        "short": frozenset(name for name in body if body[name].field_class in _SHORT),
+        "anything": frozenset(name for name in body if body[name].field_class is controls.Anything),
+    }
+    return type("MadeForm", (ModelForm,), kept)
+
+
+_SHORT: Final = (controls.Number, controls.Line, controls.Choice, controls.Switch, controls.Anything)
+_GROWING: Final = (controls.Lines, controls.Text)
+
+
+def _control(name: str, schema: Schema, defs: Schema, *, required: bool) -> Any:
+    default = schema.get("default")
+    branches = _branches(schema, defs)
+    label, common = label_of(name), {"description": schema.get("description", "")}
+    render: dict[str, Any] = {}
+    if required:
+        render["aria-required"] = "true"
+    common["render_kw"] = render
+    kinds = {branch.get("type", "any") for branch in branches}
+    if kinds != {"boolean"} and default not in (None, "", [], {}) and not isinstance(default, Mapping):
+        render["placeholder"] = controls.as_text(default)
+    choices = _choices(branches)
+    if choices is not None:
+        return controls.Choice(label, choices, _default_text(default, required), **common)
+    if kinds == {"boolean"}:
+        if _nullable(schema):
+            return controls.Choice(label, [True, False], _default_text(default, required), **common)
+        return controls.Switch(label, bool(default), **common)
+    if "object" in kinds:
+        return _object(label, branches, defs, kinds, common)
+    if "array" in kinds:
+        alone = bool(kinds & {"string", "integer", "number"})
+        return _array(label, next(b for b in branches if b.get("type") == "array"), defs, common, alone)
+    if kinds <= {"integer", "number", "string"} and kinds & {"integer", "number"} and _is_number(branches):
+        render |= {"step": "1" if kinds == {"integer"} else "any"}
+        return controls.Number(label, controls.number, **common)
+    if "string" in kinds and kinds <= {"integer", "number", "string"} and len(kinds) > 1:
+        return controls.Line(label, controls.number, **common)
+    if kinds == {"string"}:
+        if max((b.get("maxLength", 0) for b in branches), default=0) > LONG_TEXT:
+            return controls.Text(label, **common)
+        return controls.Line(label, **common)
+    return controls.Anything(label, **common)
+
+
+def _object(label: str, branches: list[Schema], defs: Schema, kinds: set[str], common: dict[str, Any]) -> Any:
+    objects = [branch for branch in branches if branch.get("type") == "object"]
+    shape = objects[0]
+    if len(objects) == 1 and shape.get("properties") and kinds <= {"object", "integer"}:
+        inner = _form(shape, defs)
+        if set(inner.names) <= inner.short:
+            return controls.Part(inner, label, separator=".", description=common["description"])
+    return controls.Json(label, **common)
+
+
+def _array(label: str, schema: Schema, defs: Schema, common: dict[str, Any], alone: bool) -> Any:
+    items = _branches(schema.get("items", {}), defs)
+    choices = _choices(items)
+    if choices is not None and len(choices) <= FEW_CHOICES and not alone:
+        return controls.Choices(label, [str(choice) for choice in choices], **common)
+    kinds = {item.get("type", "any") for item in items}
+    if kinds == {"string"}:
+        return controls.Lines(label, alone=alone, **common)
+    if kinds <= {"integer", "number", "string"} and _is_number(items):
+        return controls.Lines(label, controls.number, alone=alone, **common)
+    if kinds & {"object", "array"} and "any" not in kinds and "string" not in kinds:
+        return controls.Json(label, **common)
+    return controls.Lines(label, controls.guess, controls.guessed_text, alone=alone, **common)
+
+
+def _branches(schema: Schema, defs: Schema) -> list[Schema]:
+    """The alternatives of a schema, references resolved, null left out."""
+    if "$ref" in schema:
+        return _branches(defs[schema["$ref"].rsplit("/", 1)[1]], defs)
+    for key in ("anyOf", "oneOf", "allOf"):
+        if key in schema:
+            return [branch for part in schema[key] for branch in _branches(part, defs)]
+    return [] if schema.get("type") == "null" else [schema]
+
+
+def _nullable(schema: Schema) -> bool:
+    return any(part.get("type") == "null" for part in schema.get("anyOf", ()))
+
+
+def _choices(branches: list[Schema]) -> list[Any] | None:
+    found: list[Any] = []
+    for branch in branches:
+        if "const" in branch:
+            found.append(branch["const"])
+        elif "enum" in branch:
+            found.extend(branch["enum"])
+        else:
+            return None
+    return found or None
+
+
+def _is_number(branches: list[Schema]) -> bool:
+    """Whether texts, if any, are only the exact form of a decimal number: pydantic's schema of a Decimal is a
+    number, then a string."""
+    kinds = [branch.get("type") for branch in branches]
+    return "string" not in kinds or kinds == ["number", "string"]
+
+
+def _default_text(default: Any, required: bool) -> str:
+    if required:
+        return "choose"
+    return "default" if default is None else f"{controls.as_text(default)} (default)"
+
+
+def label_of(name: str) -> str:
+    """A wire name for people: `lineCount` and `line_count` are both "Line count"."""
+    words = re.sub(r"([a-z0-9])([A-Z])", r"\1 \2", name.replace("_", " ")).split()
+    plain = [word if word.isupper() and len(word) > 1 else word.lower() for word in words]
+    text = " ".join(plain)
+    return text[:1].upper() + text[1:]

@@ -1,0 +1,46 @@
+"""Which type a field's name suggests: first the catalogue's names and aliases, then a few habits of naming."""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+from webapp.engine.fields import find
+
+FALLBACK: Final = ("words", "row_number")
+# The first pattern that fits and whose type exists decides; checked against the name in lower case with `_`.
+HABITS: Final = (
+    (r"(^|_)(uu|gu)?id$", "uuid"),
+    (r"^(is|has|can|was)_|(^|_)(active|enabled|deleted|verified|paid)$", "boolean"),
+    (r"_at$|(^|_)(timestamp|created|updated|modified|datetime)$", "datetime"),
+    (r"_on$|(^|_)(date|day|birthday|dob)$", "date"),
+    (r"(^|_)(qty|quantity|count|age|number|num|amount|total|score|rank|stock|size)$", "number"),
+    (r"(^|_)(price|cost|fee|salary|balance)$", "currency"),
+    (r"(^|_)(notes?|comments?|description|summary|remarks?|message)$", "sentences"),
+    (r"(^|_)(body|text|content|bio|about)$", "paragraphs"),
+    (r"(^|_)(url|link|website|homepage)$", "url"),
+    (r"(^|_)(ip|ip_address)$", "ipv4"),
+    (r"(^|_)(status|state|kind|category|level)$", "enum"),
+    (r"(^|_)(code|sku|reference|ref)$", "regexp"),
+    (r"(^|_)(company|employer|vendor|supplier)$", "company_name"),
+    (r"(^|_)name$", "name"),
+)
+# Types that can do nothing without options, and options to begin with.
+STARTERS: Final = {
+    "enum": {"values": ["new", "active", "closed"]},
+    "regexp": {"string": "[A-Z]{3}-[0-9]{4}"},
+}
+
+
+def type_of(name: str) -> str:
+    """The type for a field of this name; words where it suggests none."""
+    plain = re.sub(r"[^a-z0-9]+", "_", re.sub(r"([a-z0-9])([A-Z])", r"\1_\2", name).lower()).strip("_")
+    words = [word for word in plain.split("_") if word]
+    for start in range(len(words)):
+        kind = find("".join(words[start:]))
+        if kind is not None:
+            return kind.name
+    for pattern, wanted in HABITS:
+        if re.search(pattern, plain) and find(wanted) is not None:
+            return wanted
+    return next(one for one in FALLBACK if find(one) is not None)

@@ -1,0 +1,1 @@
+"""Addresses, and the one place where an HTTP session is made."""

@@ -1,0 +1,1 @@
+"""Keys, passwords, sealing, origins: small tools without a database or a request."""

@@ -1,0 +1,241 @@
+"""The audit trail: every change and every data action leaves one entry.
+
+`record` has two ways to the database. With `join=True` (ordinary writes) the entry is part of the caller's own
+transaction: both or neither. Otherwise (data actions such as generate, which write nothing else) entries of
+concurrent requests are committed together, and each request waits until its own is safe: a request that was
+answered is in the trail.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import threading
+from collections import deque
+from collections.abc import Callable, Mapping
+from datetime import datetime
+from typing import Any, Final
+
+from flask import Flask, current_app
+from sqlalchemy import Engine, PoolProxiedConnection, insert, or_, update
+from sqlalchemy.exc import SQLAlchemyError
+
+from webapp import clock, ids, limits
+from webapp.errors import ApiError
+from webapp.extensions import db, writing
+from webapp.models import ApiKey, AuditEntry, Base
+from webapp.services.actors import Actor
+
+_KEY: Final = "rowsmith.audit"
+_TOUCHES: Final = "rowsmith.touches"
+_making = threading.Lock()
+
+
+def record(
+    actor: Actor,
+    action: str,
+    obj: Base | tuple[str, str] | None = None,
+    *,
+    join: bool = False,
+    rows: int | None = None,
+    workspace_id: str | None = None,
+    **details: Any,
+) -> str:
+    """One entry: `record(actor, "template.generate", template, rows=10, seed="s", version=3)`; returns its id.
+
+    `obj` is a model instance or `(type, id)`. `rows` is what counts against the hour. `details` is small JSON
+    and never holds secrets or generated data. Without `join` it blocks until committed (`unavailable` if the
+    database does not take it in time).
+    """
+    kind, object_id = _name(obj)
+    entry = {
+        "id": ids.new("aud"),
+        "at": clock.now(),
+        "workspace_id": workspace_id or actor.workspace_id,
+        "action": action,
+        "object_type": kind,
+        "object_id": object_id,
+        "project_id": actor.project_id,
+        "user_id": actor.user_id,
+        "key_id": actor.key_id,
+        "address": actor.address,
+        "request_id": actor.request_id,
+        "rows": rows,
+        "details": details,
+    }
+    if join:
+        db.session.add(AuditEntry(**entry))
+    else:
+        writer().write(entry)
+    return entry["id"]
+
+
+def _name(obj: Base | tuple[str, str] | None) -> tuple[str, str]:
+    if obj is None:
+        return "", ""
+    if isinstance(obj, tuple):
+        return obj
+    return name_of(obj), str(obj.id)  # type: ignore[attr-defined]
+
+
+def name_of(obj: Base) -> str:
+    """The kind of an object as the trail calls it: ApiKey -> `api_key`."""
+    name = type(obj).__name__
+    return "".join("_" + c.lower() if c.isupper() else c for c in name).lstrip("_")
+
+
+class _Ticket:
+    """One entry on its way."""
+
+    __slots__ = ("committed", "entry", "error")
+
+    def __init__(self, entry: Mapping[str, Any]) -> None:
+        self.entry = entry
+        self.committed = False
+        self.error: Exception | None = None
+
+
+class GroupWriter:
+    """Commits the entries of many threads together, without a thread of its own.
+
+    Everybody puts their entry on the pile and queues for the door. Who gets in takes the whole pile into one
+    transaction; those who were on it find their entry committed when their turn comes.
+    """
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+        self._pid = os.getpid()
+        self._door = threading.Lock()
+        self._pile: deque[_Ticket] = deque()
+        columns = [column.name for column in AuditEntry.__table__.columns]
+        statement = insert(AuditEntry.__table__).compile(dialect=engine.dialect, column_keys=columns)
+        self._sql = str(statement)
+        self._row = _row_maker(engine, list(statement.positiontup or columns), statement.positional)
+        self._connection: PoolProxiedConnection | None = None
+
+    @property
+    def usable(self) -> bool:
+        """Whether this process made it: a forked child has a door that nobody may ever open."""
+        return self._pid == os.getpid()
+
+    def write(self, entry: Mapping[str, Any]) -> None:
+        """Hand over one entry; returns when it is committed, raises `unavailable` when it cannot be."""
+        ticket = _Ticket(entry)
+        self._pile.append(ticket)
+        if not self._door.acquire(timeout=limits.AUDIT_WAIT_SECONDS):
+            raise ApiError("unavailable", "The audit trail could not be written in time.")
+        try:
+            if not ticket.committed and ticket.error is None:
+                self._commit_pile()
+        finally:
+            self._door.release()
+        if ticket.error is not None:
+            raise ApiError("unavailable", "The audit trail could not be written.") from ticket.error
+
+    def close(self) -> None:
+        """Give the connection back."""
+        with self._door:
+            self._let_go()
+
+    def _commit_pile(self) -> None:
+        tickets = []
+        while self._pile and len(tickets) < limits.AUDIT_BATCH:
+            tickets.append(self._pile.popleft())
+        self._commit(tickets)
+
+    def _commit(self, tickets: list[_Ticket]) -> None:
+        rows = [self._row(ticket.entry) for ticket in tickets]
+        held = self._connection is not None
+        try:
+            try:
+                self._insert(rows)
+            except Exception:
+                self._let_go()
+                if not held:
+                    raise
+                self._insert(rows)  # the database was restarted, or cut an idle connection
+        except Exception as error:
+            self._let_go()
+            if len(tickets) > 1:  # one bad entry must not take the others with it
+                for ticket in tickets:
+                    self._commit([ticket])
+            else:
+                tickets[0].error = error
+            return
+        for ticket in tickets:
+            ticket.committed = True
+
+    def _insert(self, rows: list[Any]) -> None:
+        """All rows in one transaction, on the driver's own connection: a third of the price of SQLAlchemy's way."""
+        if self._connection is None:
+            self._connection = self._engine.raw_connection()
+        cursor = self._connection.cursor()
+        try:
+            if self._engine.dialect.name == "sqlite":
+                cursor.execute("BEGIN IMMEDIATE")  # see extensions: the driver leaves BEGIN to us
+            cursor.executemany(self._sql, rows)
+            self._connection.commit()
+        finally:
+            cursor.close()
+
+    def _let_go(self) -> None:
+        if self._connection is not None:
+            connection, self._connection = self._connection, None
+            with contextlib.suppress(Exception):  # it may be broken already
+                connection.close()  # rolls back what was begun
+
+
+def _row_maker(engine: Engine, names: list[str], positional: bool) -> Callable[[Mapping[str, Any]], Any]:
+    """An entry as the driver takes it. The two columns that need turning are turned by their own types."""
+    table = AuditEntry.__table__
+    turned = {}
+    for name in names:
+        turn = table.c[name].type.dialect_impl(engine.dialect).bind_processor(engine.dialect)
+        if turn is not None:
+            turned[name] = turn
+    turns = [(name, turned.get(name)) for name in names]
+
+    def row(entry: Mapping[str, Any]) -> Any:
+        values = [entry[name] if turn is None else turn(entry[name]) for name, turn in turns]
+        return tuple(values) if positional else dict(zip(names, values, strict=True))
+
+    return row
+
+
+def touch(key_id: str, at: datetime) -> None:
+    """Write a key's last use beside the request, which does not wait for it."""
+    app = current_app._get_current_object()  # type: ignore[attr-defined]
+    thread = threading.Thread(target=_touch, args=(app, key_id, at), name="last-use", daemon=True)
+    running: list[threading.Thread] = app.extensions.setdefault(_TOUCHES, [])
+    running[:] = [other for other in running if other.is_alive()] + [thread]
+    thread.start()
+
+
+def _touch(app: Flask, key_id: str, at: datetime) -> None:
+    older = or_(ApiKey.last_used_at.is_(None), ApiKey.last_used_at < at)
+    statement = update(ApiKey).where(ApiKey.id == key_id, older).values(last_used_at=at)
+    # What is lost here is written a minute later.
+    with contextlib.suppress(SQLAlchemyError), app.app_context(), writing() as session:
+        session.execute(statement, execution_options={"synchronize_session": False})
+
+
+def writer() -> GroupWriter:
+    """This process's writer for the present application."""
+    app = current_app
+    found: GroupWriter | None = app.extensions.get(_KEY)
+    if found is None or not found.usable:
+        with _making:
+            found = app.extensions.get(_KEY)
+            if found is None or not found.usable:
+                found = app.extensions[_KEY] = GroupWriter(db.engine)
+    return found
+
+
+def close(app: Flask) -> None:
+    """Wait for what is being written beside the requests, and give back what the writer of this application holds."""
+    for thread in app.extensions.pop(_TOUCHES, []):
+        if thread.ident is not None:
+            thread.join(limits.AUDIT_WAIT_SECONDS)
+    found: GroupWriter | None = app.extensions.pop(_KEY, None)
+    if found is not None and found.usable:
+        found.close()

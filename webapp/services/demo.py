@@ -1,0 +1,179 @@
+"""The demo: a workspace with three templates, enough to see what the product is. Seeded once, into an empty service."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+from sqlalchemy import select
+
+from webapp import limits
+from webapp.extensions import db
+from webapp.models import Project, Team, Template, User, Workspace
+from webapp.services import actors, people, templates, tenancy
+from webapp.services.actors import Actor
+
+EMAIL: Final = "demo@example.com"  # RFC 2606: nobody's address
+_SEEDED: Final = "demo_seeded"  # among the workspace's settings, once all of it is there
+
+
+@dataclass(frozen=True, slots=True)
+class DemoInfo:
+    """Where the demo is. `made` says whether this call finished it."""
+
+    email: str
+    workspace_id: str
+    project_id: str
+    template_ids: tuple[str, ...]
+    made: bool
+
+
+def _field(name: str, kind: str, /, **more: Any) -> dict[str, Any]:
+    common = {"unique", "percent_blank", "prefix", "suffix", "text_case", "hidden", "group"}
+    options = {key: value for key, value in more.items() if key not in common}
+    return {"name": name, "type": kind, "options": options, **{k: v for k, v in more.items() if k in common}}
+
+
+CUSTOMERS: Final[dict[str, Any]] = {
+    "name": "Customers",
+    "description": "People with an address. E-mail, phone, city, state and zip code belong together in every row.",
+    "quantity": 100,
+    "locale": "en_US",
+    "fields": [
+        _field("id", "row_number"),
+        _field("first_name", "first_name"),
+        _field("last_name", "last_name"),
+        _field("email", "email", unique=True),
+        _field("phone", "phone_number"),
+        _field("company", "company_name", percent_blank=30),
+        _field("street", "street_address"),
+        _field("city", "city"),
+        _field("state", "state_abbr"),
+        _field("zip_code", "zip_code"),
+        _field("country", "country"),
+        _field("customer_since", "date", min="-5y", max="now"),
+    ],
+}
+
+ORDERS: Final[dict[str, Any]] = {
+    "name": "Orders",
+    "description": "Money, dates and states. The order number is derived from two other fields.",
+    "quantity": 100,
+    "fields": [
+        _field("id", "uuid"),
+        _field("serial", "sequence", start=1, pad=6, hidden=True),
+        _field("ordered_at", "datetime", min="-90d", max="now"),
+        _field("order_number", "derived", value="{{ordered_at | date('YYYYMM')}}-{{serial}}"),
+        _field("customer", "name"),
+        _field("email", "email"),
+        _field("product", "product_name"),
+        _field("sku", "sku"),
+        _field("quantity", "number", min=1, max=12),
+        _field("unit_price", "number", min=3, max=900, decimals=2, distribution="lognormal", mean=60, stddev=55),
+        _field("currency", "enum", values=["EUR", "USD", "GBP"], weights=[5, 3, 2]),
+        _field("status", "enum", values=["paid", "shipped", "open", "returned"], weights=[50, 30, 15, 5]),
+        _field("note", "sentences", count=1, percent_blank=80),
+    ],
+}
+
+DOCUMENTS: Final[dict[str, Any]] = {
+    "name": "Order documents",
+    "description": "Nested JSON: each order holds its customer, an address and one to four lines.",
+    "quantity": 20,
+    "fields": [
+        _field("id", "uuid"),
+        _field("placed_at", "datetime", min="-30d", max="now"),
+        _field(
+            "customer",
+            "nested",
+            fields=[
+                _field("name", "name"),
+                _field("email", "email"),
+                _field("phone", "phone_number", percent_blank=20),
+            ],
+        ),
+        _field(
+            "shipping_address",
+            "nested",
+            fields=[
+                _field("street", "street_address"),
+                _field("city", "city"),
+                _field("zip_code", "zip_code"),
+                _field("country", "country"),
+                _field("country_code", "country_code"),
+            ],
+        ),
+        _field(
+            "lines",
+            "nested",
+            array=True,
+            count={"min": 1, "max": 4},
+            fields=[
+                _field("sku", "sku"),
+                _field("product", "product_name"),
+                _field("quantity", "number", min=1, max=5),
+                _field("unit_price", "number", min=2, max=400, decimals=2),
+            ],
+        ),
+        _field("paid", "boolean", probability=0.8),
+    ],
+}
+
+TEMPLATES: Final = (CUSTOMERS, ORDERS, DOCUMENTS)
+
+
+def ensure_demo(plan: str = limits.DEMO_PLAN) -> DemoInfo | None:
+    """Seed the demo where the service is empty, or finish a seeding that was cut off. Needs an application
+    context; commits.
+
+    Returns where the demo is; None where somebody has made a workspace of their own instead. A demo that is
+    complete is left as its users made it: plan, names and deleted templates stay.
+    """
+    user = people.find_user(EMAIL)
+    if user is None:
+        if db.session.scalar(select(Workspace.id).limit(1)) is not None:
+            return None
+        user = people.create_user(actors.system(), EMAIL, name="Demo")
+    workspace = _workspace(user, plan)
+    done = bool(workspace.settings.get(_SEEDED))
+    here = _here(user, workspace)
+    if not done:
+        for template in TEMPLATES:
+            _template(here, template)
+        mine = actors.system(workspace.id)
+        tenancy.change_workspace(mine, {"settings": {**workspace.settings, _SEEDED: True}})
+    assert here.project_id is not None
+    return DemoInfo(user.email, workspace.id, here.project_id, tuple(_ids(here)), made=not done)
+
+
+def _workspace(user: User, plan: str) -> Workspace:
+    found = tenancy.workspaces_of(user.id)
+    if found:
+        return found[0]
+    return tenancy.create_workspace(actors.system(), "Demo", plan=plan, owner=user)
+
+
+def _here(user: User, workspace: Workspace) -> Actor:
+    """The service acting for the demo's user in its oldest project, made where there is none."""
+    system = actors.system(workspace.id)
+    project = _oldest(Project, workspace)
+    if project is None:
+        team = _oldest(Team, workspace) or tenancy.create_team(system, "Team")
+        project = tenancy.create_project(system, "Demo", team_id=team.id)
+    return replace(system, user_id=user.id, project_id=project.id, team_id=project.team_id)
+
+
+def _oldest(model: Any, workspace: Workspace) -> Any:
+    return db.session.scalar(select(model).where(model.workspace_id == workspace.id).order_by(model.id).limit(1))
+
+
+def _template(here: Actor, template: dict[str, Any]) -> None:
+    mine = select(Template.id).where(Template.project_id == here.project_id, Template.name == template["name"])
+    if db.session.scalar(mine.limit(1)) is None:
+        templates.create(here, **template)
+
+
+def _ids(here: Actor) -> Sequence[str]:
+    statement = select(Template.id).where(Template.project_id == here.project_id, Template.deleted_at.is_(None))
+    return db.session.scalars(statement.order_by(Template.id)).all()

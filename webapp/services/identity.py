@@ -1,0 +1,266 @@
+"""From a credential to an Actor, and the one place in the workspace's window of requests that costs.
+
+An API key is found by its handle. What SQL said about it is remembered in the process under the workspace's
+epoch (see `rights`), so a known key costs one hash, one dictionary and one round trip to Redis, which counts the
+request and tells whether the memory is still true. A browser session is read from SQL each time: it can be
+ended, and people click slower than programs call.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from datetime import timedelta
+from typing import Any, Final, cast
+
+from flask import current_app
+from sqlalchemy import or_, select
+from sqlalchemy.orm import Session
+
+from webapp import clock, limits
+from webapp.errors import ApiError
+from webapp.extensions import db, reading, redis_client
+from webapp.models import ApiKey, BrowserSession, Membership, Project, User, Workspace
+from webapp.security import keys
+from webapp.services import audit, rights
+from webapp.services.actors import Actor, best
+from webapp.services.windows import Passage, Windows
+
+_MEMORY: Final = "rowsmith.identities"
+_WINDOWS: Final = "rowsmith.windows"
+
+
+def unauthenticated(reason: str) -> ApiError:
+    """401 with its reason: missing, malformed, unknown, expired, revoked."""
+    messages = {
+        "missing": "Send an API key: `Authorization: Bearer <key>` or `X-API-Key: <key>`.",
+        "malformed": "This is not an API key.",
+        "unknown": "There is no such API key.",
+        "expired": "This API key has expired.",
+        "revoked": "This API key has been revoked.",
+    }
+    headers = {"WWW-Authenticate": 'Bearer realm="rowsmith"'}  # RFC 9110, 11.6.1
+    return ApiError("unauthenticated", messages[reason], {"reason": reason}, headers=headers)
+
+
+def windows() -> Windows:
+    """The sliding windows on the application's Redis."""
+    found = current_app.extensions.get(_WINDOWS)
+    if found is None:
+        found = current_app.extensions[_WINDOWS] = Windows(redis_client())
+    return cast(Windows, found)
+
+
+def rate_log(workspace_id: str) -> str:
+    """The window of a workspace's requests."""
+    return f"rowsmith:{{{workspace_id}}}:requests"
+
+
+def enter_workspace(workspace_id: str, limit: int, epoch: str = "") -> Passage:
+    """One place among the workspace's requests of this minute."""
+    return windows().enter(
+        rate_log(workspace_id),
+        limit,
+        limits.RATE_WINDOW_SECONDS + limits.RATE_MARGIN_SECONDS,
+        rights.epoch_key(workspace_id),
+        epoch,
+    )
+
+
+def enter_address(address: str) -> Passage:
+    """One place among an address's requests without a credential of this minute."""
+    return windows().enter(
+        f"rowsmith:{{{address}}}:requests",
+        limits.ADDRESS_REQUESTS_PER_MINUTE,
+        limits.RATE_WINDOW_SECONDS + limits.RATE_MARGIN_SECONDS,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """What SQL said about one key (in one project) under one epoch."""
+
+    actor: Actor
+    secret_hash: str
+    api_version: str
+    expires: float | None  # seconds since 1970
+    dead: bool  # revoked, or its maker disabled
+    fault: ApiError | None  # the asked project is none of the workspace's
+    epoch: str
+    read_at: float  # time.monotonic()
+
+
+def by_key(text: str, project_id: str, address: str, request_id: str) -> tuple[Actor, Passage, str]:
+    """The Actor of an API key, its place in the minute, and the API version of the key.
+
+    `project_id` "" is the key's own. The passage may be a refusal; the caller answers 429 then.
+    """
+    parts = keys.split_key(text)
+    if parts is None:
+        raise unauthenticated("malformed")
+    handle, secret = parts
+    for _ in range(limits.IDENTIFY_TRIES):
+        known = _known(handle, project_id)
+        if known is None or not keys.matches(secret, known.secret_hash):
+            raise unauthenticated("unknown")
+        if known.dead:
+            raise unauthenticated("revoked")
+        if known.expires is not None and known.expires <= clock.epoch():
+            raise unauthenticated("expired")
+        passage = enter_workspace(
+            known.actor.workspace_id, known.actor.limits.requests_per_minute, known.epoch
+        )
+        if passage.stale:
+            _memory().pop((handle, project_id), None)
+            continue
+        if known.fault is not None and passage.accepted:
+            raise Refused(known.fault, passage)
+        _note_use(known.actor.key_id or "")
+        actor = replace(known.actor, address=address, request_id=request_id)
+        return actor, passage, known.api_version
+    raise ApiError("unavailable", "Rights are changing too fast. Try again.", headers={"Retry-After": "1"})
+
+
+class Refused(Exception):
+    """A refusal of a caller who was recognised and counted."""
+
+    def __init__(self, error: ApiError, passage: Passage) -> None:
+        self.error = error
+        self.passage = passage
+        super().__init__(str(error))
+
+
+def _memory() -> dict[tuple[str, str], Known]:
+    return cast(dict[tuple[str, str], Known], current_app.extensions.setdefault(_MEMORY, {}))
+
+
+def _known(handle: str, project_id: str) -> Known | None:
+    memory = _memory()
+    known = memory.get((handle, project_id))
+    if known is not None and time.monotonic() - known.read_at < limits.IDENTITY_MAX_AGE_SECONDS:
+        return known
+    known = _read(handle, project_id)
+    if known is not None and rights.may_be_remembered(known.epoch):
+        if len(memory) >= limits.IDENTITY_CACHE_ENTRIES:
+            memory.clear()  # simple, and rare: it is only a memory
+        memory[handle, project_id] = known
+    return known
+
+
+def _read(handle: str, project_id: str) -> Known | None:
+    with reading() as session:
+        workspace_id = session.scalar(select(ApiKey.workspace_id).where(ApiKey.handle == handle))
+    if workspace_id is None:
+        return None
+    epoch = rights.current(workspace_id)  # before the read: a change in between makes it stale, not wrong
+    with reading() as session:
+        row = session.execute(
+            select(ApiKey, User, Workspace)
+            .join(User, User.id == ApiKey.created_by)
+            .join(Workspace, Workspace.id == ApiKey.workspace_id)
+            .where(ApiKey.handle == handle)
+        ).one()
+        key, user, workspace = row
+        project = session.get(Project, project_id or key.project_id)
+        fault = None
+        if project is not None and (project.deleted_at or project.workspace_id != workspace.id):
+            project = None
+        actor = _actor(session, "key", user, workspace, project)
+        if project_id and (project is None or actor.role is None):
+            fault = ApiError("not_found", "There is no such project.", {"project_id": project_id})
+        scopes = None if key.scopes is None else frozenset(key.scopes)
+        return Known(
+            actor=replace(actor, key_id=key.id, scopes=scopes),
+            secret_hash=key.secret_hash,
+            api_version=key.api_version,
+            expires=key.expires_at.timestamp() if key.expires_at else None,
+            dead=key.revoked_at is not None or user.disabled_at is not None,
+            fault=fault,
+            epoch=epoch,
+            read_at=time.monotonic(),
+        )
+
+
+def _actor(session: Session, kind: Any, user: User, workspace: Workspace, project: Project | None) -> Actor:
+    members = session.scalars(
+        select(Membership).where(Membership.workspace_id == workspace.id, Membership.user_id == user.id)
+    ).all()
+    whole = next((m.role for m in members if m.team_id is None), None)
+    teams = {m.team_id: m.role for m in members if m.team_id is not None}
+    return Actor(
+        kind=kind,
+        user_id=user.id,
+        user_name=user.name or user.email,
+        workspace_id=workspace.id,
+        project_id=project.id if project else None,
+        team_id=project.team_id if project else None,
+        role=best(whole, teams.get(project.team_id)) if project else whole,
+        workspace_role=whole,
+        plan=workspace.plan,
+        limits=workspace.limits,
+        team_roles=teams,
+    )
+
+
+def _note_use(key_id: str) -> None:
+    """Have the key's last use written, at most once a minute and process."""
+    noted: dict[str, float] = current_app.extensions.setdefault("rowsmith.key_uses", {})
+    now = time.monotonic()
+    if now - noted.get(key_id, float("-inf")) >= limits.KEY_LAST_USED_SECONDS:
+        noted[key_id] = now
+        audit.touch(key_id, clock.now())
+
+
+def by_session(token: str, address: str, request_id: str) -> Actor | None:
+    """The Actor of a browser session; None when it has ended, expired, idled out, or its user may not enter."""
+    now = clock.now()
+    with reading() as session:
+        row = session.execute(
+            select(BrowserSession, User, Workspace)
+            .join(User, User.id == BrowserSession.user_id)
+            .join(Workspace, Workspace.id == BrowserSession.workspace_id)
+            .where(BrowserSession.token_hash == keys.digest(token))
+        ).one_or_none()
+        if row is None:
+            return None
+        browser, user, workspace = row
+        idle = timedelta(hours=limits.SESSION_IDLE_HOURS)
+        if (
+            browser.ended_at is not None
+            or user.disabled_at is not None
+            or browser.expires_at <= now
+            or browser.last_seen_at + idle <= now
+        ):
+            return None
+        project = _session_project(session, browser, user)
+        actor = _actor(session, "session", user, workspace, project)
+    if actor.role_for("member") is None:
+        return None
+    if now - browser.last_seen_at >= timedelta(seconds=limits.SESSION_SEEN_SECONDS):
+        with _quietly() as own:
+            own.get_one(BrowserSession, browser.id).last_seen_at = now
+    return replace(actor, session_id=browser.id, address=address, request_id=request_id)
+
+
+@contextmanager
+def _quietly() -> Iterator[Session]:
+    with Session(db.engine) as session, session.begin():
+        yield session
+
+
+def _session_project(session: Session, browser: BrowserSession, user: User) -> Project | None:
+    """The session's project, or the first one the user reaches when it has none (any more)."""
+    reach = select(Membership).where(
+        Membership.workspace_id == browser.workspace_id, Membership.user_id == user.id
+    )
+    members = session.scalars(reach).all()
+    teams = [m.team_id for m in members if m.team_id is not None]
+    statement = select(Project).where(
+        Project.workspace_id == browser.workspace_id, Project.deleted_at.is_(None)
+    )
+    if not any(m.team_id is None for m in members):
+        statement = statement.where(or_(Project.team_id.in_(teams)))
+    chosen = session.scalar(statement.where(Project.id == browser.project_id)) if browser.project_id else None
+    return chosen or session.scalar(statement.order_by(Project.id).limit(1))

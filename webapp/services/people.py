@@ -1,0 +1,254 @@
+"""People: accounts, members, invitations."""
+
+from __future__ import annotations
+
+import os
+import re
+from datetime import timedelta
+from typing import Final
+
+from sqlalchemy import func, or_, select
+
+from webapp import clock, limits
+from webapp.errors import ApiError, Fault, validation_error
+from webapp.extensions import db
+from webapp.models import Invitation, Membership, Team, User
+from webapp.security import keys, passwords
+from webapp.services import audit, rights, tenancy
+from webapp.services.actors import RANK, Actor, require
+
+_EMAIL: Final = re.compile(r"[^@\s\x00-\x1f]{1,64}@[^@\s\x00-\x1f]{1,255}")
+
+
+def clean_email(email: str, path: str = "email") -> str:
+    """An e-mail address as account name: lower case, no blanks around. Error: validation_error."""
+    email = email.strip().lower()
+    if not _EMAIL.fullmatch(email):
+        raise validation_error([Fault(path, "wrong_form", "This is not an e-mail address.")])
+    return email
+
+
+def check_password(password: str, path: str = "password") -> None:
+    """validation_error unless a password may be used: long enough, not endless, not one letter over and over."""
+    low, high = limits.PASSWORD_MIN_CHARS, limits.PASSWORD_MAX_CHARS
+    if len(password) < low:
+        raise validation_error([Fault(path, "too_short", f"A password has at least {low} characters.")])
+    if len(password) > high:
+        raise validation_error([Fault(path, "too_long", f"A password has at most {high} characters.")])
+    if len(set(password)) < 4:
+        raise validation_error(
+            [Fault(path, "invalid", "A password needs more than a few different characters.")]
+        )
+
+
+def create_user(actor: Actor, email: str, *, name: str = "", password: str | None = None) -> User:
+    """An account, without membership anywhere; commits. Only the service itself does it; people are invited.
+
+    Errors: forbidden, validation_error, conflict (the address has an account).
+    """
+    if actor.kind != "system":
+        raise ApiError("forbidden", "Accounts are made by invitation.", {"needs": "operator"})
+    user = add_user(email, name, password)
+    db.session.commit()
+    return user
+
+
+def add_user(email: str, name: str, password: str | None) -> User:
+    """An account in the caller's transaction. Errors: validation_error, conflict."""
+    email = clean_email(email)
+    if password is not None:
+        check_password(password)
+    if find_user(email) is not None:
+        raise ApiError("conflict", "This address has an account.", {"email": email})
+    stored = passwords.hash_password(password) if password is not None else None
+    user = User(email=email, name=name.strip(), password_hash=stored)
+    db.session.add(user)
+    db.session.flush()
+    return user
+
+
+def find_user(email: str) -> User | None:
+    """The account of an address."""
+    return db.session.scalar(select(User).where(User.email == email.strip().lower()))
+
+
+def add_member(actor: Actor, user: User, role: str, *, team_id: str | None = None) -> Membership:
+    """Make a user a member of the workspace, or of one team; commits. Error: conflict when they are."""
+    require(actor, "admin")
+    _check_rank(actor, role)
+    member = _add_member(actor.workspace_id, user, role, team_id)
+    audit.record(actor, "member.add", user, join=True, role=role, team_id=team_id)
+    rights.changing(db.session(), actor.workspace_id)
+    db.session.commit()
+    return member
+
+
+def _add_member(workspace_id: str, user: User, role: str, team_id: str | None) -> Membership:
+    if _membership(workspace_id, user.id, team_id) is not None:
+        raise ApiError("conflict", "They are a member already.", {"user_id": user.id})
+    member = Membership(workspace_id=workspace_id, user_id=user.id, role=role, team_id=team_id)
+    db.session.add(member)
+    db.session.flush()
+    return member
+
+
+def _membership(workspace_id: str, user_id: str, team_id: str | None) -> Membership | None:
+    return db.session.scalar(
+        select(Membership).where(
+            Membership.workspace_id == workspace_id,
+            Membership.user_id == user_id,
+            Membership.team_id.is_(None) if team_id is None else Membership.team_id == team_id,
+        )
+    )
+
+
+def _check_rank(actor: Actor, *roles: str) -> None:
+    """Nobody gives, takes or changes a role above their own."""
+    mine = actor.workspace_role or "viewer"
+    for role in roles:
+        if RANK[role] > RANK[mine]:
+            raise ApiError("forbidden", f"Only an {role} may do this.", {"needs": role, "role": role})
+
+
+def change_role(actor: Actor, member: Membership, role: str) -> None:
+    """Give a member another role; it holds from their next request on; commits.
+
+    Errors: forbidden, conflict (the workspace would have no owner left).
+    """
+    require(actor, "admin")
+    _check_rank(actor, role, member.role)
+    if member.role == "owner" and role != "owner":
+        _keep_an_owner(member)
+    before, member.role = member.role, role
+    audit.record(
+        actor, "member.change", ("user", member.user_id), join=True, role={"from": before, "to": role}
+    )
+    rights.changing(db.session(), actor.workspace_id)
+    db.session.commit()
+
+
+def remove_member(actor: Actor, member: Membership) -> None:
+    """Take a membership away, and with it what the person's keys may do; commits. Errors as `change_role`."""
+    require(actor, "admin")
+    _check_rank(actor, member.role)
+    if member.role == "owner":
+        _keep_an_owner(member)
+    db.session.delete(member)
+    audit.record(actor, "member.remove", ("user", member.user_id), join=True, role=member.role)
+    rights.changing(db.session(), actor.workspace_id)
+    db.session.commit()
+
+
+def _keep_an_owner(member: Membership) -> None:
+    if member.team_id is not None:
+        return
+    others = select(func.count()).where(
+        Membership.workspace_id == member.workspace_id,
+        Membership.team_id.is_(None),
+        Membership.role == "owner",
+        Membership.id != member.id,
+    )
+    if not db.session.scalar(others):
+        raise ApiError("conflict", "This is the last owner of the workspace.", {"id": member.id})
+
+
+def invite(actor: Actor, email: str, role: str, *, team_id: str | None = None) -> tuple[Invitation, str]:
+    """An invitation and its token, shown once; commits.
+
+    Errors: forbidden, validation_error, conflict (a member already, or an open invitation).
+    """
+    require(actor, "admin")
+    _check_rank(actor, role)
+    email = clean_email(email)
+    if (
+        team_id is not None
+        and db.session.scalar(tenancy.listing(actor, Team).where(Team.id == team_id)) is None
+    ):
+        raise validation_error([Fault("team_id", "unknown", "There is no such team in this workspace.")])
+    user = find_user(email)
+    if user is not None and _membership(actor.workspace_id, user.id, team_id) is not None:
+        raise ApiError("conflict", "They are a member already.", {"email": email})
+    same = Invitation.team_id.is_(None) if team_id is None else Invitation.team_id == team_id
+    if db.session.scalar(open_invitations(actor.workspace_id).where(Invitation.email == email, same)):
+        raise ApiError("conflict", "They have an open invitation.", {"email": email})
+    token, token_hash = keys.new_token(os.urandom)
+    invitation = Invitation(
+        workspace_id=actor.workspace_id,
+        team_id=team_id,
+        email=email,
+        role=role,
+        token_hash=token_hash,
+        created_by=actor.user_id,
+        expires_at=clock.now() + timedelta(days=limits.INVITATION_DAYS),
+    )
+    db.session.add(invitation)
+    db.session.flush()
+    audit.record(actor, "invitation.create", invitation, join=True, role=role, team_id=team_id)
+    db.session.commit()
+    return invitation, token
+
+
+def open_invitations(workspace_id: str):  # noqa: ANN201 - a Select of Invitation
+    """A select of the workspace's invitations that can still be accepted."""
+    return select(Invitation).where(
+        Invitation.workspace_id == workspace_id,
+        Invitation.accepted_at.is_(None),
+        Invitation.revoked_at.is_(None),
+        Invitation.expires_at > clock.now(),
+    )
+
+
+def revoke_invitation(actor: Actor, invitation: Invitation) -> None:
+    """Close an open invitation; commits."""
+    require(actor, "admin")
+    if invitation.revoked_at is None and invitation.accepted_at is None:
+        invitation.revoked_at = clock.now()
+        audit.record(actor, "invitation.revoke", invitation, join=True)
+    db.session.commit()
+
+
+def invitation_by_token(token: str, *, lock: bool = False) -> Invitation:
+    """An open invitation. Error: not_found for an unknown, used, revoked or expired one."""
+    statement = select(Invitation).where(
+        Invitation.token_hash == keys.digest(token),
+        or_(Invitation.accepted_at.is_(None)),
+        Invitation.revoked_at.is_(None),
+        Invitation.expires_at > clock.now(),
+    )
+    if lock:
+        statement = statement.with_for_update()
+    found = db.session.scalar(statement)
+    if found is None:
+        raise ApiError("not_found", "This invitation is not open (any more). Ask for a new one.")
+    return found
+
+
+def accept(invitation: Invitation, user: User) -> Membership:
+    """Make a user the member the invitation names, in the caller's transaction."""
+    invitation.accepted_at = clock.now()
+    found = _membership(invitation.workspace_id, user.id, invitation.team_id)
+    if found is None:
+        found = _add_member(invitation.workspace_id, user, invitation.role, invitation.team_id)
+    rights.changing(db.session(), invitation.workspace_id)
+    return found
+
+
+def rename_self(actor: Actor, name: str) -> None:
+    """Change one's own name; commits."""
+    user = db.session.get_one(User, actor.user_id, with_for_update=True)
+    user.name, user.updated_at = name.strip(), clock.now()
+    audit.record(actor, "user.change", user, join=True)
+    rights.changing(db.session(), actor.workspace_id)
+    db.session.commit()
+
+
+def disable_user(actor: Actor, user: User) -> None:
+    """Close an account: its sessions and keys end at once, what it made stays; commits. For the operator."""
+    if actor.kind != "system":
+        raise ApiError("forbidden", "Accounts are closed by the operator.", {"needs": "operator"})
+    user.disabled_at = user.disabled_at or clock.now()
+    mine = select(Membership.workspace_id).where(Membership.user_id == user.id).distinct()
+    for workspace_id in db.session.scalars(mine).all():
+        audit.record(actor, "user.disable", user, join=True, workspace_id=workspace_id)
+        rights.changing(db.session(), workspace_id)
+    db.session.commit()

@@ -1,0 +1,61 @@
+"""Removing what has run out: deletions past their restore time, used-up tokens, old answers. Called by the sweeper."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from typing import Any, Final
+
+from flask import current_app
+from sqlalchemy import delete, or_, select
+
+from webapp import limits, storage
+from webapp.extensions import reading, writing
+from webapp.models import (
+    BrowserSession,
+    Export,
+    IdempotencyRecord,
+    Invitation,
+    Project,
+    SignInLink,
+    Team,
+    Template,
+)
+
+# Soft-deleted rows go after RESTORE_DAYS; children before parents, whose removal takes what is left in them along.
+_SOFT: Final[tuple[Any, ...]] = (Export, Template, Project, Team)
+
+
+def purge(now: datetime) -> int:
+    """Remove what nobody can reach any more, and the files of removed exports. Returns the number of rows.
+
+    A file goes before its row, so that a purge cut short leaves no file that nothing names.
+    """
+    gone = now - timedelta(days=limits.RESTORE_DAYS)
+    _remove_files(gone)
+    done = 0
+    for model, condition in (
+        *((model, model.deleted_at < gone) for model in _SOFT),
+        (IdempotencyRecord, IdempotencyRecord.expires_at < now),
+        (SignInLink, SignInLink.expires_at < gone),
+        (Invitation, Invitation.expires_at < gone),
+        (BrowserSession, or_(BrowserSession.expires_at < gone, BrowserSession.ended_at < gone)),
+    ):
+        with writing() as session:
+            statement = delete(model).where(condition).execution_options(synchronize_session=False)
+            done += session.execute(statement).rowcount
+    return done
+
+
+def _remove_files(gone: datetime) -> None:
+    """Files of exports that are about to go: by their own deletion, or with their project or team."""
+    with_project = Export.project_id.in_(select(Project.id).where(Project.deleted_at < gone))
+    with_team = Export.team_id.in_(select(Team.id).where(Team.deleted_at < gone))
+    with reading() as session:
+        keys = session.scalars(
+            select(Export.storage_key).where(
+                Export.storage_key.is_not(None), or_(Export.deleted_at < gone, with_project, with_team)
+            )
+        ).all()
+    store = storage.of(current_app)
+    for key in keys:
+        store.delete(key)

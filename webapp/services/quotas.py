@@ -1,0 +1,102 @@
+"""Rows per hour: reserved before the first row is made, given back when a client leaves early."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from datetime import timedelta
+
+from sqlalchemy import select
+
+from webapp import clock, limits
+from webapp.errors import ApiError
+from webapp.extensions import reading
+from webapp.models import AuditEntry
+from webapp.services.actors import Actor
+from webapp.services.identity import windows
+from webapp.services.windows import RowsAnswer
+
+
+@dataclass(frozen=True, slots=True)
+class Reservation:
+    """Rows taken from a workspace's hour, and the second they were taken in."""
+
+    workspace_id: str
+    rows: int
+    second: int
+
+
+def check_rows(actor: Actor, rows: int) -> None:
+    """`row_limit_exceeded` when one call asks for more than the workspace's plan allows at once."""
+    most = actor.limits.rows_per_generation
+    if rows > most:
+        raise ApiError(
+            "row_limit_exceeded",
+            f"One call may ask for {most:,} rows, not {rows:,}.",
+            {"limit": most, "requested": rows},
+        )
+
+
+def reserve_rows(actor: Actor, rows: int) -> Reservation:
+    """Take `rows` from the workspace's hour, all or none.
+
+    Errors: row_limit_exceeded (more than one call may ask for), quota_exceeded with Retry-After.
+    """
+    check_rows(actor, rows)
+    limit = actor.limits.rows_per_hour
+    answer = _ask(actor.workspace_id, rows, limit)
+    if answer.state == "taken":
+        return Reservation(actor.workspace_id, rows, answer.second)
+    wait = max(1, math.ceil(answer.second - clock.epoch()))
+    raise ApiError(
+        "quota_exceeded",
+        f"{limit:,} rows an hour; {answer.used:,} of them are used.",
+        {"limit": limit, "used": answer.used, "requested": rows, "retry_after": wait},
+        headers={"Retry-After": str(wait)},
+    )
+
+
+def give_back(reservation: Reservation, rows: int) -> Reservation:
+    """Give `rows` of a reservation back. Returns what is left of it; giving more than it holds gives it all."""
+    rows = min(rows, reservation.rows)
+    if rows <= 0:
+        return reservation
+    windows().give_rows(_name(reservation.workspace_id), reservation.second, rows)
+    return replace(reservation, rows=reservation.rows - rows)
+
+
+def rows_used(workspace_id: str, limit: int) -> int:
+    """Rows of the last hour."""
+    return _ask(workspace_id, 0, limit).used
+
+
+def _name(workspace_id: str) -> str:
+    return f"rowsmith:{{{workspace_id}}}:rows"
+
+
+def _ask(workspace_id: str, rows: int, limit: int) -> RowsAnswer:
+    name = _name(workspace_id)
+    answer = windows().take_rows(name, rows, limit)
+    if answer.state == "unknown":
+        windows().seed_rows(name, _from_audit(workspace_id))
+        answer = windows().take_rows(name, rows, limit)
+    return answer
+
+
+def _from_audit(workspace_id: str) -> list[tuple[int, int]]:
+    """The hour's rows by second, from the audit trail: what Redis knew before it was emptied.
+
+    Rows given back since are counted here too, so that the hour is never exceeded, only perhaps not filled.
+    """
+    since = clock.now() - timedelta(seconds=limits.ROWS_WINDOW_SECONDS + 1)
+    statement = (
+        select(AuditEntry.at, AuditEntry.rows)
+        .where(AuditEntry.workspace_id == workspace_id, AuditEntry.at >= since, AuditEntry.rows > 0)
+        .order_by(AuditEntry.at)
+    )
+    seconds: dict[int, int] = {}
+    with reading() as session:
+        for at, rows in session.execute(statement):
+            second = int(at.timestamp())
+            seconds[second] = seconds.get(second, 0) + rows
+    return list(seconds.items())

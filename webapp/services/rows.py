@@ -1,0 +1,206 @@
+"""From a compiled template and a request to bytes: the one way that generate, previews and exports take.
+
+Nothing here knows of the web or the database. What can go wrong with a template or a request goes wrong in
+`recipe` or `Recipe.open`, before the first byte has left.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import unicodedata
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any, Final
+from urllib.parse import quote
+
+from webapp import limits
+from webapp.engine.block import Bound, Env
+from webapp.engine.errors import SpecError
+from webapp.engine.formats import FORMATS
+from webapp.engine.formats.base import Format
+from webapp.errors import Fault, validation_error
+from webapp.services.pins import Pins
+from webapp.services.plans import Source
+from webapp.services.row_requests import GenerateInput
+
+_NOT_IN_NAMES: Final = re.compile(r"[^a-z0-9]+")
+
+
+def new_seed(random: Callable[[int], bytes] = os.urandom) -> str:
+    """A seed for a request that brings none."""
+    return random(limits.SEED_BYTES).hex()
+
+
+def pins_for(
+    source: Source, *, seed: str | None, now: datetime | None, locale: str | None, present: datetime
+) -> Pins:
+    """The pins of a request. `now` when none was sent: with a seed the template's anchor, else the present (in
+    whole seconds)."""
+    if now is None:
+        now = source.anchor if seed is not None else None
+    return Pins(
+        seed=seed if seed is not None else new_seed(),
+        now=now if now is not None else present.replace(microsecond=0),
+        vocabulary=source.plan.vocabulary.id,
+        template_id=source.template_id,
+        version=source.version,
+        locale=locale,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Recipe:
+    """One output, determined to the last byte: which rows, from which bound plan, in which format."""
+
+    source: Source
+    bound: Bound
+    pins: Pins
+    offset: int
+    count: int
+    format: type[Format]
+    options: Format.Options
+
+    @property
+    def title(self) -> str:
+        """What names the table or sheet where no option does."""
+        return slug(self.source.name)
+
+    @property
+    def file_name(self) -> str:
+        """The name a download has: the template's, as far as file systems take it."""
+        return f"{file_stem(self.source.name)}.{self.format.extension}"
+
+    @property
+    def content_type(self) -> str:
+        """The Content-Type of the bytes."""
+        return content_type(self.format, self.options)
+
+    def headers(self) -> dict[str, str]:
+        """The headers that describe the bytes and say how to have them again."""
+        return {**self.pins.headers(), "Content-Disposition": attachment(self.file_name)}
+
+    def open(self) -> Output:
+        """The first block, made; the rest follows as it is asked for. `validation_error` for what this format
+        cannot hold."""
+        output = Output(self)
+        output.prime()
+        return output
+
+
+def recipe(
+    source: Source, ask: GenerateInput, *, present: datetime, format: str | None = None, pins: Pins | None = None
+) -> Recipe:
+    """`ask` on `source`. `format` wins over the request's own; `pins` are those of an earlier attempt.
+
+    Errors: validation_error, for overrides, uniqueness, format options, rows that cannot be numbered.
+    """
+    pinned = pins or pins_for(source, seed=ask.seed, now=ask.now, locale=ask.locale, present=present)
+    count = ask.count if ask.count is not None else source.quantity
+    kind = FORMATS[format or ask.format]
+    options = ask.options_for(kind)
+    bound = bind(source, pinned, ask.overrides, ask.offset, count)
+    return Recipe(source, bound, pinned, ask.offset, count, kind, options)
+
+
+def bind(source: Source, pins: Pins, overrides: dict[str, Any], offset: int, count: int) -> Bound:
+    """The plan bound to seed and now, checked for these rows. `validation_error` with every fault."""
+    try:
+        bound = Bound(source.plan, Env(pins.seed, pins.now, pins.locale), overrides)
+        bound.check(offset, count)
+    except SpecError as error:
+        raise validation_error(error.faults) from None
+    last = offset + count
+    if last * source.plan.leaves >= 1 << 63:  # addresses of nested elements are 63-bit numbers
+        text = f"Row {last:,} of a template with {source.plan.leaves:,} elements a row cannot be numbered."
+        raise validation_error([Fault("offset", "out_of_range", text, "Ask for a smaller offset.")])
+    return bound
+
+
+@dataclass(slots=True)
+class Output:
+    """The bytes of a recipe, in pieces, made as they are asked for. Used once.
+
+    `rows_made` counts the rows of the blocks made so far, `rows_sent` those whose bytes were all taken.
+    """
+
+    recipe: Recipe
+    rows_made: int = 0
+    rows_sent: int = 0
+    _pieces: Iterator[bytes] = field(init=False, repr=False)
+    _first: list[bytes] = field(default_factory=list, repr=False)
+
+    def __post_init__(self) -> None:
+        self._pieces = self._make()
+
+    def prime(self) -> None:
+        """Make the first block, so that what is wrong with it is known before anything is sent."""
+        try:
+            while not self.rows_made and (piece := next(self._pieces, None)) is not None:
+                self._first.append(piece)
+        except SpecError as error:
+            raise validation_error(error.faults) from None
+
+    def _make(self) -> Iterator[bytes]:
+        recipe = self.recipe
+        writer = recipe.format(recipe.bound.schema, recipe.options, title=recipe.title)
+        start = writer.start()
+        if start:
+            yield start
+        for block in recipe.bound.blocks(recipe.offset, recipe.count):
+            pieces = writer.block(block)
+            first = next(pieces, None)
+            self.rows_made += len(block[0])
+            if first is not None:
+                yield first
+            yield from pieces
+            self.rows_sent = self.rows_made
+        yield from writer.finish()
+
+    def __iter__(self) -> Iterator[bytes]:
+        """Every piece in order, those of the first block included."""
+        if self._first:
+            head = b"".join(self._first)
+            self._first.clear()
+            yield head
+        yield from self._pieces
+
+    def whole(self) -> bytes:
+        """All of it at once, for outputs of few rows."""
+        return b"".join(self)
+
+    def close(self) -> None:
+        """Stop the work."""
+        self._first.clear()
+        self._pieces.close()  # type: ignore[attr-defined]
+
+
+def content_type(kind: type[Format], options: Format.Options) -> str:
+    """The Content-Type of a format's bytes; CSV says whether its first line is a header (RFC 4180, section 3)."""
+    if kind.name == "csv":
+        header = "present" if getattr(options, "header", True) else "absent"
+        return f"{kind.media_type}; charset=utf-8; header={header}"
+    return f"{kind.media_type}; charset=utf-8" if kind.name == "sql" else kind.media_type
+
+
+def slug(name: str, default: str = "rows") -> str:
+    """A name as tables and files can bear it: ASCII letters, digits and `_`, not beginning with a digit."""
+    plain = unicodedata.normalize("NFKD", name).encode("ascii", "ignore").decode().lower()
+    made = _NOT_IN_NAMES.sub("_", plain).strip("_")[:60].strip("_")
+    return f"t_{made}" if made[:1].isdigit() else made or default
+
+
+def file_stem(name: str) -> str:
+    """A name as a file can bear it on any system: the letters stay, what file systems refuse becomes `_`."""
+    kept = "".join(ch if ch.isprintable() and ch not in '\\/:*?"<>|' else "_" for ch in name)
+    return kept.strip(" ._")[:100].strip(" .") or "rows"
+
+
+def attachment(file_name: str) -> str:
+    """A Content-Disposition that saves under `file_name` (RFC 6266; other letters by RFC 8187)."""
+    if file_name.isascii() and '"' not in file_name:
+        return f'attachment; filename="{file_name}"'
+    stem, _, extension = file_name.rpartition(".")
+    plain = f"{slug(stem)}.{extension}"
+    return f"attachment; filename=\"{plain}\"; filename*=UTF-8''{quote(file_name, safe='')}"

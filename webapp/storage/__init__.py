@@ -1,0 +1,181 @@
+"""Files behind three verbs: put a stream, get a range as a stream, delete.
+
+A local folder by default, S3 by STORAGE_URL. Keys are paths such as `exports/exp_01.../rows.csv`. A put is all or
+nothing: until its last byte is there, nobody sees the file. The client has threads of its own, so a process that
+forks must not have used it before; it is made at first use.
+"""
+
+from __future__ import annotations
+
+import os
+import uuid
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+from urllib.parse import unquote, urlsplit
+
+from webapp import limits
+
+if TYPE_CHECKING:
+    from flask import Flask
+
+    from webapp.config import Settings
+
+_NAME: Final = "rowsmith.storage"
+
+
+class MissingError(Exception):
+    """There is no file under this key."""
+
+
+@dataclass(frozen=True, slots=True)
+class Stored:
+    """A file that is there: its size in bytes, and the store's own tag of its content."""
+
+    key: str
+    size: int
+    tag: str | None
+
+
+class Storage:
+    """One store. Safe over threads."""
+
+    def __init__(self, make: Callable[[], Any]) -> None:
+        self._make = make
+        self._held: tuple[int, Any] | None = None
+
+    @property
+    def _store(self) -> Any:
+        if self._held is None or self._held[0] != os.getpid():
+            self._held = (os.getpid(), self._make())
+        return self._held[1]
+
+    def put(self, key: str, chunks: Iterable[bytes]) -> int:
+        """Store a stream under a key, in place of what was there. Returns its bytes.
+
+        When the stream raises, nothing is stored and the exception goes through.
+        """
+        import obstore
+
+        counted = _Counted(chunks)
+        try:
+            obstore.put(
+                self._store, check_key(key), counted, use_multipart=True, chunk_size=limits.STORAGE_PART_BYTES
+            )
+        except Exception as error:
+            raise counted.error or error from None
+        return counted.total
+
+    def head(self, key: str) -> Stored:
+        """What is known of a file without reading it. Error: MissingError."""
+        import obstore
+
+        try:
+            meta = obstore.head(self._store, check_key(key))
+        except FileNotFoundError:
+            raise MissingError(key) from None
+        return Stored(key, int(meta["size"]), meta.get("e_tag"))
+
+    def get(self, key: str, start: int = 0, end: int | None = None) -> Iterator[bytes]:
+        """The bytes from `start` up to, not with, `end` (None: the end) in pieces. Error: MissingError, at once."""
+        import obstore
+
+        options: dict[str, Any] = {}
+        if end is not None:
+            if end <= start:
+                self.head(key)
+                return iter(())
+            options["range"] = (start, end)
+        elif start:
+            options["range"] = {"offset": start}
+        try:
+            found = obstore.get(self._store, check_key(key), options=options)
+        except FileNotFoundError:
+            raise MissingError(key) from None
+        return (bytes(piece) for piece in found.stream(min_chunk_size=limits.STORAGE_CHUNK_BYTES))
+
+    def delete(self, key: str) -> None:
+        """Remove a file; it need not be there."""
+        import obstore
+
+        try:
+            obstore.delete(self._store, check_key(key))
+        except FileNotFoundError:
+            return
+
+    def usable(self) -> bool:
+        """Whether a file can be written, read and removed just now."""
+        key = f"health/{uuid.uuid4().hex}"
+        self.put(key, [b"ok"])
+        try:
+            return b"".join(self.get(key)) == b"ok"
+        finally:
+            self.delete(key)
+
+
+class _Counted:
+    """A stream that counts its bytes and remembers why it broke."""
+
+    def __init__(self, chunks: Iterable[bytes]) -> None:
+        self._chunks = iter(chunks)
+        self.total = 0
+        self.error: BaseException | None = None
+
+    def __iter__(self) -> _Counted:
+        return self
+
+    def __next__(self) -> bytes:
+        try:
+            chunk = next(self._chunks)
+        except StopIteration:
+            raise
+        except BaseException as error:
+            self.error = error
+            raise
+        self.total += len(chunk)
+        return chunk
+
+
+def check_key(key: str) -> str:
+    """The key, if it stays inside the store; ValueError for `..`, an absolute path or control characters."""
+    parts = key.split("/")
+    if not key or any(part in ("", ".", "..") for part in parts) or "\\" in key or not key.isprintable():
+        raise ValueError(f"not a storage key: {key!r}")
+    return key
+
+
+def from_url(url: str, s3_options: dict[str, str] | None = None) -> Storage:
+    """`file:///folder` (made when missing) or `s3://bucket/prefix` with the AWS_* options."""
+    parts = urlsplit(url)
+    if parts.scheme == "file":
+        return Storage(lambda: _local(Path(unquote(parts.path))))
+    return Storage(lambda: _s3(url, s3_options or {}))
+
+
+def _local(folder: Path) -> Any:
+    from obstore.store import LocalStore
+
+    folder.mkdir(parents=True, exist_ok=True)
+    return LocalStore(prefix=folder)
+
+
+def _s3(url: str, options: dict[str, str]) -> Any:
+    from obstore.store import S3Store
+
+    known = {name.removeprefix("AWS_").lower(): value for name, value in options.items()}
+    config = {"endpoint" if name == "endpoint_url" else name: value for name, value in known.items()}
+    client: dict[str, Any] = {"timeout": f"{limits.STORAGE_TIMEOUT_SECONDS}s"}
+    if config.get("endpoint", "").startswith("http://"):
+        client["allow_http"] = True
+    return S3Store.from_url(url, config=config, client_options=client)
+
+
+def init_app(app: Flask, settings: Settings) -> None:
+    """Give the application its store; nothing is opened yet."""
+    app.extensions[_NAME] = from_url(settings.storage_url, settings.s3_options)
+
+
+def of(app: Flask) -> Storage:
+    """The application's store."""
+    return app.extensions[_NAME]

@@ -1,0 +1,60 @@
+"""Views: one file per resource, two faces each. `reply` tells how a resource is added."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from flask import Blueprint, Flask
+from werkzeug.routing import BaseConverter
+
+from webapp.config import Settings
+from webapp.views import (
+    api_keys,
+    audit,
+    builder,
+    documents,
+    drafts,
+    exports,
+    field_types,
+    generate,
+    health,
+    hooks,
+    pages,
+    projects,
+    session,
+    shell,
+    templates,
+    workspace,
+)
+
+BLUEPRINTS: Final[tuple[Blueprint, ...]] = (
+    health.bp,
+    session.bp,
+    api_keys.bp,
+    projects.bp,
+    workspace.bp,
+    audit.bp,
+    documents.bp,
+    templates.bp,
+    generate.bp,
+    exports.bp,
+    field_types.bp,
+    pages.bp,
+    builder.bp,
+    drafts.bp,
+)
+
+
+class PartBeforeAt(BaseConverter):
+    """A part of an address. It holds no `@`, which sets a version apart: `/templates/{id}@v3` is no template."""
+
+    regex = "[^/@]+"
+
+
+def init_app(app: Flask, settings: Settings) -> None:
+    """Hang the pipeline and every resource onto the application."""
+    hooks.init_app(app, settings)
+    shell.init_app(app)
+    app.url_map.converters["default"] = PartBeforeAt
+    for blueprint in BLUEPRINTS:
+        app.register_blueprint(blueprint)

@@ -1,0 +1,299 @@
+"""What the builder's page asks while a draft is edited: rows of its form, rows of data, JSON, commands.
+
+A draft lives in the browser alone. Each of these routes gets the whole form, reads it as a template
+(`forms.draft`), and answers one block of the builder's page.
+"""
+
+from __future__ import annotations
+
+import re
+import time
+from typing import Annotated, Any, Final
+
+import orjson
+from flask import Blueprint, Response, render_template, request
+from pydantic import Field, ValidationError
+from werkzeug.datastructures import MultiDict
+
+from webapp import ids, limits
+from webapp.errors import ApiError, Fault
+from webapp.forms import draft, field_rows
+from webapp.forms.filled import filled
+from webapp.services import generate
+from webapp.services.actors import Actor
+from webapp.services.row_requests import DraftInput, GenerateInput, PreviewInput
+from webapp.views import rows_shown, snippets
+from webapp.views.inputs import Query, faults, form_values, parse
+from webapp.views.pages import families
+from webapp.views.reply import render_block
+from webapp.views.routes import route
+
+bp = Blueprint("drafts", __name__, url_prefix="/builder")
+PAGE: Final = "templates/builder.html"
+HINTS: Final = {
+    "hidden": "Other fields may read it; output leaves it out.",
+    "locale": "Of this field alone, such as de_DE.",
+    "group": "Fields of one group share one person, place, company or card.",
+    "text_case": "Of the finished text.",
+    "formula": "Worked on the value, which is called this.",
+    "description": "For people.",
+}
+
+
+def new_id() -> str:
+    """A field's id; it is kept when the draft is saved, and the field's values with it."""
+    return ids.new("fld")
+
+
+def template_id() -> str:
+    """The saved template that the form edits; "" for a new one."""
+    return request.form.get("template_id", "")
+
+
+def pressed(default: str = "") -> str:
+    """The button that was pressed, `<verb>:<field id>` or `<verb>`."""
+    verb, colon, rest = request.form.get("do", default).partition(":")
+    key, more, word = rest.partition(":")
+    return f"{verb}{colon}{draft.field_id(request.form, key)}{more}{word}"
+
+
+def open_rows() -> set[str]:
+    """The fields whose rows show all they have, but one that is being closed."""
+    keys = [name.removesuffix(".open") for name in request.form if name.endswith(".open")]
+    return {draft.field_id(request.form, key) for key in keys} - {pressed().removeprefix("close:")}
+
+
+# --- Rows of the form -------------------------------------------------------------------------------------
+
+
+@route(bp, "/rows", ["POST"], scope="read", reads=True, hidden=True, programs=False)
+def edit_rows(actor: Actor) -> Response:
+    """The rows that one press of a button draws anew or adds."""
+    given = draft.read(request.form)["fields"]
+    do = pressed()
+    verb, _, field_id = do.partition(":")
+    field_id = field_id.partition(":")[0]
+    before = {draft.field_id(request.form, key) for key in request.form.getlist("row")}
+    if verb == "paste":
+        made = [field_rows.row(one, new_id) for one in pasted(request.form.get("names", ""))]
+        return _rows(made)
+    if verb == "guess":
+        given = [_guessed(one, field_id) for one in given]
+    edited, opened = draft.edit(given, do, new_id)
+    made = field_rows.rows(edited, new_id, opened=opened | open_rows())
+    wanted = [one for one in made if one.id not in before] or [one for one in made if one.id == field_id]
+    for one in wanted:
+        one.fresh = verb in ("add", "insert", "inside")
+    return _rows(wanted)
+
+
+def _rows(made: list[field_rows.Row]) -> Response:
+    return Response(
+        render_template("templates/row_list.html", rows=made, common_hints=HINTS), mimetype="text/html"
+    )
+
+
+def _guessed(one: dict[str, Any], field_id: str) -> dict[str, Any]:
+    if one["id"] == field_id:
+        return {**draft.blank(new_id, one["name"]), "id": field_id}
+    inner = one["options"].get("fields")
+    if isinstance(inner, list):
+        one["options"]["fields"] = [_guessed(child, field_id) for child in inner]
+    return one
+
+
+def pasted(text: str) -> list[dict[str, Any]]:
+    """New fields from a list of names, each `name` or `name: type`."""
+    found = []
+    for line in re.split(r"[\n,;\t]+", text)[: limits.MAX_FIELDS]:
+        name, _, kind = (part.strip().strip('"`') for part in line.partition(":"))
+        if name:
+            made = draft.blank(new_id, name[: limits.MAX_NAME_CHARS])
+            found.append({**made, "type": kind or made["type"]})
+    return found
+
+
+@route(bp, "/types", scope="read", hidden=True, programs=False)
+def types(actor: Actor) -> Response:
+    """The type picker's list: every type by family, with an example."""
+    response = Response(render_template("templates/types.html", families=families()), mimetype="text/html")
+    response.add_etag()
+    return response.make_conditional(request)
+
+
+# --- Rows of data -----------------------------------------------------------------------------------------
+
+
+@route(bp, "/preview", ["POST"], scope="read", reads=True, hidden=True, programs=False)
+def preview(actor: Actor) -> Response:
+    """Three rows of the draft, or what is wrong with it."""
+    given = draft.read(request.form)
+    made = preview_of(actor, given, template_id(), request.form.get("seed", ""))
+    return Response(render_block(PAGE, "preview", preview=made))
+
+
+def preview_of(actor: Actor, given: dict[str, Any], saved_id: str, seed: str) -> dict[str, Any]:
+    """Three rows as the `preview` macro of templates/parts.html draws them."""
+    started = time.perf_counter()
+    try:
+        if saved_id:
+            ask = {"fields": given["fields"], "seed": seed or None, "locale": given.get("locale")}
+            made = generate.preview(actor, saved_id, parse(PreviewInput, _said(ask), strict=False))
+        else:
+            made = generate.preview_draft(parse(DraftInput, _draft_of(given, seed), strict=False))
+    except ApiError as error:
+        if error.code == "validation_error":
+            return faulty(given, faults_of(error))
+        if error.status >= 500:
+            raise
+        return {"error": error.message}
+    took = (time.perf_counter() - started) * 1000
+    return {
+        **rows_shown.side_on(orjson.loads(made.rows)),
+        "warnings": [" ".join(filter(None, (w["path"], w["message"], w.get("hint")))) for w in made.warnings],
+        "note": f"Three rows in {took:.0f} ms. Seed {made.seed} gives them again.",
+    }
+
+
+def _said(ask: dict[str, Any]) -> dict[str, Any]:
+    return {key: value for key, value in ask.items() if value not in (None, "")}
+
+
+def _draft_of(given: dict[str, Any], seed: str) -> dict[str, Any]:
+    return _said(
+        {"name": "rows", **{key: value for key, value in given.items() if value != ""}, "seed": seed}
+    )
+
+
+def faulty(given: dict[str, Any], found: list[Fault]) -> dict[str, Any]:
+    """Faults as the preview lists them, each with the input it belongs to."""
+    made = field_rows.rows(given["fields"], new_id, opened=open_rows())
+    named = {one.key: one for one in made}
+    shown = []
+    for target, fault in field_rows.place_faults(made, found):
+        row = named.get(target.partition(".")[0])
+        where = fault.path
+        if row is not None:
+            rest = "" if "." in target else fault.path.removeprefix(row.path).removeprefix(".options.")
+            where = " ".join(filter(None, (row.name or "field without a name", rest)))
+        shown.append({"target": target, "where": where, "text": field_rows.sentence(fault)})
+    return {"faults": shown}
+
+
+def faults_of(error: ApiError) -> list[Fault]:
+    """The faults that a `validation_error` tells."""
+    return [
+        Fault(one["path"], one["code"], one["message"], one.get("hint")) for one in error.details["fields"]
+    ]
+
+
+class GridForm(Query):
+    """Which page of how many rows."""
+
+    count: Annotated[int, Field(ge=1)] = limits.DEFAULT_QUANTITY
+    offset: Annotated[int, Field(ge=0)] = 0
+    goto: Annotated[int, Field(ge=1)] | None = None
+
+
+@route(bp, "/grid", ["POST"], scope="generate", hidden=True, programs=False)
+def grid(actor: Actor) -> Response:
+    """One page of the asked number of rows. Only the rows of the page are made, and spent."""
+    given = draft.read(request.form)
+    try:
+        asked = GridForm.model_validate(
+            {key: request.form[key] for key in GridForm.model_fields if request.form.get(key)}, strict=False
+        )
+    except ValidationError as error:
+        shown: dict[str, Any] = {
+            "error": "; ".join(f"{one.path}: {one.message}" for one in faults(GridForm, error))
+        }
+        return Response(render_block(PAGE, "grid", grid=shown))
+    return Response(render_block(PAGE, "grid", grid=_grid(actor, given, asked)))
+
+
+def _grid(actor: Actor, given: dict[str, Any], asked: GridForm) -> dict[str, Any]:
+    size = limits.GRID_PAGE_ROWS
+    offset = (asked.goto - 1) // size * size if asked.goto else asked.offset
+    offset = min(offset, (asked.count - 1) // size * size)
+    started = time.perf_counter()
+    body = _draft_of(given, request.form.get("seed", ""))
+    body |= {"offset": offset, "count": min(size, asked.count - offset), "format": "json"}
+    try:
+        made = generate.draft(actor, parse(DraftInput, body, strict=False)).body
+    except ApiError as error:
+        if error.code == "validation_error":
+            return faulty(given, faults_of(error))
+        if error.status >= 500:
+            raise
+        return {"error": error.message}
+    data = made if isinstance(made, bytes) else b"".join(made)
+    return {
+        **rows_shown.upright(orjson.loads(data), first=offset + 1),
+        "count": asked.count,
+        "before": offset - size if offset else None,
+        "after": offset + size if offset + size < asked.count else None,
+        "ms": f"{(time.perf_counter() - started) * 1000:.0f}",
+    }
+
+
+@route(bp, "/estimate", ["POST"], scope="generate", reads=True, hidden=True, programs=False)
+def estimate(actor: Actor) -> Response:
+    """How large the file of an export would be, and how long it would take: measured on its first rows."""
+    values = {key: text for key, text in request.form.items() if key not in ("template_id", "csrf_token")}
+    try:
+        ask = parse(GenerateInput, filled(GenerateInput, form_values(MultiDict(values))), strict=False)
+        found = generate.estimate(actor, template_id(), ask)
+    except ApiError as error:
+        if error.status >= 500:
+            raise
+        return Response(render_template("templates/estimate.html", error=error.message))
+    return Response(
+        render_template("templates/estimate.html", found=found, many=found.count > limits.EXPORT_ROWS)
+    )
+
+
+# --- JSON, both ways --------------------------------------------------------------------------------------
+
+
+@route(bp, "/json", ["POST"], scope="read", reads=True, hidden=True, programs=False)
+def to_json(actor: Actor) -> Response:
+    """The draft as the API takes it."""
+    text = orjson.dumps(draft.read(request.form), option=orjson.OPT_INDENT_2).decode()
+    return Response(render_block(PAGE, "json", json_text=text))
+
+
+@route(bp, "/from-json", ["POST"], scope="read", reads=True, hidden=True, programs=False)
+def from_json(actor: Actor) -> Response:
+    """The rows of a template written as JSON: the field table anew, or where the text breaks."""
+    text = request.form.get("json", "")
+    try:
+        given = orjson.loads(text)
+    except orjson.JSONDecodeError as error:
+        return _json_state(f"Line {error.lineno}, column {error.colno}: {error.msg}.", bad=True)
+    if isinstance(given, list):
+        given = {"fields": given}
+    if not isinstance(given, dict) or not isinstance(given.get("fields"), list):
+        return _json_state("A template is an object with fields, an array of field definitions.", bad=True)
+    if not all(isinstance(one, dict) for one in given["fields"]):
+        return _json_state("Every field definition is an object.", bad=True)
+    made = field_rows.rows(given["fields"], new_id)
+    table = render_block(PAGE, "field_table", rows=made, common_hints=HINTS, draft=given, oob=True)
+    state = render_block(PAGE, "json_state", state=f"In the fields now: {len(made)} fields.", bad=False)
+    return Response(state + table, headers={"HX-Trigger-After-Settle": "preview"})
+
+
+def _json_state(text: str, *, bad: bool) -> Response:
+    return Response(render_block(PAGE, "json_state", state=text, bad=bad))
+
+
+@route(bp, "/use", ["POST"], scope="read", reads=True, hidden=True, programs=False)
+def use(actor: Actor) -> Response:
+    """What the page does, as commands and programs to copy."""
+    given = draft.read(request.form)
+    return Response(
+        render_block(
+            PAGE,
+            "use",
+            use=snippets.of_template(snippets.origin(), template_id(), given, request.form.get("seed", "")),
+        )
+    )

@@ -1,0 +1,56 @@
+"""The catalogue of field types."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from flask import Blueprint, Response
+from pydantic import Field
+
+from webapp import limits
+from webapp.services import catalogue, paging
+from webapp.views.inputs import Query
+from webapp.views.outputs import Listed, Output
+from webapp.views.reply import reply
+from webapp.views.routes import route
+
+bp = Blueprint("field_types", __name__)
+
+
+class CatalogueQuery(Query):
+    """`q` searches names, labels and aliases, letters and digits only. Without `limit` all are listed."""
+
+    q: Annotated[str, Field(max_length=limits.MAX_QUERY_TEXT)] = ""
+    limit: Annotated[int, Field(ge=1, le=limits.PAGE_LIMIT_MAX)] | None = None
+    cursor: str | None = None
+
+
+class FieldTypeOut(Output):
+    """One field type. `capacity`: distinct values with default options; null where there is no bound or count."""
+
+    name: str
+    label: str
+    category: str
+    description: str
+    aliases: list[str]
+    options_schema: dict[str, Any]
+    example: Any
+    capacity: int | None
+
+
+@route(bp, "/field-types", scope="member", query=CatalogueQuery, returns=Listed(FieldTypeOut))
+def index(query: CatalogueQuery) -> Response:
+    """List the field types."""
+    return _listed(query)
+
+
+@route(bp, "/fields", scope="member", query=CatalogueQuery, returns=Listed(FieldTypeOut))
+def fields(query: CatalogueQuery) -> Response:
+    """List the field types: the same as /field-types."""
+    return _listed(query)
+
+
+def _listed(query: CatalogueQuery) -> Response:
+    found = catalogue.search(query.q)
+    page = paging.of_list(found, name="field-types", cursor=query.cursor, limit=query.limit, context=query.q)
+    return reply(page.as_dict(dict))

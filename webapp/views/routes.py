@@ -1,0 +1,203 @@
+"""How a route is declared, and what is done for it before its function is called.
+
+    @route(bp, "/things", ["POST"], scope="write", body=ThingIn, returns=ThingOut, status=201, idempotent=True)
+    def create(actor: Actor, body: ThingIn) -> ResponseReturnValue:
+        return reply(things.create(actor, body), status=201)
+
+The function gets what it names and its declaration gives: `actor`, `body`, `query`, and the parts of the address.
+From the declaration come the authorisation, the checks of body and query, Idempotency-Key, the line in
+`/openapi.json` and the line the access matrix of the tests demands.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, Literal
+
+from flask import Blueprint, Flask, Response, current_app, g, make_response, request
+from pydantic import BaseModel
+from werkzeug.exceptions import HTTPException
+
+from webapp import extensions, limits
+from webapp.errors import ApiError
+from webapp.services.actors import PROJECT_SCOPES, WORKSPACE_SCOPES, Actor, require
+from webapp.views import idempotency, inputs
+
+# `public`: no credential. `self`: anybody recognised. The rest as in services.actors.
+SCOPES: Final = frozenset({"public", "self", *PROJECT_SCOPES, *WORKSPACE_SCOPES})
+READING: Final = frozenset({"GET", "HEAD"})
+View = Callable[..., Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Declaration:
+    """What a route says about itself.
+
+    `reads`: writes nothing although it is a POST (preview), so it takes no writers' lock. `counted`: spends a
+    request (health and static do not). `people`: a browser session may use it; `programs`: an API key may.
+    `on_fault(actor, error, **address)` draws a person's form again with its faults. `produces` lists other
+    content types than JSON, for the documentation.
+    """
+
+    rule: str
+    methods: tuple[str, ...]
+    scope: str
+    summary: str
+    description: str
+    tag: str
+    body: type[BaseModel] | None
+    query: type[BaseModel] | None
+    returns: Any
+    status: int
+    idempotent: bool
+    reads: bool
+    counted: bool
+    max_body: int
+    people: bool
+    programs: bool
+    errors: tuple[str, ...]
+    produces: tuple[str, ...]
+    hidden: bool
+    on_fault: Callable[..., Any] | None
+
+
+def route(
+    bp: Blueprint | Flask,
+    rule: str,
+    methods: Sequence[str] = ("GET",),
+    *,
+    scope: str,
+    body: type[BaseModel] | None = None,
+    query: type[BaseModel] | None = None,
+    returns: Any = None,
+    status: int = 200,
+    idempotent: bool = False,
+    reads: bool | None = None,
+    counted: bool = True,
+    max_body: int = limits.MAX_BODY_BYTES,
+    people: bool = True,
+    programs: bool = True,
+    errors: Sequence[str] = (),
+    produces: Sequence[str] = (),
+    hidden: bool = False,
+    on_fault: Callable[..., Any] | None = None,
+    endpoint: str | None = None,
+) -> Callable[[View], View]:
+    """Declare a view. `errors` lists codes beyond those every route can answer, for the documentation.
+
+    `hidden` keeps a page for people out of /openapi.json. See `Declaration` for the rest.
+    """
+    if scope not in SCOPES:
+        raise ValueError(f"unknown scope {scope!r}")
+    upper = tuple(method.upper() for method in methods)
+
+    def decorate(view: View) -> View:
+        summary, _, rest = inspect.cleandoc(view.__doc__ or "").partition("\n")
+        declaration = Declaration(
+            rule=rule,
+            methods=upper,
+            scope=scope,
+            summary=summary.strip(),
+            description=rest.strip(),
+            tag=bp.name,
+            body=body,
+            query=query,
+            returns=returns,
+            status=status,
+            idempotent=idempotent,
+            reads=READING.issuperset(upper) if reads is None else reads,
+            counted=counted,
+            max_body=max_body,
+            people=people,
+            programs=programs,
+            errors=tuple(errors),
+            produces=tuple(produces),
+            hidden=hidden,
+            on_fault=on_fault,
+        )
+        wanted = frozenset(inspect.signature(view).parameters)
+
+        @functools.wraps(view)
+        def run(**address: Any) -> Any:
+            return _run(declaration, view, wanted, address)
+
+        run.declaration = declaration  # type: ignore[attr-defined]
+        bp.add_url_rule(
+            rule, endpoint or view.__name__, run, methods=list(upper), provide_automatic_options=False
+        )
+        return run
+
+    return decorate
+
+
+def declaration_of(app: Flask, endpoint: str | None) -> Declaration | None:
+    """The declaration of an endpoint; None for static files and for no route at all."""
+    view = app.view_functions.get(endpoint or "")
+    return getattr(view, "declaration", None)
+
+
+def methods_here(face: str) -> list[str]:
+    """The methods that the address of this request takes from a program, or from anybody for a person."""
+    app = current_app._get_current_object()  # type: ignore[attr-defined]
+    adapter = app.create_url_adapter(request)
+    found = []
+    for method in ("DELETE", "GET", "HEAD", "PATCH", "POST", "PUT"):
+        try:
+            rule, _ = adapter.match(method=method, return_rule=True)
+        except HTTPException:
+            continue
+        declared = declaration_of(app, rule.endpoint)
+        if declared is None or declared.programs or face == "person":
+            found.append(method)
+    return found
+
+
+def _run(declared: Declaration, view: View, wanted: frozenset[str], address: dict[str, Any]) -> Any:
+    actor: Actor | None = g.actor
+    if declared.reads:
+        extensions.only_reads()
+    try:
+        if declared.scope not in ("public", "self"):
+            assert actor is not None  # identify answered 401 otherwise
+            require(actor, declared.scope)
+        given = _inputs(declared, wanted)
+        if "actor" in wanted:
+            given["actor"] = actor
+
+        def act() -> Any:
+            return view(**given, **address)
+
+        if declared.idempotent and actor is not None and "HTTP_IDEMPOTENCY_KEY" in request.environ:
+            return idempotency.once(actor, declared.max_body, lambda: make_response(act()))
+        return act()
+    except ApiError as error:
+        if declared.on_fault is None or g.face != "person" or error.status >= 500:
+            raise
+        extensions.db.session.rollback()
+        response: Response = make_response(declared.on_fault(actor, error, **address))
+        response.status_code = error.status
+        response.headers.update(error.headers)
+        return response
+
+
+def _inputs(declared: Declaration, wanted: frozenset[str]) -> dict[str, Any]:
+    given: dict[str, Any] = {}
+    # A body in chunks tells no length: one byte past the limit shows that it is too long.
+    request.max_content_length = declared.max_body + 1
+    if declared.query is not None:
+        query = inputs.read_query(request, declared.query, lenient=g.face == "person")
+        if "query" in wanted:
+            given["query"] = query
+    elif request.environ.get("QUERY_STRING") and g.face == "program":
+        inputs.read_query(request, inputs.Query, lenient=False)
+    if declared.body is not None:
+        given["body"] = inputs.read_body(request, declared.body, declared.max_body)
+    elif (request.content_length or 0) > declared.max_body:
+        raise ApiError("payload_too_large", details={"max_bytes": declared.max_body})
+    return given
+
+
+Face = Literal["person", "program"]

@@ -1,0 +1,88 @@
+"""Rows of data as pages show them: cells with a kind and a text, side-on for previews, upright for grids."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Final
+
+import orjson
+
+Row = Mapping[str, Any]
+_MOST: Final = 120  # characters of a cell; the rest is in its title
+
+
+def cell(value: Any) -> dict[str, str]:
+    """`{text, kind, full}`: kind is n (number), null, or ""; full is the whole text where it was cut."""
+    if value is None:
+        return {"text": "null", "kind": "null", "full": ""}
+    if isinstance(value, bool):
+        return {"text": "true" if value else "false", "kind": "", "full": ""}
+    if isinstance(value, int | float):
+        return {"text": str(value), "kind": "n", "full": ""}
+    text = value if isinstance(value, str) else orjson.dumps(value).decode()
+    if len(text) > _MOST:
+        return {"text": text[: _MOST - 1] + "…", "kind": "", "full": text[:2000]}
+    return {"text": text, "kind": "", "full": ""}
+
+
+def flat(row: Row, prefix: str = "") -> dict[str, Any]:
+    """Objects inside a row as dotted columns, as CSV has them; arrays stay whole."""
+    found: dict[str, Any] = {}
+    for name, value in row.items():
+        if isinstance(value, Mapping) and value:
+            found |= flat(value, f"{prefix}{name}.")
+        else:
+            found[prefix + name] = value
+    return found
+
+
+def columns(rows: Iterable[Row]) -> list[str]:
+    """Every column of some flat rows; an object that is null in one of them does not hide its columns."""
+    names = list(dict.fromkeys(name for row in rows for name in row))
+    return [name for name in names if not any(other.startswith(f"{name}.") for other in names)]
+
+
+def side_on(rows: Sequence[Row]) -> dict[str, Any]:
+    """`{numbers, columns: [{path, cells}]}`: a line for each column."""
+    made = [flat(row) for row in rows]
+    names = columns(made)
+    return {
+        "numbers": list(range(1, len(made) + 1)),
+        "columns": [{"path": name, "cells": [cell(row.get(name)) for row in made]} for name in names],
+    }
+
+
+def upright(rows: Sequence[Row], first: int) -> dict[str, Any]:
+    """`{columns, rows: [{number, cells}], first, last}`."""
+    made = [flat(row) for row in rows]
+    names = columns(made)
+    lines = [
+        {"number": first + place, "cells": [cell(row.get(name)) for name in names]}
+        for place, row in enumerate(made)
+    ]
+    return {"columns": names, "rows": lines, "first": first, "last": first + len(made) - 1}
+
+
+def compared(preview: Mapping[str, Any]) -> dict[str, Any]:
+    """Two previews at one seed, a line for each column, cells that differ with both values."""
+    before, after = ([flat(row) for row in preview[side]] for side in ("from", "to"))
+    names = columns([*after, *before])
+    lines = []
+    for name in names:
+        pairs = list(zip(before, after, strict=True))
+        cells = []
+        for old, new in pairs:
+            same = name in old and name in new and old[name] == new[name]
+            cells.append(
+                {
+                    "same": same,
+                    "old": cell(old[name]) if name in old else None,
+                    "new": cell(new[name]) if name in new else None,
+                }
+            )
+        lines.append({"path": name, "cells": cells, "changed": not all(one["same"] for one in cells)})
+    return {
+        "numbers": list(range(1, len(after) + 1)),
+        "columns": lines,
+        "changed": sum(line["changed"] for line in lines),
+    }

@@ -1,0 +1,299 @@
+"""Signing in and out, the person's own account, and which project they work in."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+from urllib.parse import urlsplit
+
+from flask import Blueprint, Response, g, request, session, url_for
+from flask import session as cookie
+from pydantic import Field
+from sqlalchemy import select
+
+from webapp import clock, limits
+from webapp.errors import ApiError
+from webapp.extensions import db
+from webapp.models import BrowserSession, Project, User
+from webapp.services import people, sign_in, tenancy
+from webapp.services.actors import Actor
+from webapp.services.sign_in import Visitor
+from webapp.views import identify
+from webapp.views.inputs import Input, Query
+from webapp.views.outputs import Output, Time
+from webapp.views.reply import reply
+from webapp.views.routes import route
+from webapp.views.workspace import LimitsOut
+
+bp = Blueprint("session", __name__)
+
+Password = Annotated[str, Field(max_length=10_000)]
+
+
+class SignInForm(Input):
+    """E-mail address and password."""
+
+    email: Annotated[str, Field(max_length=320)]
+    password: Password
+    next: str = "/"
+
+
+class SignInQuery(Query):
+    """Where to go after signing in."""
+
+    next: str = "/"
+
+
+class InvitationForm(Input):
+    """The new account's name, and its password (or that of the account the address has)."""
+
+    name: Annotated[str, Field(max_length=limits.MAX_NAME_CHARS)] = ""
+    password: Password
+
+
+class PasswordForm(Input):
+    """The present password (none while there is none) and the new one."""
+
+    old_password: Password = ""
+    new_password: Password
+
+
+class ProjectForm(Input):
+    """The project to work in."""
+
+    project_id: str
+    next: str = "/"
+
+
+class ProfileForm(Input):
+    """What people may change about themselves."""
+
+    name: Annotated[str, Field(max_length=limits.MAX_NAME_CHARS)]
+
+
+class MeOut(Output):
+    """Who is asking, where, and what they may do."""
+
+    kind: str
+    user_id: str | None
+    user_name: str
+    email: str
+    workspace_id: str
+    project_id: str | None
+    team_id: str | None
+    role: str | None
+    workspace_role: str | None
+    scopes: list[str] | None
+    key_id: str | None
+    plan: str
+    limits: LimitsOut
+
+
+class SessionOut(Output):
+    """One signed-in browser."""
+
+    id: str
+    address: str
+    user_agent: str
+    created_at: Time
+    last_seen_at: Time
+    expires_at: Time
+    current: bool
+
+
+def visitor() -> Visitor:
+    """The browser of this request."""
+    return Visitor(g.address, request.user_agent.string, g.request_id)
+
+
+def safe_next(target: str) -> str:
+    """A path of our own, or `/`: nobody is sent to another site from here."""
+    parts = urlsplit(target)
+    own = (
+        target.startswith("/")
+        and not target.startswith(("//", "/\\"))
+        and not parts.scheme
+        and not parts.netloc
+    )
+    return target if own and "\\" not in target and target.isprintable() else "/"
+
+
+def _enter(token: str, target: str) -> Response:
+    """Put a new browser session into a new cookie: nothing of the old one is carried over."""
+    cookie.clear()
+    cookie[identify.SESSION_FIELD] = token
+    cookie.permanent = True
+    g.face = "person"
+    return reply(see=safe_next(target))
+
+
+def _sign_in_again(_actor: Actor | None, error: ApiError) -> Response:
+    return reply(
+        template="sign_in.html",
+        error=error,
+        email=request.form.get("email", ""),
+        next=safe_next(request.form.get("next", "/")),
+    )
+
+
+@route(bp, "/sign-in", scope="public", query=SignInQuery, hidden=True)
+def login(actor: Actor | None, query: SignInQuery) -> Response:
+    """The sign-in page."""
+    g.face = "person"
+    if actor is not None:
+        return reply(see=safe_next(query.next))
+    return reply(template="sign_in.html", error=None, email="", next=safe_next(query.next))
+
+
+@route(
+    bp,
+    "/sign-in",
+    ["POST"],
+    scope="public",
+    body=SignInForm,
+    hidden=True,
+    programs=False,
+    on_fault=_sign_in_again,
+)
+def sign_in_by_password(body: SignInForm) -> Response:
+    """Sign in with e-mail address and password."""
+    identify.check_form()
+    return _enter(sign_in.by_password(body.email, body.password, visitor()), body.next)
+
+
+@route(bp, "/sign-in/<token>", scope="public", hidden=True)
+def link(token: str) -> Response:
+    """The page of a one-time link: a button. The link is used by pressing it, not by previews that load it."""
+    g.face = "person"
+    return reply(template="sign_in_link.html", open=sign_in.link_is_open(token))
+
+
+@route(bp, "/sign-in/<token>", ["POST"], scope="public", hidden=True)
+def use_link(token: str) -> Response:
+    """Use a one-time link."""
+    g.face = "person"
+    identify.check_form()
+    return _enter(sign_in.by_link(token, visitor()), "/")
+
+
+def _invitation_again(_actor: Actor | None, error: ApiError, token: str) -> Response:
+    return _invitation_page(token, error)
+
+
+def _invitation_page(token: str, error: ApiError | None) -> Response:
+    row = people.invitation_by_token(token)
+    return reply(
+        template="invitation.html",
+        error=error,
+        email=row.email,
+        role=row.role,
+        known=people.find_user(row.email) is not None,
+    )
+
+
+@route(bp, "/invitations/accept/<token>", scope="public", hidden=True)
+def invitation(token: str) -> Response:
+    """The page of an invitation."""
+    g.face = "person"
+    return _invitation_page(token, None)
+
+
+@route(
+    bp,
+    "/invitations/accept/<token>",
+    ["POST"],
+    scope="public",
+    body=InvitationForm,
+    hidden=True,
+    on_fault=_invitation_again,
+)
+def accept_invitation(token: str, body: InvitationForm) -> Response:
+    """Accept an invitation and sign in."""
+    g.face = "person"
+    identify.check_form()
+    return _enter(sign_in.by_invitation(token, body.name, body.password, visitor()), "/")
+
+
+@route(bp, "/sign-out", ["POST"], scope="self", hidden=True, programs=False)
+def sign_out(actor: Actor) -> Response:
+    """End this browser session."""
+    sign_in.sign_out(actor)
+    session.clear()
+    return reply(see=url_for("session.login"))
+
+
+@route(bp, "/session/project", ["POST"], scope="self", body=ProjectForm, hidden=True, programs=False)
+def switch_project(actor: Actor, body: ProjectForm) -> Response:
+    """Work in another project of the workspace."""
+    project = tenancy.get(actor, Project, body.project_id, "member")
+    browser = db.session.get_one(BrowserSession, actor.session_id)
+    browser.project_id = project.id
+    db.session.commit()
+    return reply(see=safe_next(body.next))
+
+
+@route(bp, "/me", scope="self", returns=MeOut)
+def me(actor: Actor) -> Response:
+    """Read who is asking: user, workspace, project, role, scopes, limits."""
+    return reply(_me(actor), template="profile.html", sessions=_sessions(actor), error=None)
+
+
+def _me(actor: Actor) -> dict[str, Any]:
+    user = db.session.get_one(User, actor.user_id)
+    scopes = None if actor.scopes is None else sorted(actor.scopes)
+    return MeOut.of(actor, email=user.email, scopes=scopes)
+
+
+def _sessions(actor: Actor) -> list[dict[str, Any]]:
+    mine = select(BrowserSession).where(
+        BrowserSession.user_id == actor.user_id,
+        BrowserSession.ended_at.is_(None),
+        BrowserSession.expires_at > clock.now(),
+    )
+    rows = db.session.scalars(mine.order_by(BrowserSession.id.desc()).limit(limits.PAGE_LIMIT_MAX))
+    return [SessionOut.of(row, current=row.id == actor.session_id) for row in rows]
+
+
+def _profile_again(actor: Actor, error: ApiError) -> Response:
+    return reply(_me(actor), template="profile.html", sessions=_sessions(actor), error=error)
+
+
+@route(
+    bp,
+    "/me",
+    ["PATCH"],
+    scope="self",
+    body=ProfileForm,
+    hidden=True,
+    programs=False,
+    on_fault=_profile_again,
+)
+def change_me(actor: Actor, body: ProfileForm) -> Response:
+    """Change one's own name."""
+    people.rename_self(actor, body.name)
+    return reply(see=url_for("session.me"), flashed="Your name is changed.")
+
+
+@route(
+    bp,
+    "/me/password",
+    ["POST"],
+    scope="self",
+    body=PasswordForm,
+    hidden=True,
+    programs=False,
+    on_fault=_profile_again,
+)
+def change_password(actor: Actor, body: PasswordForm) -> Response:
+    """Set a new password; other sessions end."""
+    sign_in.change_password(actor, body.old_password, body.new_password)
+    return reply(see=url_for("session.me"), flashed="Your password is changed. Other sessions have ended.")
+
+
+@route(bp, "/me/sessions/<session_id>", ["DELETE"], scope="self", hidden=True, programs=False)
+def end_session(actor: Actor, session_id: str) -> Response:
+    """End one of one's own browser sessions."""
+    row = db.session.get(BrowserSession, session_id)
+    if row is None:
+        raise tenancy.not_found("session", session_id)
+    sign_in.end(actor, row)
+    return reply(see=url_for("session.me"), flashed="The session has ended.")

@@ -1,0 +1,161 @@
+"""What a page does, as commands and programs to copy: curl and Python, filled with the reader's own ids."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from collections.abc import Mapping
+from typing import Any, Final
+
+from flask import current_app, request
+
+KEY: Final = "$ROWSMITH_KEY"
+_LINE: Final = 120  # characters of JSON up to which it stays on one line
+_PY_HEAD: Final = (
+    "import os, requests\n\n"
+    "api = requests.Session()\n"
+    'api.headers["Authorization"] = "Bearer " + os.environ["ROWSMITH_KEY"]\n'
+)
+
+
+def origin() -> str:
+    """The service's address as this reader knows it."""
+    return current_app.config["SETTINGS"].public_url or request.host_url.rstrip("/")
+
+
+def curl(method: str, url: str, body: Mapping[str, Any] | None = None, *, more: str = "") -> str:
+    """One call as a curl command; a body that is short stays on its line."""
+    parts = [
+        "curl -sS"
+        + (f" -X {method}" if method not in ("GET", "POST") or (body is None and method != "GET") else "")
+    ]
+    parts.append(f'-H "Authorization: Bearer {KEY}"')
+    if body is not None:
+        parts += ["-H 'Content-Type: application/json'", f"-d {shlex.quote(_json(body))}"]
+    if more:
+        parts.append(more)
+    return " \\\n  ".join([f"{parts[0]} {shlex.quote(url)}", *parts[1:]])
+
+
+def python(
+    method: str, url: str, body: Mapping[str, Any] | None = None, *, then: str = "print(answer.json())"
+) -> str:
+    """One call with `requests`."""
+    sent = f", json={_python(body)}" if body is not None else ""
+    return f'{_PY_HEAD}answer = api.{method.lower()}("{url}"{sent})\nanswer.raise_for_status()\n{then}'
+
+
+def _json(body: Any) -> str:
+    text = json.dumps(body, ensure_ascii=False)
+    return text if len(text) <= _LINE else json.dumps(body, ensure_ascii=False, indent=2)
+
+
+def _python(value: Any, indent: str = "") -> str:
+    """A JSON value as Python prints it, wrapped where it is long."""
+    flat = repr(value)
+    if len(flat) <= 88 or not isinstance(value, dict | list):
+        return flat
+    deeper = indent + "    "
+    if isinstance(value, dict):
+        inner = [f"{deeper}{key!r}: {_python(item, deeper)}" for key, item in value.items()]
+        return "{\n" + ",\n".join(inner) + f",\n{indent}}}"
+    inner = [f"{deeper}{_python(item, deeper)}" for item in value]
+    return "[\n" + ",\n".join(inner) + f",\n{indent}]"
+
+
+def of_template(base: str, template_id: str, given: Mapping[str, Any], seed: str) -> list[dict[str, Any]]:
+    """The builder's "Use it": `[{title, text, code: [(language, text)]}]`."""
+    ask: dict[str, Any] = {"count": 1000, "format": "csv"} | ({"seed": seed} if seed else {})
+    draft = {key: value for key, value in given.items() if value not in ("", None) and key != "anchor"}
+    made = []
+    if template_id:
+        url = f"{base}/templates/{template_id}"
+        made += [
+            _part(
+                "Rows of this template",
+                "As a stream. The same seed gives the same rows, whatever the format.",
+                "POST",
+                f"{url}/generate",
+                ask,
+                "-o rows.csv",
+                'open("rows.csv", "wb").write(answer.content)',
+            ),
+            _part(
+                "Three rows for a look",
+                "Spends no rows of the hour.",
+                "POST",
+                f"{url}/preview",
+                {"seed": seed or "sample"},
+            ),
+            _part(
+                "A file made by a worker",
+                "For many rows: progress by events, and a download that can be resumed.",
+                "POST",
+                f"{url}/exports",
+                {**ask, "count": 100_000, "format": "xlsx"},
+            ),
+            _part(
+                "This template, read and changed",
+                "Every change makes a version.",
+                "PATCH",
+                url,
+                {"fields": draft["fields"]},
+            ),
+        ]
+    else:
+        made += [
+            _part("Save this template", "The same as the Save button.", "POST", f"{base}/templates", draft),
+            _part(
+                "Rows without saving",
+                "Fields and request in one call.",
+                "POST",
+                f"{base}/generate",
+                {**draft, **ask},
+                "-o rows.csv",
+                'open("rows.csv", "wb").write(answer.content)',
+            ),
+        ]
+    return made
+
+
+def _part(
+    title: str,
+    text: str,
+    method: str,
+    url: str,
+    body: Mapping[str, Any],
+    more: str = "",
+    then: str = "print(answer.json())",
+) -> dict[str, Any]:
+    code = [("curl", curl(method, url, body, more=more)), ("Python", python(method, url, body, then=then))]
+    return {"title": title, "text": text, "code": code}
+
+
+def quick_start(base: str) -> list[dict[str, Any]]:
+    """The first calls a program makes."""
+    fields = [{"name": "name", "type": "Name"}, {"name": "email", "type": "E-Mail"}]
+    return [
+        _part(
+            "Rows without saving anything",
+            "Fields and request in one call; the answer streams.",
+            "POST",
+            f"{base}/generate",
+            {"fields": fields, "count": 3, "seed": "first"},
+        ),
+        _part(
+            "Save a template",
+            "Every later change makes a version.",
+            "POST",
+            f"{base}/templates",
+            {"name": "Customers", "fields": fields},
+        ),
+        _part(
+            "A file of a saved template",
+            "Formats: json, ndjson, csv, sql, xlsx, parquet.",
+            "POST",
+            f"{base}/templates/tpl_…/generate",
+            {"count": 100_000, "format": "xlsx", "seed": "first"},
+            "-o customers.xlsx",
+            'open("customers.xlsx", "wb").write(answer.content)',
+        ),
+    ]

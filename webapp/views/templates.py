@@ -1,0 +1,234 @@
+"""Templates and their versions."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from flask import Blueprint, Response, flash, g, url_for
+from pydantic import Field, WithJsonSchema
+
+from webapp import limits
+from webapp.engine import plan as engine_plan
+from webapp.engine import spec as engine_spec
+from webapp.engine.errors import SpecError
+from webapp.errors import Fault
+from webapp.services import plans, template_diff, templates, usage
+from webapp.services.actors import Actor
+from webapp.services.moments import Moment
+from webapp.services.row_requests import FIELD_SCHEMA, READ_ONLY, Fields, Locale, Name, Seed
+from webapp.views.inputs import Input, ListQuery, Query
+from webapp.views.outputs import Listed, Output
+from webapp.views.reply import matching, reply
+from webapp.views.routes import route
+
+bp = Blueprint("templates", __name__)
+
+Description = Annotated[str, Field(max_length=limits.MAX_DESCRIPTION_CHARS)]
+Quantity = Annotated[int, Field(ge=limits.MIN_ROWS, le=limits.ENTERPRISE_MAX.rows_per_generation)]
+
+
+class TemplateInput(Input):
+    """What is said of the fields stands beside what is said of the rest: all faults at once."""
+
+    read_only = READ_ONLY
+
+    @classmethod
+    def more_faults(cls, body: dict[str, Any]) -> list[Fault]:
+        """The faults of the fields, for an answer that already names others."""
+        fields = body.get("fields")
+        if not isinstance(fields, list):
+            return []
+        try:
+            engine_plan.compile_plan(engine_spec.parse(fields), plans.vocabulary())
+        except SpecError as error:
+            return error.faults
+        return []
+
+
+class TemplateIn(TemplateInput):
+    """A new template."""
+
+    name: Name
+    fields: Fields
+    description: Description = ""
+    quantity: Quantity = limits.DEFAULT_QUANTITY
+    locale: Locale | None = None
+    anchor: Moment | None = None
+
+
+class TemplatePatch(TemplateInput):
+    """What of a template can change; what is left out stays."""
+
+    name: Name = ""
+    fields: Fields = Field(default_factory=list)
+    description: Description = ""
+    quantity: Quantity = limits.DEFAULT_QUANTITY
+    locale: Locale | None = None
+    anchor: Moment | None = None
+
+
+class TemplateOut(Output):
+    """A template as of one version."""
+
+    id: str
+    name: str
+    description: str
+    quantity: int
+    fields: Annotated[list[dict[str, Any]], WithJsonSchema({"type": "array", "items": FIELD_SCHEMA})]
+    version: int
+    locale: str | None
+    anchor: str | None
+    project_id: str
+    team_id: str
+    created_by: str | None
+    created_at: str
+    updated_at: str
+    deleted_at: str | None
+    warnings: list[dict[str, str]]
+
+
+class PageQuery(Query):
+    """Which page of a list that has no search."""
+
+    cursor: str | None = None
+    limit: Annotated[int, Field(ge=1, le=limits.PAGE_LIMIT_MAX)] = limits.PAGE_LIMIT_DEFAULT
+
+
+class DiffQuery(Query):
+    """The other version (default: the newest), and the seed of a preview of both."""
+
+    to: Annotated[int, Field(ge=1)] | None = None
+    seed: Seed | None = None
+
+
+class DiffOut(Output):
+    """What changed from one version to another."""
+
+    template_id: str
+    from_: Annotated[int, Field(alias="from")]
+    to: int
+    template: dict[str, Any]
+    fields: dict[str, list[dict[str, Any]]]
+    preview: dict[str, Any] | None
+
+
+class TemplatesQuery(ListQuery):
+    """`sort`: `name` or `updated`, backwards with `-`; newest first without."""
+
+    sort: Literal["name", "-name", "updated", "-updated"] | None = None
+
+
+@route(bp, "/templates", scope="read", query=TemplatesQuery, returns=Listed(TemplateOut))
+def index(actor: Actor, query: TemplatesQuery) -> Response:
+    """List the templates of the project, newest first."""
+    page = templates.listing(actor, cursor=query.cursor, limit=query.limit, q=query.q, sort=query.sort)
+    shown = {"runs": usage.last_runs(actor, [one["id"] for one in page.items])} if g.face == "person" else {}
+    return reply(page.as_dict(dict), template="templates/list.html", block="list", query=query, **shown)
+
+
+@route(
+    bp, "/templates", ["POST"], scope="write", body=TemplateIn, returns=TemplateOut, status=201, idempotent=True
+)
+def create(actor: Actor, body: TemplateIn) -> Response:
+    """Make a template."""
+    made = templates.create(actor, **body.model_dump())
+    where = url_for("templates.show", template_id=made["id"])
+    return reply(made, status=201, see=where, tag=True, headers={"Location": where})
+
+
+@route(bp, "/templates/<template_id>", scope="read", returns=TemplateOut)
+def show(actor: Actor, template_id: str) -> Response:
+    """Read a template."""
+    template = templates.get(actor, template_id)
+    if g.face == "person":
+        from webapp.views import builder  # which reads this module's inputs
+
+        return builder.page(actor, template)
+    return reply(templates.show(template), tag=True)
+
+
+@route(
+    bp,
+    "/templates/<template_id>",
+    ["PATCH", "PUT"],
+    scope="write",
+    body=TemplatePatch,
+    returns=TemplateOut,
+    errors=["version_conflict"],
+)
+def change(actor: Actor, template_id: str, body: TemplatePatch) -> Response:
+    """Change any part of a template, which makes its next version.
+
+    Fields are matched by id, else by name, and keep their ids; fields left out of `fields` are gone.
+    """
+    template = templates.get(actor, template_id, "write", lock=True)
+    matching(templates.show(template))
+    changed = templates.change(actor, template, body.model_dump(exclude_unset=True))
+    return reply(changed, see=url_for("templates.show", template_id=template_id), tag=True)
+
+
+@route(
+    bp, "/templates/<template_id>", ["DELETE"], scope="write", returns=TemplateOut, errors=["version_conflict"]
+)
+def delete(actor: Actor, template_id: str) -> Response:
+    """Soft-delete a template; it can be restored for 30 days."""
+    template = templates.get(actor, template_id, "write", lock=True)
+    matching(templates.show(template))
+    gone = templates.delete(actor, template)
+    if g.face == "person":  # the category of a message is where its Undo goes
+        flash(f"Template {gone['name']} deleted", url_for("templates.restore", template_id=template_id))
+    return reply(gone, see=url_for("templates.index"))
+
+
+@route(bp, "/templates/<template_id>/restore", ["POST"], scope="write", returns=TemplateOut)
+def restore(actor: Actor, template_id: str) -> Response:
+    """Take a template's deletion back."""
+    template = templates.get(actor, template_id, "write", lock=True, deleted=True)
+    back = templates.restore(actor, template)
+    return reply(back, see=url_for("templates.show", template_id=template_id), tag=True)
+
+
+@route(bp, "/templates/<template_id>/versions", scope="read", query=PageQuery, returns=Listed(TemplateOut))
+def versions(actor: Actor, template_id: str, query: PageQuery) -> Response:
+    """List a template's versions, newest first, each the whole template as of then."""
+    page = templates.versions(templates.get(actor, template_id), cursor=query.cursor, limit=query.limit)
+    return reply(page.as_dict(dict))
+
+
+@route(bp, "/templates/<template_id>@v<int:number>", scope="read", returns=TemplateOut)
+def show_version(actor: Actor, template_id: str, number: int) -> Response:
+    """Read one version of a template."""
+    return reply(templates.show(templates.get(actor, template_id), number), tag=True)
+
+
+@route(
+    bp,
+    "/templates/<template_id>/versions/<int:number>/restore",
+    ["POST"],
+    scope="write",
+    returns=TemplateOut,
+    idempotent=True,
+    errors=["version_conflict"],
+)
+def restore_version(actor: Actor, template_id: str, number: int) -> Response:
+    """Make an earlier version the newest: a new version that says the same."""
+    template = templates.get(actor, template_id, "write", lock=True)
+    matching(templates.show(template))
+    back = templates.restore_version(actor, template, number)
+    return reply(back, see=url_for("templates.show", template_id=template_id), tag=True)
+
+
+@route(bp, "/templates/<template_id>/refresh-references", ["POST"], scope="write", returns=TemplateOut)
+def refresh_references(actor: Actor, template_id: str) -> Response:
+    """Pin the newest versions of the templates this one refers to; without a newer one nothing changes."""
+    template = templates.get(actor, template_id, "write", lock=True)
+    current = templates.refresh_references(actor, template)
+    return reply(current, see=url_for("templates.show", template_id=template_id), tag=True)
+
+
+@route(bp, "/templates/<template_id>@v<int:number>/diff", scope="read", query=DiffQuery, returns=DiffOut)
+def diff(actor: Actor, template_id: str, number: int, query: DiffQuery) -> Response:
+    """What changed from one version to another (default: the newest); with `seed`, cell by cell in a preview."""
+    template = templates.get(actor, template_id)
+    other = template.version if query.to is None else query.to
+    return reply(template_diff.between(template, number, other, query.seed))
