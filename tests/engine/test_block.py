@@ -73,9 +73,14 @@ def test_blocks_of_a_stream_join_to_the_whole():
 
 def test_renaming_adding_and_moving_a_field_leaves_the_others_as_they_were():
     ids = [f"fld_{i:026d}" for i in range(3)]
-    kinds = [{"id": ids[i], "name": f"f{i}", "type": "constant", "options": {"value": i}, "percent_blank": 50} for i in range(3)]
+    kinds = [
+        {"id": ids[i], "name": f"f{i}", "type": "constant", "options": {"value": i}, "percent_blank": 50}
+        for i in range(3)
+    ]
     before = bound(kinds)
-    moved = bound([{**kinds[2], "name": "renamed"}, {"name": "new", "type": "row_number"}, kinds[0], kinds[1]])
+    moved = bound(
+        [{**kinds[2], "name": "renamed"}, {"name": "new", "type": "row_number"}, kinds[0], kinds[1]]
+    )
     old, new = rows(before, 0, 200), rows(moved, 0, 200)
     assert [r["f2"] for r in old] == [r["renamed"] for r in new]
     assert [(r["f0"], r["f1"]) for r in old] == [(r["f0"], r["f1"]) for r in new]
@@ -121,7 +126,11 @@ def test_override_of_a_unique_field_is_refused_over_several_rows(field):
 
 
 def test_deep_arrays_shrink_the_block_and_keep_the_rows():
-    inner = {"name": "c", "type": "nested", "options": {"array": True, "count": 50, "fields": [{"name": "n", "type": "row_number"}]}}
+    inner = {
+        "name": "c",
+        "type": "nested",
+        "options": {"array": True, "count": 50, "fields": [{"name": "n", "type": "row_number"}]},
+    }
     outer = [{"name": "o", "type": "nested", "options": {"array": True, "count": 40, "fields": [inner]}}]
     source = bound(outer)
     assert source.block_rows * 2_000 <= 65_536

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from webapp.engine import groups
+from webapp.engine.data import vocabulary
 from webapp.engine.errors import SpecError
 from webapp.engine.plan import compile_plan
-from webapp.engine.data import vocabulary
 from webapp.engine.spec import parse, with_ids
 
 
@@ -39,8 +39,13 @@ def test_all_faults_are_listed_at_once_by_path():
 
 def test_unknown_names_come_with_what_was_probably_meant():
     with pytest.raises(SpecError) as caught:
-        parse([{"name": "a", "type": "row numbr"}, {"name": "b", "type": "sequence", "options": {"stepp": 2}}])
-    assert [fault.hint for fault in caught.value.faults] == ["Did you mean `row_number`?", "Did you mean `step`?"]
+        parse(
+            [{"name": "a", "type": "row numbr"}, {"name": "b", "type": "sequence", "options": {"stepp": 2}}]
+        )
+    assert [fault.hint for fault in caught.value.faults] == [
+        "Did you mean `row_number`?",
+        "Did you mean `step`?",
+    ]
 
 
 def test_type_names_match_on_letters_and_digits_only():
@@ -56,7 +61,9 @@ def test_common_keys_inside_options_are_moved_up():
 
 
 def test_active_false_means_hidden():
-    spec = parse([{"name": "a", "type": "null", "active": False}, {"name": "b", "type": "null", "active": True}])
+    spec = parse(
+        [{"name": "a", "type": "null", "active": False}, {"name": "b", "type": "null", "active": True}]
+    )
     assert [field.common.hidden for field in spec.fields] == [True, False]
 
 
@@ -80,11 +87,23 @@ def test_a_template_answered_can_be_sent_back():
         ([{"name": "a", "type": "null", "id": "fld_1"}], "fields[0].id", "wrong_format"),
         ([{"name": "a", "type": "null", "percent_blank": 101}], "fields[0].percent_blank", "less_than_equal"),
         ([{"name": "a", "type": "null", "hidden": True}], "fields", "all_hidden"),
-        ([{"name": "a", "type": "derived", "options": {"value": "{{b}}"}}], "fields[0].options.value", "unknown_field"),
-        ([{"name": "a", "type": "derived", "options": {"value": "{{b"}}], "fields[0].options.value", "bad_placeholder"),
+        (
+            [{"name": "a", "type": "derived", "options": {"value": "{{b}}"}}],
+            "fields[0].options.value",
+            "unknown_field",
+        ),
+        (
+            [{"name": "a", "type": "derived", "options": {"value": "{{b"}}],
+            "fields[0].options.value",
+            "bad_placeholder",
+        ),
         ([{"name": "a", "type": "null", "locale": "de_DE"}], "fields[0].locale", "not_for_this_type"),
         ([{"name": "a", "type": "null", "group": "g"}], "fields[0].group", "not_for_this_type"),
-        ([{"name": "a", "type": "constant", "options": {"value": 1}, "unique": True}], "fields[0].unique", "not_unique"),
+        (
+            [{"name": "a", "type": "constant", "options": {"value": 1}, "unique": True}],
+            "fields[0].unique",
+            "not_unique",
+        ),
     ],
 )
 def test_bad_template_is_refused(fields, path, code):
@@ -101,13 +120,20 @@ def test_nesting_nine_deep_is_refused():
 
 def test_a_circle_of_fields_is_named():
     with pytest.raises(SpecError) as caught:
-        fields = [{"name": n, "type": "derived", "options": {"value": f"{{{{{m}}}}}"}} for n, m in ("ab", "bc", "ca")]
+        fields = [
+            {"name": n, "type": "derived", "options": {"value": f"{{{{{m}}}}}"}}
+            for n, m in ("ab", "bc", "ca")
+        ]
         compile_plan(parse(fields), vocabulary.default())
     assert [fault.code for fault in caught.value.faults] == ["cycle"]
     assert "a -> b -> c -> a" in caught.value.faults[0].message
 
 
 def test_more_elements_than_a_row_may_bear_are_refused():
-    inner = {"name": "i", "type": "nested", "options": {"array": True, "count": 101, "fields": [{"name": "x", "type": "null"}]}}
+    inner = {
+        "name": "i",
+        "type": "nested",
+        "options": {"array": True, "count": 101, "fields": [{"name": "x", "type": "null"}]},
+    }
     outer = {"name": "o", "type": "nested", "options": {"array": True, "count": 100, "fields": [inner]}}
     assert faults([outer]) == {"fields": "too_many_cells"}

@@ -7,6 +7,7 @@ arithmetic is on integers, which come out the same on every processor.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import lru_cache
 from hashlib import blake2b
 from math import isqrt
@@ -28,6 +29,8 @@ NARROW = 1 << 20
 
 _FEW = 16
 """Up to so many rows Python's own integers are faster than fifteen calls of numpy."""
+
+_Network = Callable[[tuple[np.uint64, ...], Rows, int, int], Rows]
 
 _SMALL_PERMUTATION = 1024
 _FEISTEL_ROUNDS = 6
@@ -163,7 +166,7 @@ def _round_keys(column: int) -> tuple[np.uint64, ...]:
     return tuple(derive(np.uint64(column), -1 - i) for i in range(_FEISTEL_ROUNDS))
 
 
-def _walk(network, keys: tuple[np.uint64, ...], rows: Rows, n: int) -> Rows:
+def _walk(network: _Network, keys: tuple[np.uint64, ...], rows: Rows, n: int) -> Rows:
     a = isqrt(n - 1) + 1
     b = -(-n // a)
     limit = np.uint64(n)

@@ -1,7 +1,7 @@
 """Groups: fields that describe one person, place, company, card or product share one such thing in every row.
 
-A kind of thing is declared once as a subclass of `GroupKind` and registered beside the field types. Fields that say nothing
-about their group are put into one by `assign` when a template is saved, so that an e-mail address follows the
+A kind of thing is declared once as a subclass of `GroupKind` and registered beside the field types. Fields that say
+nothing about their group are put into one by `assign` when a template is saved, so that an e-mail address follows the
 row's name without anybody asking, and the choice is there to see and to change.
 """
 

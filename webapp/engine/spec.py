@@ -26,7 +26,7 @@ class CommonKeys(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    id: str | None = Field(None, description="Kept through every edit; it seeds the column, so a rename changes nothing.")
+    id: str | None = Field(None, description="Kept through every edit; it seeds the column.")
     name: str = Field(min_length=1, max_length=limits.MAX_NAME_CHARS)
     type: str = Field(min_length=1, max_length=limits.MAX_NAME_CHARS)
     options: dict[str, Any] = Field(default_factory=dict)
@@ -215,7 +215,9 @@ class _Parser:
             self._refuse(f"{path}.id", "duplicate", f"This id is taken by {self._ids[field_id]}.")
         self._ids.setdefault(field_id, path)
 
-    def _options(self, kind: type[FieldType], common: CommonKeys, path: str, depth: int):
+    def _options(
+        self, kind: type[FieldType], common: CommonKeys, path: str, depth: int
+    ) -> tuple[Any, tuple[FieldSpec, ...]]:
         raw, children = dict(common.options), ()
         if "fields" in kind.Options.model_fields:
             children = self.fields(raw.pop("fields", None), f"{path}.options.fields", depth + 1)
@@ -233,8 +235,7 @@ def validated(model: type[BaseModel], raw: dict[str, Any], path: str, faults: li
     try:
         return model.model_validate(raw)
     except ValidationError as error:
-        for item in error.errors(include_url=False, include_context=True):
-            faults.append(_fault(item, model, path))
+        faults.extend(_fault(item, model, path) for item in error.errors(include_url=False, include_context=True))
         return None
 
 

@@ -6,15 +6,16 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 from pydantic import Field
 
 from webapp import limits
-from webapp.engine import placeholders, postprocess, text
-from webapp.engine.fields.base import FieldType, NoOptions, Options
+from webapp.engine import placeholders, postprocess
+from webapp.engine.fields.base import FieldType, Options
 
 if TYPE_CHECKING:
     from webapp.engine.block import Cells
+    from webapp.engine.plan import Compiler
+    from webapp.engine.spec import FieldSpec
 
 
 class Constant(FieldType):
@@ -30,7 +31,7 @@ class Constant(FieldType):
     class Options(Options):
         value: Any = Field(description="Any JSON value.")
 
-    def __init__(self, field, options, compiler) -> None:
+    def __init__(self, field: FieldSpec, options: Any, compiler: Compiler) -> None:
         super().__init__(field, options, compiler)
         self._pool = postprocess.fixed(options.value, pa.null() if options.value is None else pa.int64())
         self.dtype = self._pool.type
@@ -78,7 +79,7 @@ class Derived(FieldType):
             description="Text with {{field}} in it; filters: json, upper, lower, date('YYYY-MM-DD').",
         )
 
-    def __init__(self, field, options, compiler) -> None:
+    def __init__(self, field: FieldSpec, options: Any, compiler: Compiler) -> None:
         super().__init__(field, options, compiler)
         try:
             self._pattern = placeholders.parse(options.value)
@@ -88,7 +89,9 @@ class Derived(FieldType):
             return
         if not self._pattern.holes:
             text = "A derived value names at least one other field."
-            compiler.fault(field, "options.value", "no_placeholder", text, "Write {{field}}, or use type constant.")
+            compiler.fault(
+                field, "options.value", "no_placeholder", text, "Write {{field}}, or use type constant."
+            )
         for hole in self._pattern.holes:
             compiler.require(field, "options.value", hole.name)
         self.needs = tuple(hole.name for hole in self._pattern.holes)

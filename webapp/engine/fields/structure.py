@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 import pyarrow as pa
@@ -14,6 +14,8 @@ from webapp.engine.fields.base import FieldType, Options
 
 if TYPE_CHECKING:
     from webapp.engine.block import Block, Cells
+    from webapp.engine.plan import Compiler
+    from webapp.engine.spec import FieldSpec
 
 
 class Count(Options):
@@ -41,14 +43,14 @@ class Nested(FieldType):
     category = "structure"
     description = "An object, or an array of objects, with fields of its own."
     aliases = ("object", "nested object", "json object", "sub document", "embedded")
-    example = {"sku": "A-17", "quantity": 2}
+    example: ClassVar[Any] = {"sku": "A-17", "quantity": 2}
 
     class Options(Options):
         fields: tuple[Any, ...] = Field((), description="Field definitions, as in a template.")
         array: bool = Field(False, description="Makes an array of objects.")
         count: Count | int = Field(Count(), description="Elements of the array: a number, or min and max.")
 
-    def __init__(self, field, options, compiler) -> None:
+    def __init__(self, field: FieldSpec, options: Any, compiler: Compiler) -> None:
         super().__init__(field, options, compiler)
         count = options.count
         self._low, self._high = (count, count) if isinstance(count, int) else (count.min, count.max)
@@ -58,7 +60,9 @@ class Nested(FieldType):
             self._low = self._high = 1
         if "count" in options.model_fields_set and not options.array:
             text = "count is for arrays."
-            compiler.fault(field, "options.count", "not_for_this_type", text, "Set array to true, or remove count.")
+            compiler.fault(
+                field, "options.count", "not_for_this_type", text, "Set array to true, or remove count."
+            )
         self.layer = compiler.nested(field.children, max(1, self._high) if options.array else 1)
         inner = [self.layer.columns[name] for name in self.layer.visible if name in self.layer.columns]
         if not inner:

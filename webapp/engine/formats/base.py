@@ -12,7 +12,6 @@ from pydantic import BaseModel, ConfigDict
 from webapp.engine.errors import SpecError
 from webapp.errors import Fault
 
-
 T = TypeVar("T")
 
 
