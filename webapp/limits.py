@@ -174,6 +174,7 @@ STORAGE_TIMEOUT_SECONDS: Final = 60
 
 # --- Pages -------------------------------------------------------------------------------------------------
 ESTIMATE_ROWS: Final = 8_192  # chosen: an export's size and time are judged by so many rows: some 50 ms
+EXPLAIN_ROWS: Final = 1_000  # chosen: how a field's values spread is told from so many rows
 EXPORT_ROWS: Final = 200_000  # chosen: from so many rows on the page advises a file made by a worker
 USAGE_DAYS: Final = 28  # chosen: days in the chart of rows
 GRID_PAGE_ROWS: Final = 25  # chosen: rows of one page of the builder's grid

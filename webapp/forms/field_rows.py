@@ -173,6 +173,16 @@ def row(
     return made
 
 
+def names_to(row: Row, among: Sequence[Row]) -> list[str]:
+    """The names that lead to a row's field: its own last, those of the fields around it before."""
+    by_key = {one.key: one for one in among}
+    names = [row.name]
+    while row.parent:
+        row = by_key[row.parent]
+        names.insert(0, row.name)
+    return names
+
+
 def key_of(field_id: str, taken: set[str] | None = None) -> str:
     """The key of a field's row: the end of its id, which is random, so that a row's inputs have short names."""
     key = "r" + "".join(ch for ch in field_id if ch.isalnum())[-_KEY_CHARS:]

@@ -22,7 +22,7 @@ from webapp.forms.filled import filled
 from webapp.services import generate
 from webapp.services.actors import Actor
 from webapp.services.row_requests import DraftInput, GenerateInput, PreviewInput
-from webapp.views import rows_shown, snippets
+from webapp.views import explained, rows_shown, snippets
 from webapp.views.inputs import Query, faults, form_values, parse
 from webapp.views.pages import families
 from webapp.views.reply import render_block
@@ -234,6 +234,26 @@ def _grid(actor: Actor, given: dict[str, Any], asked: GridForm) -> dict[str, Any
         "after": offset + size if offset + size < asked.count else None,
         "ms": f"{(time.perf_counter() - started) * 1000:.0f}",
     }
+
+
+@route(bp, "/explain", ["POST"], scope="read", reads=True, hidden=True, programs=False)
+def explain(actor: Actor) -> Response:
+    """How the values of one field spread, told from a sample of rows."""
+    given = draft.read(request.form)
+    made = field_rows.rows(given["fields"], new_id)
+    field_id = pressed().partition(":")[2]
+    row = next((one for one in made if one.id == field_id), None)
+    try:
+        ask = parse(DraftInput, _draft_of(given, request.form.get("seed", "")), strict=False)
+        data = orjson.loads(generate.sample(ask, limits.EXPLAIN_ROWS)) if row else []
+    except ApiError as error:
+        if error.status >= 500:
+            raise
+        return Response(render_template("templates/explain.html", error=error.message))
+    path = field_rows.names_to(row, made) if row else []
+    found = explained.summary(list(explained.values_at(data, path)))
+    capacity = row.kind.capacity() if row and row.kind and not row.held.get("options") else None
+    return Response(render_template("templates/explain.html", found=found, capacity=capacity))
 
 
 @route(bp, "/estimate", ["POST"], scope="generate", reads=True, hidden=True, programs=False)
