@@ -53,7 +53,7 @@ def _value(schema: dict[str, Any], defs: dict[str, Any]) -> Any:
     if schema.get("examples"):
         return schema["examples"][0]
     if "enum" in schema:
-        return schema["enum"][-1]
+        return next(value for value in reversed(schema["enum"]) if value != schema.get("default"))
     kind = schema.get("type")
     if kind == "boolean":
         return not schema.get("default", False)

@@ -169,22 +169,29 @@ _NAMES: Final = {"\t": "tab", ";": "; semicolon", ",": ", comma", "|": "| bar"} 
 
 
 class Choice(SelectField):
-    """One of a few values; the empty choice leaves the default."""
+    """One of a few values. The empty choice leaves the default, and bears its name where there is one."""
 
     def __init__(
-        self, label: str = "", values: Sequence[Any] = (), empty: str = "default", **kwargs: Any
+        self,
+        label: str = "",
+        values: Sequence[Any] = (),
+        empty: str = "default",
+        normally: Any = None,
+        **kwargs: Any,
     ) -> None:
-        self._values = {as_text(value): value for value in values}
-        choices = [
-            SelectChoice("", empty),
-            *(SelectChoice(text, _NAMES.get(text, text)) for text in self._values),
-        ]
+        self._normally = None if normally is None else as_text(normally)
+        self._values = {as_text(value): value for value in values if as_text(value) != self._normally}
+        shown = empty if self._normally is None else self._normally
+        choices = [SelectChoice("", _NAMES.get(shown, shown))]
+        choices += [SelectChoice(text, _NAMES.get(text, text)) for text in self._values]
         super().__init__(label, choices=choices, coerce=str, validate_choice=False, **kwargs)
 
     def process_data(self, value: Any) -> None:
         """From JSON. A value that is none of the choices becomes one, so that it is seen and kept."""
         self.data = as_text(value)
-        if self.data and self.data not in self._values:
+        if self.data == self._normally:
+            self.data = ""
+        elif self.data and self.data not in self._values:
             self.choices = [*self.choices, SelectChoice(self.data, self.data)]
 
     def process_formdata(self, valuelist: list[str]) -> None:

@@ -123,10 +123,12 @@ def _control(name: str, schema: Schema, defs: Schema, *, required: bool) -> Any:
         render["placeholder"] = controls.as_text(default)
     choices = _choices(branches)
     if choices is not None:
-        return controls.Choice(label, choices, _default_text(default, required), **common)
+        return controls.Choice(label, choices, "choose" if required else "default", default, **common)
     if kinds == {"boolean"}:
         if _nullable(schema):
-            return controls.Choice(label, [True, False], _default_text(default, required), **common)
+            return controls.Choice(
+                label, [True, False], "choose" if required else "default", default, **common
+            )
         return controls.Switch(label, bool(default), **common)
     if "object" in kinds:
         return _object(label, branches, defs, kinds, common)
@@ -201,12 +203,6 @@ def _is_number(branches: list[Schema]) -> bool:
     number, then a string."""
     kinds = [branch.get("type") for branch in branches]
     return "string" not in kinds or kinds == ["number", "string"]
-
-
-def _default_text(default: Any, required: bool) -> str:
-    if required:
-        return "choose"
-    return "default" if default is None else f"{controls.as_text(default)} (default)"
 
 
 def label_of(name: str) -> str:

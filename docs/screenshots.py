@@ -1,0 +1,245 @@
+"""Pictures of every page into docs/img, light and dark, wide and narrow: `.venv/bin/python docs/screenshots.py`.
+
+Starts the product as a person would (`./rowsmith up`) on a data folder of its own, signs in by the printed link,
+does a little work with the demo's templates, takes the pictures and stops it. TEST_CHROMIUM names another browser
+than the one on the PATH; words on the command line choose pages by name.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from playwright.sync_api import Browser, Page, sync_playwright
+
+ROOT = Path(__file__).resolve().parent.parent
+IMAGES = ROOT / "docs" / "img"
+SIZES = {"wide": (1280, 800), "narrow": (390, 844)}
+SCHEMES = ("light", "dark")
+MOST_BYTES = 200_000
+ARGUMENTS = ["--no-sandbox", "--disable-gpu", "--headless", "--disable-background-networking"]
+
+
+@contextmanager
+def running() -> Iterator[str]:
+    """The product on a fresh data folder; gives the one-time sign-in link."""
+    with tempfile.TemporaryDirectory(prefix="rowsmith-pictures-") as folder:
+        with socket.create_server(("127.0.0.1", 0)) as probe:
+            port = probe.getsockname()[1]
+        command = [str(ROOT / "rowsmith"), "up", "--data-dir", folder, "--port", str(port)]
+        process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+        try:
+            yield next(m[1] for line in process.stdout if (m := re.search(r"sign in\s+(http\S+)", line)))
+        finally:
+            process.send_signal(signal.SIGINT)
+            process.communicate(timeout=60)
+
+
+def _builder(page: Page, name: str = "Customers") -> None:
+    page.get_by_role("link", name=name, exact=True).click()
+    page.wait_for_selector("#preview td")
+
+
+def _open_row(page: Page) -> None:
+    _builder(page)
+    page.locator(".row [aria-expanded]").nth(1).click()
+    page.get_by_role("button", name="Explain the values").click()
+    page.wait_for_selector(".explained")
+
+
+def _fault(page: Page) -> None:
+    page.goto("/templates/new?names=id,email,quantity,price")
+    page.locator(".row").nth(2).locator("input[name$='.o.min']").fill("90")
+    page.locator(".row").nth(2).locator("input[name$='.o.max']").fill("10")
+    page.wait_for_selector("#preview .faults")
+
+
+def _nested(page: Page) -> None:
+    _builder(page, "Order documents")
+
+
+def _picker(page: Page) -> None:
+    _builder(page)
+    page.locator(".pick").nth(1).click()
+    page.get_by_label("Search types").fill("name")
+    page.wait_for_selector("#picker [aria-selected=true]")
+
+
+def _grid(page: Page) -> None:
+    _builder(page)
+    page.locator("#grid-count").fill("1000000")
+    page.locator("#generate").click()
+    page.wait_for_selector("#grid td")
+    page.locator("#results").scroll_into_view_if_needed()
+
+
+def _tab(name: str, ready: str) -> Callable[[Page], None]:
+    def show(page: Page) -> None:
+        _builder(page)
+        page.get_by_role("tab", name=name).click()
+        page.wait_for_selector(ready)
+
+    return show
+
+
+def _versions(page: Page) -> None:
+    _builder(page, "Orders")
+    name, blank = page.locator(".row [data-name]").nth(1), page.locator("[name$='.percent_blank']").last
+    name.fill("renamed" if name.input_value() != "renamed" else "renamed_again")
+    blank.fill("50" if blank.input_value() != "50" else "25")
+    page.locator("#save").click()
+    page.wait_for_selector("[data-toast]")
+    page.get_by_role("tab", name="Versions").click()
+    page.get_by_role("button", name="Compare").first.click()
+    page.wait_for_selector("#diff td")
+    page.locator("[data-toast] [data-close]").click()
+
+
+def _export(page: Page) -> None:
+    _builder(page)
+    page.get_by_role("button", name="Export").click()
+    page.locator(".formats label", has_text="SQL").click()
+    page.locator("#x-count").fill("250000")
+    page.wait_for_selector("#estimate b")
+
+
+def _export_done(page: Page) -> None:
+    _export(page)
+    page.get_by_role("button", name="In the background").click()
+    page.wait_for_selector("a:has-text('Download')", timeout=60_000)
+
+
+def _new_key(page: Page) -> None:
+    page.goto("/api-keys")
+    page.locator("#new-key summary").click()
+    page.locator("#name").fill("Nightly build")
+    page.get_by_label("read").check()
+    page.get_by_label("generate").check()
+    page.get_by_role("button", name="Make the key").click()
+    page.wait_for_selector(".made")
+
+
+def _trash(page: Page) -> None:
+    page.goto("/templates/new?names=id,name")
+    page.locator("input.title").fill("Thrown away")
+    page.locator("#save").click()
+    page.wait_for_url("**/templates/tpl_*")
+    page.goto("/templates")
+    page.get_by_role("button", name="Delete Thrown away").first.click()
+    page.wait_for_selector("[data-toast]")
+    page.goto("/trash")
+
+
+def _help_of_keys(page: Page) -> None:
+    page.keyboard.press("?")
+
+
+def _at(path: str) -> Callable[[Page], None]:
+    def show(page: Page) -> None:
+        page.goto(path)
+
+    return show
+
+
+PAGES: dict[str, Callable[[Page], None]] = {
+    "templates": _at("/templates"),
+    "new-template": _at(
+        "/templates/new?names=id,first_name,last_name,email,phone,city,country,price,created_at"
+    ),
+    "builder": _builder,
+    "builder-options": _open_row,
+    "builder-fault": _fault,
+    "builder-nested": _nested,
+    "builder-types": _picker,
+    "builder-rows": _grid,
+    "builder-json": _tab("JSON", "#json-text"),
+    "builder-use": _tab("Use it", "#use pre"),
+    "builder-versions": _versions,
+    "export-dialog": _export,
+    "export": _export_done,
+    "exports": _at("/exports"),
+    "api-keys": _new_key,
+    "profile": _at("/me"),
+    "usage": _at("/usage"),
+    "projects": _at("/projects"),
+    "members": _at("/members"),
+    "invitations": _at("/invitations"),
+    "workspace": _at("/workspace"),
+    "audit": _at("/audit"),
+    "trash": _trash,
+    "status": _at("/status"),
+    "docs": _at("/docs"),
+    "field-types": _at("/docs/field-types"),
+    "field-types-number": _at("/docs/field-types/number"),
+    "not-found": _at("/nowhere"),
+    "keys": _help_of_keys,
+}
+
+
+def take(browser: Browser, link: str, wanted: list[str]) -> None:
+    """Every picture. A picture larger than it should be is an error."""
+    origin = link.split("/sign-in")[0]
+    context = browser.new_context(base_url=origin)
+    page = context.new_page()
+    page.goto(link)
+    page.get_by_role("button", name="Sign in").click()
+    page.wait_for_url("**/templates")
+    state = context.storage_state()
+    for size, (width, height) in SIZES.items():
+        for scheme in SCHEMES:
+            look = {
+                "viewport": {"width": width, "height": height},
+                "color_scheme": scheme,
+                "base_url": origin,
+            }
+            context = browser.new_context(storage_state=state, **look)
+            stranger = browser.new_context(**look)
+            if not wanted or "sign-in" in wanted:
+                page = stranger.new_page()
+                page.goto("/sign-in")
+                shoot(page, f"sign-in-{size}-{scheme}")
+            for name, show in PAGES.items():
+                if wanted and name not in wanted:
+                    continue
+                page = context.new_page()
+                page.on("dialog", lambda dialog: dialog.accept())
+                page.goto("/templates")
+                show(page)
+                shoot(page, f"{name}-{size}-{scheme}")
+                page.close()
+            context.close()
+            stranger.close()
+
+
+def shoot(page: Page, name: str) -> None:
+    """One picture of what is in view."""
+    page.wait_for_load_state("networkidle")
+    path = IMAGES / f"{name}.png"
+    page.screenshot(path=path, caret="initial")
+    length = path.stat().st_size
+    print(f"{path.relative_to(ROOT)}  {length / 1000:.0f} kB", flush=True)
+    if length > MOST_BYTES:
+        raise SystemExit(f"{path.name} has {length:,} bytes; {MOST_BYTES:,} are allowed.")
+
+
+def main() -> None:
+    """Start, take, stop."""
+    IMAGES.mkdir(parents=True, exist_ok=True)
+    path = os.environ.get("TEST_CHROMIUM") or shutil.which("chromium")
+    with running() as link, sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=path, args=ARGUMENTS)
+        take(browser, link, sys.argv[1:])
+        browser.close()
+
+
+if __name__ == "__main__":
+    main()

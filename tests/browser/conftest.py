@@ -1,0 +1,143 @@
+"""A real Chromium against a real server on loopback. TEST_CHROMIUM names another browser than the one on the PATH.
+
+What a page logs as an error, an exception in it, a refusal by the Content-Security-Policy and a script's dialog
+are collected, and fail the test at its end.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from flask import Flask
+from playwright.sync_api import Browser, BrowserContext, Page, Playwright, sync_playwright
+from werkzeug.serving import WSGIRequestHandler, make_server
+
+from tests.cast import Person
+from webapp import ROOT
+from webapp.extensions import db
+from webapp.models import User
+from webapp.services import sign_in
+
+ARGUMENTS = [
+    "--no-sandbox",
+    "--disable-gpu",
+    "--headless",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+    "--no-first-run",
+]
+WIDE, NARROW, NARROWEST = (1280, 800), (390, 844), (320, 700)
+# A refused save and a missing page are answers the tests ask for, and browsers log them; htmx logs a request that
+# leaving the page cut off.
+_EXPECTED = (
+    "status of 404",
+    "status of 409",
+    "status of 412",
+    "status of 422",
+    "Response Status Error Code 4",
+    "htmx:afterRequest",
+    "htmx:sendAbort",
+)
+
+
+@pytest.fixture(scope="session")
+def playwright() -> Iterator[Playwright]:
+    with sync_playwright() as running:
+        yield running
+
+
+@pytest.fixture(scope="session")
+def chromium(playwright: Playwright) -> Iterator[Browser]:
+    path = os.environ.get("TEST_CHROMIUM") or shutil.which("chromium") or shutil.which("chromium-browser")
+    if path is None:
+        pytest.skip("no Chromium: put one on the PATH, or name it in TEST_CHROMIUM")
+    if not (ROOT / "static" / "vendor" / "htmx.min.js").is_file():
+        pytest.skip("static/vendor is empty: ./rowsmith test fetches it")
+    running = playwright.chromium.launch(executable_path=path, args=ARGUMENTS)
+    yield running
+    running.close()
+
+
+class Quiet(WSGIRequestHandler):
+    protocol_version = "HTTP/1.1"
+
+    def log(self, type: str, message: str, *args: object) -> None:
+        pass
+
+
+@pytest.fixture
+def origin(app: Flask) -> Iterator[str]:
+    """The address of a server that runs `app`."""
+    server = make_server("127.0.0.1", 0, app, threaded=True, request_handler=Quiet)
+    server.daemon_threads = True
+    server.block_on_close = False  # an open event stream does not hold the test up
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
+    thread.start()
+    yield f"http://127.0.0.1:{server.server_port}"
+    server.shutdown()
+    thread.join()
+    server.server_close()
+
+
+class Desk:
+    """One browser window's worth of pages, signed in as somebody, that notes everything untoward."""
+
+    def __init__(self, context: BrowserContext, origin: str) -> None:
+        self.context, self.origin = context, origin
+        self.troubles: list[str] = []
+        context.set_default_timeout(10_000)
+
+    def page(self, path: str = "/") -> Page:
+        page = self.context.new_page()
+        page.on("console", self._console)
+        page.on("pageerror", lambda error: self.troubles.append(f"exception: {error}"))
+        page.on("dialog", self._dialog)
+        page.goto(self.origin + path)
+        return page
+
+    def _console(self, message: object) -> None:
+        if message.type == "error" and not any(text in message.text for text in _EXPECTED):
+            self.troubles.append(f"console: {message.text}")
+
+    def _dialog(self, dialog: object) -> None:
+        if dialog.type == "beforeunload":
+            dialog.accept()
+            return
+        self.troubles.append(f"dialog: {dialog.message}")
+        dialog.dismiss()
+
+
+@pytest.fixture
+def desk(app: Flask, origin: str, chromium: Browser, tmp_path: Path) -> Iterator[Callable[..., Desk]]:
+    """`desk(cast.edith)`: Edith's browser, signed in by a one-time link; `desk()`: nobody's."""
+    open_ones: list[Desk] = []
+
+    def make(person: Person | None = None, size: tuple[int, int] = WIDE, **how: object) -> Desk:
+        context = chromium.new_context(viewport={"width": size[0], "height": size[1]}, **how)
+        made = Desk(context, origin)
+        open_ones.append(made)
+        if person is not None:
+            with app.app_context():
+                token = sign_in.make_link(db.session.get_one(User, person.user_id))
+                db.session.remove()
+            page = made.page(f"/sign-in/{token}")
+            page.get_by_role("button", name="Sign in").click()
+            page.wait_for_url(f"{origin}/templates")
+            page.close()
+        return made
+
+    yield make
+    for one in open_ones:
+        one.context.close()
+    assert [trouble for one in open_ones for trouble in one.troubles] == []
+
+
+@pytest.fixture
+def edith(desk: Callable[..., Desk], cast: object) -> Desk:
+    return desk(cast.edith)

@@ -1,0 +1,254 @@
+"""Pages in a real browser: signing in, keys, themes, no script, narrow screens, hostile content, accessibility."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import expect
+
+from tests.browser.conftest import NARROW, NARROWEST
+from webapp import ROOT
+
+AXE = ROOT / "tests" / "browser" / "node_modules" / "axe-core" / "axe.min.js"
+TAGS = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]
+PAGES = [
+    "/templates",
+    "/templates/new?names=id,email,price,status",
+    "/exports",
+    "/api-keys",
+    "/me",
+    "/usage",
+    "/projects",
+    "/teams",
+    "/members",
+    "/invitations",
+    "/workspace",
+    "/audit",
+    "/trash",
+    "/status",
+    "/docs",
+    "/docs/field-types",
+    "/docs/field-types/number",
+    "/nowhere",
+]
+FIELDS = [{"name": "id", "type": "uuid"}, {"name": "email", "type": "email"}]
+PAYLOAD = "<script>alert(1)</script><img src=x onerror=alert(2)><svg onload=alert(3)>'\"{{7*7}}"
+
+
+@pytest.fixture
+def template(api, cast):
+    return api(cast.edith).post("/templates", json={"name": "Orders", "fields": FIELDS}).json
+
+
+def test_a_one_time_link_signs_in_once(desk, cast):
+    first = desk(cast.edith)  # came by a link
+    page = first.page("/templates")
+    expect(page.get_by_role("button", name="Your account: Edith")).to_be_visible()
+    page.get_by_role("button", name="Your account: Edith").click()
+    page.get_by_role("button", name="Sign out").click()
+    page.wait_for_url("**/sign-in")
+    page.goto(f"{first.origin}/templates")
+    page.wait_for_url("**/sign-in?next=%2Ftemplates")
+
+
+def test_a_wrong_password_is_said_and_the_right_one_leads_where_one_wanted(desk, cast):
+    page = desk().page("/usage")
+    page.get_by_label("E-mail address").fill(cast.edith.email)
+    page.get_by_label("Password").fill("wrong")
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("alert")).to_contain_text("wrong")
+    page.get_by_label("Password").fill("a horse of another colour")
+    page.keyboard.press("Enter")
+    page.wait_for_url("**/usage")
+
+
+def test_letters_go_places_search_and_help_unless_turned_off(edith, template):
+    page = edith.page("/usage")
+    page.keyboard.type("gt")
+    page.wait_for_url("**/templates")
+    page.keyboard.press("/")
+    expect(page.get_by_label("Search templates")).to_be_focused()
+    page.keyboard.type("gk?")
+    expect(page.locator("#list")).to_contain_text("No template is called that")
+    page.get_by_label("Search templates").fill("ord")
+    expect(page.get_by_role("link", name="Orders", exact=True)).to_be_visible()
+    expect(page.get_by_label("Search templates")).to_be_focused()  # a swap takes no focus away
+    page.keyboard.press("Tab")
+    page.keyboard.press("?")
+    expect(page.get_by_role("dialog", name="Keyboard shortcuts")).to_be_visible()
+    page.keyboard.press("Escape")
+    page.goto(f"{edith.origin}/me")
+    page.get_by_label("off").check()
+    page.get_by_role("button", name="Keep").click()
+    page.keyboard.type("gt?")
+    assert page.url.endswith("/me")
+    expect(page.get_by_role("dialog", name="Keyboard shortcuts")).to_be_hidden()
+
+
+def test_the_theme_changes_at_once_and_stays(edith):
+    page = edith.page("/templates")
+    ground = "getComputedStyle(document.documentElement).backgroundColor"
+    light = page.evaluate(ground)
+    page.get_by_role("button", name="Change between light and dark").click()
+    dark = page.evaluate(ground)
+    assert dark != light
+    page.goto(f"{edith.origin}/usage")
+    assert page.evaluate(ground) == dark
+    page.get_by_role("button", name="Change between light and dark").click()
+    assert page.evaluate(ground) == light
+
+
+def test_without_script_one_reads_signs_in_creates_and_deletes(desk, cast):
+    plain = desk(cast.edith, java_script_enabled=False)
+    page = plain.page("/templates")
+    page.get_by_role("link", name="New template").click()
+    page.get_by_label("Name of the template").fill("Plain")
+    page.get_by_label("Name", exact=True).first.fill("key")
+    page.get_by_role("button", name="Add field").click()
+    page.get_by_label("Name", exact=True).last.fill("note")
+    page.get_by_label("Type", exact=True).last.fill("sentences")
+    page.get_by_role("button", name="Save", exact=True).last.click()
+    page.wait_for_url("**/templates/tpl_*")
+    expect(page.locator("#preview tbody th")).to_have_text(["key", "name", "email", "note"])
+    page.goto(f"{plain.origin}/templates")
+    page.get_by_role("button", name="Delete Plain").click()
+    expect(page.get_by_text("Template Plain deleted")).to_be_visible()
+    page.get_by_role("button", name="Undo").click()
+    page.wait_for_url("**/templates/tpl_*")
+    page.goto(f"{plain.origin}/api-keys")
+    page.get_by_text("New key").click()
+    page.get_by_label("Name", exact=True).fill("plain key")
+    page.get_by_role("button", name="Make the key").click()
+    expect(page.get_by_text(re.compile(r"^rws_\w+_\S+$")).first).to_be_visible()
+    page.get_by_role("button", name="Revoke", exact=True).first.click()
+    page.get_by_role("button", name="Revoke plain key").click()
+    expect(page.get_by_text("revoked").first).to_be_visible()
+
+
+def test_a_deleted_template_can_be_had_back_from_the_toast_and_the_trash(edith, template):
+    page = edith.page("/templates")
+    page.get_by_role("button", name="Delete Orders").click()
+    expect(page.locator("#toasts")).to_contain_text("Template Orders deleted")
+    page.goto(f"{edith.origin}/trash")
+    page.get_by_role("button", name="Restore").click()
+    page.wait_for_url(f"**/templates/{template['id']}")
+    page.goto(f"{edith.origin}/templates")
+    page.get_by_role("button", name="Delete Orders").click()
+    page.locator("#toasts").get_by_role("button", name="Undo").click()
+    page.wait_for_url(f"**/templates/{template['id']}")
+
+
+def test_a_new_key_is_copied_and_works(edith, cast, api):
+    edith.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    page = edith.page("/api-keys")
+    page.get_by_text("New key").click()
+    page.get_by_label("Name", exact=True).fill("nightly")
+    page.get_by_label("read").check()
+    page.get_by_label("Expires").select_option(label="in 30 days")
+    page.get_by_role("button", name="Make the key").click()
+    page.get_by_role("button", name="Copy to the clipboard").first.click()
+    key = page.evaluate("navigator.clipboard.readText()")
+    assert api(key).get("/me").json["scopes"] == ["read"]
+    expect(page.locator("tr", has_text="nightly")).to_contain_text("in 30 days")
+
+
+def test_the_project_switch_changes_what_is_listed(edith, cast, template):
+    page = edith.page("/templates")
+    page.get_by_role("button", name="Project: Main").click()
+    page.get_by_role("button", name="Side").click()
+    expect(page.get_by_role("button", name="Project: Side")).to_be_visible()
+    expect(page.locator("#list")).to_contain_text("No templates yet")
+
+
+def test_stored_payloads_stay_inert_on_every_page(desk, cast, api):
+    program = api(cast.olivia)
+    fields = [{"name": PAYLOAD, "type": "constant", "options": {"value": PAYLOAD}, "prefix": PAYLOAD}]
+    made = program.post("/templates", json={"name": PAYLOAD, "description": PAYLOAD, "fields": fields}).json
+    program.post("/api-keys", json={"name": PAYLOAD})
+    program.patch(f"/projects/{cast.main}", json={"name": PAYLOAD, "description": PAYLOAD})
+    program.post(f"/templates/{made['id']}/exports", json={"count": 3, "seed": PAYLOAD})
+    olivia = desk(cast.olivia)
+    for path in ("/templates", "/exports", "/api-keys", "/projects", "/audit"):
+        olivia.page(path).wait_for_load_state("networkidle")
+    page = olivia.page(f"/templates/{made['id']}")
+    for tab in ("JSON", "Versions", "Use it", "Fields"):
+        page.get_by_role("tab", name=tab).click()
+        page.wait_for_load_state("networkidle")
+    page.get_by_role("button", name="Generate").click()
+    expect(page.locator("#grid")).to_contain_text("alert(1)")
+    page.get_by_role("button", name="Delete", exact=True).first.click()  # its name is in a toast now
+    expect(page.locator("#toasts")).to_contain_text("alert(1)")
+
+
+@pytest.mark.parametrize("size", [NARROW, NARROWEST], ids=["390", "320"])
+def test_no_page_is_wider_than_a_narrow_screen(desk, cast, template, size):
+    narrow = desk(cast.olivia, size)
+    page = narrow.page("/templates")
+    for path in [*PAGES, f"/templates/{template['id']}"]:
+        page.goto(narrow.origin + path)
+        wide = page.evaluate("document.documentElement.scrollWidth")
+        assert wide <= size[0], f"{path} is {wide} wide"
+
+
+@pytest.fixture(scope="session")
+def axe() -> Path:
+    """axe-core, by its own lock file; fetched once, like the browser code."""
+    if not AXE.is_file():
+        npm = shutil.which("npm")
+        command = [npm, "ci", "--ignore-scripts", "--no-audit", "--no-fund"] if npm else None
+        if (
+            command is None
+            or subprocess.run(command, cwd=AXE.parents[2], capture_output=True, check=False).returncode
+        ):
+            pytest.skip("axe-core is not there and cannot be fetched: npm ci in tests/browser")
+    return AXE
+
+
+def faults_found_by_axe(page, axe: Path) -> list[str]:
+    page.evaluate(axe.read_text())
+    found = page.evaluate("tags => axe.run(document, {runOnly: {type: 'tag', values: tags}})", TAGS)
+    first = [(fault["id"], fault["impact"], fault["nodes"][0]) for fault in found["violations"]]
+    return [
+        f"{page.url}: {rule} ({impact}): {node['html']} {node['failureSummary']}"
+        for rule, impact, node in first
+    ]
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_axe_finds_nothing_on_any_page(desk, cast, template, axe, scheme):
+    olivia = desk(cast.olivia, color_scheme=scheme, bypass_csp=True)
+    found = []
+    page = olivia.page("/templates")
+    for path in [*PAGES, f"/templates/{template['id']}"]:
+        page.goto(olivia.origin + path)
+        found += faults_found_by_axe(page, axe)
+    assert found == []
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_axe_finds_nothing_in_what_opens(desk, cast, template, axe, scheme):
+    olivia = desk(cast.olivia, color_scheme=scheme, bypass_csp=True)
+    page = olivia.page(f"/templates/{template['id']}")
+    page.get_by_role("button", name="More options").first.click()
+    expect(page.get_by_label("Prefix")).to_be_visible()
+    found = faults_found_by_axe(page, axe)
+    for tab in ("JSON", "Versions", "Use it"):
+        page.get_by_role("tab", name=tab).click()
+        page.wait_for_load_state("networkidle")
+        found += faults_found_by_axe(page, axe)
+    page.get_by_role("tab", name="Fields").click()
+    page.get_by_role("button", name="Type: E-mail").click()
+    expect(page.locator("#t-email")).to_have_attribute("aria-selected", "true")
+    found += faults_found_by_axe(page, axe)
+    page.keyboard.press("Escape")
+    page.get_by_role("button", name="Export").click()
+    expect(page.locator("#estimate b").first).to_be_visible()
+    found += faults_found_by_axe(page, axe)
+    signed_out = desk(color_scheme=scheme, bypass_csp=True)
+    for path in ("/sign-in", "/sign-in/unknown", "/docs"):
+        found += faults_found_by_axe(signed_out.page(path), axe)
+    assert found == []

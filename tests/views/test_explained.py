@@ -1,0 +1,60 @@
+"""What the builder tells of a field's values."""
+
+from __future__ import annotations
+
+import re
+
+from werkzeug.datastructures import MultiDict
+
+from tests.forms.in_html import controls
+from webapp.views import explained
+
+
+def test_numbers_have_a_histogram_whose_bars_count_every_value():
+    found = explained.summary([*range(1000), None])
+    assert (found["count"], found["blank"], found["distinct"]) == (1001, 1, 1000)
+    assert found["numbers"] == (0, 499.5, 999)
+    assert sum(int(bar["title"].rsplit(" ", 1)[1]) for bar in found["bars"]) == 1000
+    assert max(bar["height"] for bar in found["bars"]) == explained.HEIGHT
+
+
+def test_one_number_over_and_over_is_one_bar():
+    found = explained.summary([7] * 10)
+    assert [bar["height"] for bar in found["bars"]] == [explained.HEIGHT] + [0] * (explained.BARS - 1)
+
+
+def test_values_that_repeat_are_listed_the_most_common_first():
+    found = explained.summary(["a"] * 5 + ["b"] * 20 + ["c"])
+    assert [(one["text"], one["width"]) for one in found["top"]] == [("b", 100), ("a", 25), ("c", 5)]
+
+
+def test_nothing_is_told_of_no_values():
+    found = explained.summary([None, None])
+    assert (found["distinct"], found["bars"], found["top"]) == (0, [], [])
+
+
+def test_values_are_found_in_objects_and_in_every_element_of_arrays():
+    rows = [{"a": {"b": [{"c": 1}, {"c": 2}]}}, {"a": None}, {"a": {"b": []}}]
+    assert list(explained.values_at(rows, ["a", "b", "c"])) == [1, 2]
+
+
+def test_a_field_is_explained_on_its_row_and_no_rows_are_spent(browser, api, cast):
+    edith = browser(cast.edith)
+    form = controls(edith.get("/templates/new?names=price,status").text, "builder")
+    used = api(cast.edith).get("/usage").json["rows"]["used"]
+    sent = {key: form.getlist(key) for key in form} if isinstance(form, MultiDict) else form
+    for key, told in zip(form.getlist("row"), ("<rect x=", "closed"), strict=True):
+        answer = edith.submit(
+            "/builder/explain", {**sent, "do": f"explain:{key}"}, headers={"HX-Request": "true"}
+        )
+        assert told in answer.text
+        assert re.search(r"of 1,000 values", answer.text)
+    assert api(cast.edith).get("/usage").json["rows"]["used"] == used
+
+
+def test_a_field_that_cannot_be_made_is_not_explained(browser, cast):
+    edith = browser(cast.edith)
+    form = {"row": "a", "a.id": "x", "a.name": "n", "a.type": "number", "a.drawn": "number"}
+    form |= {"a.o.min": "9", "a.o.max": "1", "do": "explain:a"}
+    answer = edith.submit("/builder/explain", form, headers={"HX-Request": "true"})
+    assert 'class="err"' in answer.text
