@@ -204,3 +204,15 @@ def test_somebody_is_invited_once(api, cast):
     in_team = {"email": "new@example.org", "team_id": cast.red}
     assert api(cast.adam).post("/invitations", json=in_team).status_code == 201
     assert api(cast.mallory).post("/invitations", json=in_team).status_code == 422
+
+
+def test_a_second_change_in_one_session_is_announced_like_the_first(app, cast):
+    with app.app_context():
+        seen = set()
+        for _ in range(3):
+            rights.changing(db.session(), cast.acme)
+            assert not rights.may_be_remembered(rights.current(cast.acme))
+            db.session.commit()
+            seen.add(rights.current(cast.acme))
+        assert len(seen) == 3
+        assert all(rights.may_be_remembered(epoch) for epoch in seen)

@@ -36,6 +36,7 @@ _SMALL_PERMUTATION = 1024
 _FEISTEL_ROUNDS = 6
 
 
+@lru_cache(maxsize=8192)  # builders and pipelines ask with the same seed again and again
 def key(seed: str, *path: str) -> np.uint64:
     """The key of one column: a 64-bit digest of the seed and of what names the column (its field id)."""
     parts = [part.encode() for part in (seed, *path)]

@@ -39,9 +39,10 @@ def changing(session: Session, workspace_id: str) -> None:
         epoch_key(workspace_id), _PENDING + secrets.token_hex(8), ex=limits.EPOCH_PENDING_SECONDS
     )
     waiting: set[str] = session.info.setdefault(_INFO, set())
-    if not waiting:
-        event.listen(session, "after_commit", _changed, once=True)
-        event.listen(session, "after_rollback", _changed, once=True)
+    if not event.contains(session, "after_commit", _changed):
+        # Not `once`: SQLAlchemy takes a second such listener of the same session for the first, which is spent.
+        event.listen(session, "after_commit", _changed)
+        event.listen(session, "after_rollback", _changed)
     waiting.add(workspace_id)
 
 
