@@ -15,6 +15,7 @@ import socket
 import subprocess
 import sys
 import tempfile
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -38,10 +39,13 @@ def running() -> Iterator[str]:
         command = [str(ROOT / "rowsmith"), "up", "--data-dir", folder, "--port", str(port)]
         process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
         try:
-            yield next(m[1] for line in process.stdout if (m := re.search(r"sign in\s+(http\S+)", line)))
+            link = next(m[1] for line in process.stdout if (m := re.search(r"sign in\s+(http\S+)", line)))
+            told = threading.Thread(target=lambda: sys.stderr.writelines(process.stdout), daemon=True)
+            told.start()  # whatever else it says, a part that dies above all
+            yield link
         finally:
             process.send_signal(signal.SIGINT)
-            process.communicate(timeout=60)
+            process.wait(timeout=60)
 
 
 def _builder(page: Page, name: str = "Customers") -> None:
@@ -92,10 +96,10 @@ def _tab(name: str, ready: str) -> Callable[[Page], None]:
 
 
 def _versions(page: Page) -> None:
-    _builder(page, "Orders")
-    name, blank = page.locator(".row [data-name]").nth(1), page.locator("[name$='.percent_blank']").last
-    name.fill("renamed" if name.input_value() != "renamed" else "renamed_again")
-    blank.fill("50" if blank.input_value() != "50" else "25")
+    _builder(page)
+    blank = page.locator("[name$='.percent_blank']")
+    for field, number in ((-1, "50"), (5, "60")):
+        blank.nth(field).fill(number if blank.nth(field).input_value() != number else "25")
     page.locator("#save").click()
     page.wait_for_selector("[data-toast]")
     page.get_by_role("tab", name="Versions").click()

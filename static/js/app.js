@@ -17,6 +17,7 @@
   };
   const timeAll = () => $$("[data-toast]:not([data-timed])").forEach(time);
   const toast = (text, undo) => {
+    if (!undo && $$("#toasts span").some((one) => one.textContent === text)) return;
     const box = document.createElement("div");
     box.className = "toast";
     box.dataset.toast = "";
@@ -258,7 +259,7 @@
   });
   document.addEventListener("dragover", (event) => {
     let over = dragged && rowOf(event.target);
-    const owner = (row) => $(`[name="${row.id}.in"]`, row)?.value || "";
+    const owner = (row) => $("[name=row]", row).value.split(" ")[3];
     while (over && depth(over) > depth(dragged)) over = over.previousElementSibling;
     if (!over || over === dragged || owner(over) !== owner(dragged)) return;
     event.preventDefault();

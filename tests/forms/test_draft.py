@@ -20,29 +20,22 @@ def ids_of_a_test():
     return lambda: f"fld_{next(numbers):026}"
 
 
-def form(**pairs: str) -> MultiDict[str, str]:
-    return MultiDict([(key.replace("__", "."), value) for key, value in pairs.items()])
+def form(row: str = "a fld_A number", **pairs: str) -> MultiDict[str, str]:
+    return MultiDict([("row", row), *((key.replace("__", "."), value) for key, value in pairs.items())])
 
 
 NESTED = MultiDict(
     [
-        ("row", "a"),
-        ("a.id", "fld_A"),
+        ("row", "a fld_A nested"),
         ("a.name", "order"),
         ("a.type", "nested"),
-        ("a.drawn", "nested"),
         ("a.o.array", "y"),
-        ("row", "b"),
-        ("b.id", "fld_B"),
-        ("b.in", "a"),
+        ("row", "b fld_B sku a"),
         ("b.name", "sku"),
         ("b.type", "sku"),
-        ("b.drawn", "sku"),
-        ("row", "c"),
-        ("c.id", "fld_C"),
+        ("row", "c fld_C number"),
         ("c.name", "total"),
         ("c.type", "number"),
-        ("c.drawn", "number"),
         ("c.o.min", "1"),
         ("c.o.max", "2.50"),
     ]
@@ -63,21 +56,20 @@ def test_a_field_that_stops_holding_fields_lets_them_go():
 
 
 def test_another_type_takes_only_the_options_it_knows():
-    values = form(
-        row="a",
-        a__id="fld_A",
-        a__name="n",
-        a__type="float",
-        a__drawn="sequence",
-        a__o__step="2",
-        a__o__start="7",
-    )
+    values = form("a fld_A sequence", a__name="n", a__type="float", a__o__step="2", a__o__start="7")
     assert draft.read(values)["fields"][0]["options"] == {"step": 2}
+
+
+@pytest.mark.parametrize(
+    "row", ["a", "a fld_A", "a fld_A nonsense", "a fld_A number a", "a fld_A number nobody x y"]
+)
+def test_a_row_that_was_tampered_with_is_still_a_field(row):
+    assert [one["name"] for one in draft.read(form(row, a__name="n", a__type="number"))["fields"]] == ["n"]
 
 
 @pytest.mark.parametrize("held", ["{", "[]", '"x"', '{"options": []}', '{"id": "fld_X", "type": "uuid"}'])
 def test_a_held_part_that_was_tampered_with_changes_nothing_else(held):
-    values = form(row="a", a__id="fld_A", a__name="n", a__type="number", a__drawn="number", a__held=held)
+    values = form(a__name="n", a__type="number", a__held=held)
     assert draft.read(values)["fields"][0] == {"id": "fld_A", "name": "n", "type": "number", "options": {}}
 
 

@@ -7,8 +7,7 @@ from tests.security.matrix import Case
 DRAFT = {
     "name": "Draft",
     "seed": "s",
-    "row": "r1",
-    "r1.id": "fld_01M7Y5BT16VAMSDNZ2PWHH1947",
+    "row": "r1 fld_01M7Y5BT16VAMSDNZ2PWHH1947 row_number",
     "r1.name": "n",
     "r1.type": "row_number",
 }

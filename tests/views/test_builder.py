@@ -33,8 +33,12 @@ def form_of(page) -> MultiDict[str, str]:
     return controls(page.text, "builder")
 
 
+def keys_of(form) -> list[str]:
+    return [row.split(" ")[0] for row in form.getlist("row")]
+
+
 def key_of(form, name: str) -> str:
-    return next(key for key in form.getlist("row") if form[f"{key}.name"] == name)
+    return next(key for key in keys_of(form) if form[f"{key}.name"] == name)
 
 
 def send(browser, path: str, form, headers=HTMX, **more: str):
@@ -56,7 +60,7 @@ def test_a_template_is_made_by_a_plain_form(edith, api, cast):
     assert answer.status_code == 303
     made = api(cast.edith).get(answer.location).json
     assert [field["name"] for field in made["fields"]] == TEN.split(",")
-    assert made["fields"][0]["id"] == form[f"{key_of(form, 'id')}.id"]
+    assert made["fields"][0]["id"] == form.getlist("row")[0].split(" ")[1]
 
 
 def test_a_new_template_grows_by_buttons_alone(edith):
@@ -64,7 +68,7 @@ def test_a_new_template_grows_by_buttons_alone(edith):
     form = form_of(press(edith, "/templates/new", form, "add"))
     form = form_of(press(edith, "/templates/new", form, f"up:{key_of(form, 'b')}"))
     form = form_of(press(edith, "/templates/new", form, f"duplicate:{key_of(form, 'a')}"))
-    assert [form[f"{key}.name"] for key in form.getlist("row")] == ["b", "a", "a_2", ""]
+    assert [form[f"{key}.name"] for key in keys_of(form)] == ["b", "a", "a_2", ""]
 
 
 def test_a_row_opened_without_script_shows_every_option_and_keeps_what_was_typed(edith):
@@ -87,6 +91,15 @@ def test_a_refused_template_comes_back_with_its_faults_at_the_inputs(edith):
     assert answer.status_code == 422
     assert 'aria-invalid="true"' in answer.text
     assert form_of(answer)[f"{key}.o.max"] == "10"
+
+
+def test_a_refused_save_says_so_and_lists_the_faults_where_rows_were(edith, saved):
+    form = form_of(edith.get(f"/templates/{saved['id']}"))
+    form[f"{key_of(form, 'n')}.o.min"] = "90"
+    answer = press(edith, f"/templates/{saved['id']}/edit", form, "save", **HTMX)
+    assert (answer.status_code, answer.headers["HX-Retarget"]) == (422, "#preview")
+    assert "Not saved: one thing is wrong" in answer.text
+    assert f'data-for="{key_of(form, "n")}.o.min"' in answer.text
 
 
 def test_a_template_is_deleted_and_had_back_without_script(edith, api, cast, saved):
@@ -225,7 +238,7 @@ def test_json_and_fields_are_the_same_template(edith):
     answer = send(edith, "/builder/from-json", {"json": text})
     back = controls(answer.text)
     assert back.getlist("row") == form.getlist("row")
-    assert orjson.loads(text)["fields"][0]["id"] == back[f"{back.getlist('row')[0]}.id"]
+    assert orjson.loads(text)["fields"][0]["id"] == back["row"].split(" ")[1]
 
 
 @pytest.mark.parametrize(
@@ -241,10 +254,10 @@ def test_json_that_is_no_template_leaves_the_fields_alone(edith, text):
 def test_an_unknown_type_stays_visible_and_is_refused_by_the_preview(edith):
     text = '{"fields": [{"name": "a", "type": "emial", "options": {"x": 1}}]}'
     form = controls(send(edith, "/builder/from-json", {"json": text}).text)
-    assert form[f"{form['row']}.type"] == "emial"
+    assert form[f"{keys_of(form)[0]}.type"] == "emial"
     shown = send(edith, "/builder/preview", form).text
     assert "Did you mean `email`?" in shown
-    assert f'data-for="{form["row"]}.type"' in shown
+    assert f'data-for="{keys_of(form)[0]}.type"' in shown
 
 
 # Rows of the form by script
@@ -261,7 +274,7 @@ def test_names_are_pasted_with_their_types(edith):
     form = form_of(edith.get("/templates/new?names=a"))
     form["names"] = "first_name\nwhen: datetime, `total`"
     back = controls(press(edith, "/builder/rows", form, "paste", **HTMX).text)
-    assert [(back[f"{key}.name"], back[f"{key}.type"]) for key in back.getlist("row")] == [
+    assert [(back[f"{key}.name"], back[f"{key}.type"]) for key in keys_of(back)] == [
         ("first_name", "first_name"),
         ("when", "datetime"),
         ("total", "number"),
@@ -272,7 +285,7 @@ def test_another_type_redraws_its_row_with_its_options(edith):
     form = form_of(edith.get("/templates/new?names=a,b"))
     key = key_of(form, "a")
     back = controls(press(edith, "/builder/rows", form, f"type:{key}:regexp", **HTMX).text)
-    assert back.getlist("row") == [key]
+    assert keys_of(back) == [key]
     assert f"{key}.o.string" in back
 
 

@@ -12,7 +12,7 @@ from werkzeug.test import TestResponse
 from tests.cast import Browser, Program
 from tests.conftest import settings_for
 from tests.forms.in_html import controls
-from webapp import create_app
+from webapp import create_app, limits
 from webapp.extensions import db, redis_client
 
 PAGES = (
@@ -242,3 +242,16 @@ def test_the_documents_name_every_error_code_and_every_type(browser):
     start, types = browser().get("/docs").text, browser().get("/docs/field-types").text
     assert [code for code in CODES if code not in start] == []
     assert [kind.name for kind in REGISTRY if f"#{kind.name}" not in types] == []
+
+
+def test_a_person_who_asks_for_the_catalogue_gets_the_documents(browser, cast):
+    answer = browser(cast.edith).get("/field-types?q=mail")
+    assert (answer.status_code, answer.location) == (303, "/docs/field-types?q=mail")
+
+
+def test_assets_are_kept_by_their_hash_and_others_are_asked_for_again(browser, cast):
+    edith = browser(cast.edith)
+    style = re.search(r'href="(/static/css/pages\.css\?v=\w+)"', edith.get("/templates").text)[1]
+    for path, wanted in ((style, limits.ASSET_SECONDS), ("/static/icons/chev.svg", None)):
+        with edith.get(path) as answer:
+            assert answer.cache_control.max_age == wanted

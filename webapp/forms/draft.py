@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from werkzeug.datastructures import MultiDict
@@ -35,13 +36,37 @@ def read(form: Values) -> dict[str, Any]:
     return template
 
 
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """A row of the form: its key, its field's id, the type whose options the browser has, the row around it."""
+
+    key: str
+    id: str
+    drawn: str
+    parent: str
+
+
+def marks(form: Values) -> list[Mark]:
+    """The rows of a form in their order, a little more of them at most than a template may have fields."""
+    found = []
+    for text in form.getlist("row")[: limits.MAX_FIELDS + 1]:
+        key, field_id, drawn, parent, *_ = *text.split(" "), "", "", ""
+        found.append(Mark(key, field_id or key, drawn, parent))
+    return found
+
+
+def field_id(form: Values, key: str) -> str:
+    """The id of the field whose row has this key; the key itself where the form has no such row."""
+    return next((mark.id for mark in marks(form) if mark.key == key), key)
+
+
 def _read_fields(form: Values) -> list[dict[str, Any]]:
     made: dict[str, dict[str, Any]] = {}
     top: list[dict[str, Any]] = []
-    for key in form.getlist("row")[: limits.MAX_FIELDS + 1]:
-        found = made[key] = _read_row(form, key)
-        owner = made.get(form.get(f"{key}.in", ""))
-        if owner is None:
+    for mark in marks(form):
+        found = made[mark.key] = _read_row(form, mark)
+        owner = made.get(mark.parent)
+        if owner is None or owner is found:
             top.append(found)
         else:
             owner["options"].setdefault("fields", []).append(found)
@@ -54,20 +79,15 @@ def _read_fields(form: Values) -> list[dict[str, Any]]:
     return top
 
 
-def field_id(form: Values, key: str) -> str:
-    """The id of the field whose row has this key; the key itself where the form has no such row."""
-    return form.get(f"{key}.id", key)
-
-
-def _read_row(form: Values, key: str) -> dict[str, Any]:
+def _read_row(form: Values, mark: Mark) -> dict[str, Any]:
+    key = mark.key
     held = _held(form.get(f"{key}.held", ""))
-    named = form.getlist(f"{key}.type")
     common: dict[str, Any] = {
-        "id": field_id(form, key),
+        "id": mark.id,
         "name": form.get(f"{key}.name", "").strip(),
-        "type": named[-1] if named else "",
+        "type": form.get(f"{key}.type", "").strip(),
     }
-    drawn = find(form.get(f"{key}.drawn", ""))  # the type whose options the browser has inputs for
+    drawn = find(mark.drawn)
     is_open = f"{key}.open" in form
     options: dict[str, Any] = dict(held.get("options", {}))
     if drawn is not None:

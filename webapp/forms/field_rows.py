@@ -1,10 +1,10 @@
 """The rows of the template builder's form, from field definitions; faults put at the inputs they mean.
 
 Every field is one row. Its inputs begin with the row's key (`r7K2M9X.name`, `r7K2M9X.o.min`), which is the end of
-the field's id, and the hidden input `row` names the keys in their order, so a row that moves on the page moves in
-the template. What a row does not show (rare options, common keys) travels in one hidden input `held`, as JSON, so
-that a closed row is small and loses nothing. The ids are given here, when a row is made: a field keeps its id from
-its first preview on, and its values with it.
+the field's id. The hidden input `row` names the rows in their order (see `Row.mark`), so a row that moves on the
+page moves in the template. What a row does not show (rare options, common keys) travels in one hidden input `held`,
+as JSON, so that a closed row is small and loses nothing. The ids are given here, when a row is made: a field keeps
+its id from its first preview on, and its values with it.
 """
 
 from __future__ import annotations
@@ -51,6 +51,11 @@ class Row:
     holds_fields: bool = False
     fresh: bool = False  # just made: its type follows its name
     faults: dict[str, str] = field(default_factory=dict)  # by input name; "" for the row as a whole
+
+    @property
+    def mark(self) -> str:
+        """What the hidden input `row` says: key, field id, the type whose options are drawn, key of the row around."""
+        return " ".join((self.key, self.id, self.kind.name if self.kind else "-", self.parent)).rstrip()
 
     @property
     def label(self) -> str:

@@ -177,7 +177,8 @@ def _refused(actor: Actor, template: Template | None, given: dict[str, Any], err
         return page(actor, template, given, status=error.status, opened=drafts.open_rows(), found=found)
     shown = drafts.faulty(given, found)
     headers = {"HX-Retarget": "#preview", "HX-Reswap": "innerHTML"}
-    return Response(render_block(drafts.PAGE, "preview", preview=shown), error.status, headers=headers)
+    html = render_block(drafts.PAGE, "preview", preview=shown) + render_block(drafts.PAGE, "refused", found=found)
+    return Response(html, error.status, headers=headers)
 
 
 def _clashed(actor: Actor, template: Template, given: dict[str, Any], loaded: str) -> Response:

@@ -73,7 +73,7 @@ def edit_rows(actor: Actor) -> Response:
     do = pressed()
     verb, _, field_id = do.partition(":")
     field_id = field_id.partition(":")[0]
-    before = {draft.field_id(request.form, key) for key in request.form.getlist("row")}
+    before = {mark.id for mark in draft.marks(request.form)}
     if verb == "paste":
         made = [field_rows.row(one, new_id) for one in pasted(request.form.get("names", ""))]
         return _rows(made)

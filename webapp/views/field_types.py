@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
-from flask import Blueprint, Response
+from flask import Blueprint, Response, url_for
 from pydantic import Field
 
 from webapp import limits
@@ -53,4 +53,4 @@ def fields(query: CatalogueQuery) -> Response:
 def _listed(query: CatalogueQuery) -> Response:
     found = catalogue.search(query.q)
     page = paging.of_list(found, name="field-types", cursor=query.cursor, limit=query.limit, context=query.q)
-    return reply(page.as_dict(dict))
+    return reply(page.as_dict(dict), see=url_for("pages.field_types", q=query.q or None))

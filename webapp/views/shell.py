@@ -46,11 +46,16 @@ _BRIEF_CHARS: Final = 60
 
 def init_app(app: Flask) -> None:
     """Give the templates their helpers. Assets carry a hash in their address, so browsers may keep them."""
-    app.config["SEND_FILE_MAX_AGE_DEFAULT"] = limits.ASSET_SECONDS
+    app.get_send_file_max_age = _max_age  # type: ignore[method-assign]
     app.jinja_env.trim_blocks = app.jinja_env.lstrip_blocks = True
     app.jinja_env.globals.update(asset=asset, csrf_token=generate_csrf, in_days=in_days, origin=snippets.origin)
     app.jinja_env.filters.update(ago=ago, brief=brief, browser=browser, count=count, duration=duration, size=size)
     app.context_processor(lambda: {"shell": Shell()})
+
+
+def _max_age(_name: str | None) -> int | None:
+    """How long a browser may keep a static file unasked: an address with a hash for long, others not at all."""
+    return limits.ASSET_SECONDS if "v" in request.args else None
 
 
 class Shell:
