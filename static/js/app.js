@@ -142,7 +142,7 @@
       one.tabIndex = on ? 0 : -1;
       const panel = document.getElementById(one.getAttribute("aria-controls"));
       panel.hidden = !on;
-      if (on) $$("[hx-trigger^=show]", panel).forEach((part) => htmx.trigger(part, "show"));
+      if (on) $$("[hx-trigger^=show]", panel).forEach((part) => { part.replaceChildren(); htmx.trigger(part, "show"); });
     });
     if ($("#results")) $("#results").hidden = tab.id !== "tab-fields";
   };
