@@ -11,7 +11,8 @@ bind = [
     f"[{_settings.host}]:{_settings.port}" if ":" in _settings.host else f"{_settings.host}:{_settings.port}"
 ]
 # Threads, because streams and followers wait more than they work; two processes, for the second core.
-worker_class = "gthread"
+# What gunicorn refuses by itself is refused in the service's own shape.
+worker_class = "webapp.serving.Worker"
 workers = _settings.web_workers
 threads = _settings.web_threads
 # The application is built once and forked: a wrong setting stops the start with one message instead of a loop of
@@ -32,7 +33,7 @@ control_socket_disable = True  # nobody asks it, and its default place is the us
 # The application judges X-Forwarded-* by TRUSTED_PROXIES itself; gunicorn shall believe nobody.
 forwarded_allow_ips = ""
 secure_scheme_headers = {}
-limit_request_line = 8190  # the most it takes; what is longer is refused before the application sees it
+limit_request_line = limits.MAX_REQUEST_LINE_BYTES
 accesslog = None
 errorlog = "-"
 loglevel = _settings.log_level.lower()

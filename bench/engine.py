@@ -2,10 +2,11 @@
 
     .venv/bin/python bench/engine.py [name ...] [--rounds 7]
 
-For each registered type with its default options: nanoseconds a row in full blocks, microseconds for a block of ten
-rows, milliseconds to compile a template of that field alone (the second time: pools are made once a process), and
-nanoseconds a row when the field is unique. Then the same for features. Each figure is the least of the rounds, on one
-core, in time of the processor.
+For each registered type with its default options: nanoseconds a row in full blocks and rows a second, microseconds
+for a block of ten rows, milliseconds to compile a template of that field alone (the second time: pools are made once
+a process), nanoseconds a row when the field is unique and how many of them that adds. A type beyond 1,000 ns is
+marked. Then the same for features; what fields of one group cost together and apart; and regular expressions beside
+rstr, where that is installed. Each figure is the least of the rounds, on one core, in time of the processor.
 """
 
 from __future__ import annotations
@@ -25,7 +26,9 @@ from webapp import limits  # noqa: E402
 from webapp.engine import groups  # noqa: E402
 from webapp.engine.block import Bound, Env  # noqa: E402
 from webapp.engine.data import vocabulary  # noqa: E402
+from webapp.engine.errors import SpecError  # noqa: E402
 from webapp.engine.fields import REGISTRY, FieldType  # noqa: E402
+from webapp.engine.kinship import Known, Library  # noqa: E402
 from webapp.engine.plan import compile_plan  # noqa: E402
 from webapp.engine.spec import parse  # noqa: E402
 
@@ -37,15 +40,50 @@ NEEDS: dict[str, dict] = {
     "constant": {"value": "x"},
     "custom": {"values": ["red", "green", "blue"]},
     "derived": {"value": "{{name}}-{{id}}"},
+    "formula": {"expression": "round(id * 1.19, 2)"},
+    "case": {"cases": [{"when": "id % 2 == 0", "then": "even"}], "else": "odd"},
     "enum": {"values": ["red", "green", "blue"], "weights": [5, 3, 2]},
     "list_sequential": {"values": ["red", "green", "blue"]},
     "mapped": {"field": "colour", "map": {"red": 1, "green": 2, "blue": 3}},
     "nested": {"fields": [{"name": "sku", "type": "sku"}, {"name": "quantity", "type": "number"}]},
     "regexp": {"string": "[A-Z]{2}-[0-9]{4}"},
+    "cartesian": {"lists": [["red", "green", "blue"], ["small", "large"]]},
+    "previous": {"field": "amount"},
+    "running_total": {"field": "amount"},
+    "date_relative": {"field": "moment", "min": "1d", "max": "14d"},
+    "reference": {"template_id": "parents", "field": "id"},
+    "aggregate": {"template_id": "children", "field": "amount"},
+    "template": {"template_id": "parents"},
 }
 BESIDE: dict[str, list[dict]] = {
     "derived": [{"name": "id", "type": "row_number"}, {"name": "name", "type": "last_name"}],
+    "formula": [{"name": "id", "type": "row_number"}],
+    "case": [{"name": "id", "type": "row_number"}],
+    "previous": [{"name": "amount", "type": "number"}],
+    "running_total": [{"name": "amount", "type": "number"}],
+    "date_relative": [{"name": "moment", "type": "date"}],
     "mapped": [{"name": "colour", "type": "custom", "options": {"values": ["red", "green", "blue"]}}],
+    "position_in_parent": [
+        {
+            "name": "parent",
+            "type": "reference",
+            "options": {"template_id": "parents", "field": "id", "cardinality": 3},
+        }
+    ],
+}
+
+# Templates that relations reach: a million parents; three children for each row of the template that is measured.
+ROWS = 1_000_000
+AROUND: dict[str, list[dict]] = {
+    "parents": [{"name": "id", "type": "row_number"}, {"name": "name", "type": "name"}],
+    "children": [
+        {
+            "name": "parent",
+            "type": "reference",
+            "options": {"template_id": "own", "field": "x", "cardinality": 3},
+        },
+        {"name": "amount", "type": "number", "options": {"decimals": 2}},
+    ],
 }
 
 FEATURES: dict[str, list[dict]] = {
@@ -71,6 +109,30 @@ FEATURES: dict[str, list[dict]] = {
     ],
 }
 
+# Fields of one thing, each type once.
+GROUPS: dict[str, tuple[str, ...]] = {
+    "person": ("first_name", "last_name", "title", "sex", "email", "age", "date_of_birth"),
+    "place": ("city", "state", "zip_code", "country", "time_zone", "latitude", "phone_number", "language"),
+    "place, money": ("country", "currency_code", "currency_name", "currency_symbol"),
+    "company": ("company_name", "url", "domain_name"),
+    "card": ("credit_card_number", "credit_card_type", "cvv", "card_expiry"),
+    "product": ("product", "product_name", "product_category", "sku"),
+}
+EXPRESSIONS = (
+    "[A-Z]{2}-[0-9]{4}",
+    r"[A-Z]{3}\d{2}(a|bc)?",
+    r"(\+49|0)[1-9]\d{6,9}",
+    r"[a-z]{5,12}@[a-z]{4}\.(com|org)",
+)
+"""Regular expressions as people write them."""
+_PLAIN = [
+    {"name": "x", "type": "enum", "options": {"values": [f"value {number}" for number in range(1_000)]}}
+]
+"""A column of texts that shares nothing."""
+_SHARED = ("first_name", "city", "currency_code", "product", "credit_card_type")
+_SLOW_NS = 1_000
+_EXPRESSION_ROWS, _RSTR_ROWS = 100_000, 5_000
+
 
 def least(run: Callable[[], object], rounds: int, times: int) -> float:
     """Seconds of one call."""
@@ -91,7 +153,9 @@ def template(kind: type[FieldType], unique: bool = False) -> list[dict]:
 
 def compiled(fields: list[dict]) -> Bound:
     """``fields`` bound to a seed."""
-    return Bound(compile_plan(groups.assign(parse(fields)), vocabulary.default()), ENV)
+    words = vocabulary.default()
+    around = {name: Known(name, groups.assign(parse(of)), ROWS, words) for name, of in AROUND.items()}
+    return Bound(compile_plan(groups.assign(parse(fields)), words, library=Library(around, "own", ROWS)), ENV)
 
 
 def costs(fields: list[dict], rounds: int) -> tuple[float, float, float]:
@@ -105,12 +169,78 @@ def costs(fields: list[dict], rounds: int) -> tuple[float, float, float]:
 
 def unique_cost(kind: type[FieldType], rounds: int) -> float | None:
     """ns a row when the field is unique; None where it cannot be for a whole block."""
-    column = compiled(template(kind)).plan.layer.columns["x"].type
-    space = column.space()
+    bound = compiled(template(kind))
+    space = bound.plan.layer.columns["x"].type.space_in(bound.states["x"])
     if space is None or space < _FULL:
         return None
     bound = compiled(template(kind, unique=True))
     return least(lambda: bound.block(0, _FULL), rounds, 3) / _FULL * 1e9
+
+
+def print_types(kinds: list[type[FieldType]], rounds: int) -> None:
+    """The table of types."""
+    head = ("ns/row", "rows/s", "10 rows, us", "compile, ms", "unique, ns/row", "adds, ns")
+    print(f"{'type':<22}" + "".join(f"{name:>{max(len(name) + 2, 9)}}" for name in head))
+    slow = []
+    for kind in kinds:
+        try:
+            whole, tiny, making = costs(template(kind), rounds)
+        except SpecError as error:
+            print(f"{kind.name:<22}  {error.faults[0].message}", flush=True)
+            continue
+        unique = unique_cost(kind, rounds)
+        shown = f"{unique:>16.1f}{unique - whole:>10.1f}" if unique is not None else f"{'-':>16}{'-':>10}"
+        rows = f"{1e9 / max(whole, 0.01):,.0f}"
+        mark = "  over 1,000 ns" if whole > _SLOW_NS else ""
+        print(f"{kind.name:<22}{whole:>9.1f}{rows:>15}{tiny:>9.1f}{making:>13.2f}{shown}{mark}", flush=True)
+        slow += [kind.name] if mark else []
+    print(f"beyond {_SLOW_NS:,} ns a value: {', '.join(slow) or 'none'}")
+
+
+def print_groups(rounds: int) -> None:
+    """What a row costs whose fields share a thing, beside fields that each have one of their own."""
+    print(f"\n{'group':<16}{'fields':>8}{'together, ns/row':>18}{'apart, ns/row':>15}{'ratio':>8}")
+    for name, types in GROUPS.items():
+        fields = [{"name": kind, "type": kind} for kind in types]
+        together, apart = compiled(fields), [compiled([field]) for field in fields]
+        one = least(lambda bound=together: bound.block(0, _FULL), rounds, 3) / _FULL * 1e9
+        each = least(lambda those=apart: [b.block(0, _FULL) for b in those], rounds, 3) / _FULL * 1e9
+        print(f"{name:<16}{len(types):>8}{one:>18.1f}{each:>15.1f}{one / each:>8.2f}", flush=True)
+    plain = compiled(_PLAIN)
+    base = least(lambda: plain.block(0, _FULL), rounds, 3) / _FULL * 1e9
+    print(f"\nan enum of 1,000 texts: {base:.1f} ns/row; against it, alone in a group:")
+    for name in _SHARED:
+        bound = compiled([{"name": "x", "type": name}])
+        own = least(lambda b=bound: b.block(0, _FULL), rounds, 3) / _FULL * 1e9
+        print(f"  {name:<20}{own:>8.1f} ns/row{own / base:>8.2f} x", flush=True)
+
+
+def print_expressions(rounds: int) -> None:
+    """Regular expressions beside rstr."""
+    try:
+        import rstr
+    except ImportError:
+        rstr = None
+        print("\nrstr is not installed: regular expressions are shown without their peer (pip install rstr)")
+    print(f"\n{'regular expression':<40}{'ns/row':>9}{'rstr, ns/row':>14}{'ratio':>8}")
+    for source in EXPRESSIONS:
+        bound = compiled([{"name": "x", "type": "regexp", "options": {"string": source}}])
+        starts = range(0, _EXPRESSION_ROWS, _FULL)
+        ours = (
+            least(lambda b=bound, s=starts: [b.block(at, _FULL) for at in s], rounds, 1)
+            / (len(starts) * _FULL)
+            * 1e9
+        )
+        line = f"{source:<40}{ours:>9.1f}"
+        if rstr is not None:
+            made = rstr.Rstr()
+            theirs = (
+                least(lambda m=made, s=source: [m.xeger(s) for _ in range(_RSTR_ROWS)], 3, 1)
+                / _RSTR_ROWS
+                * 1e9
+            )
+            line += f"{theirs:>14,.0f}{theirs / ours:>7.0f}x"
+        print(line, flush=True)
 
 
 def main() -> None:
@@ -123,18 +253,15 @@ def main() -> None:
     given = parser.parse_args()
     one_core()
     kinds = [kind for kind in REGISTRY if not given.names or kind.name in given.names]
-    print(f"{'type':<22}{'ns/row':>9}{'10 rows, us':>13}{'compile, ms':>13}{'unique, ns/row':>16}")
-    for kind in kinds:
-        whole, tiny, making = costs(template(kind), given.rounds)
-        unique = unique_cost(kind, given.rounds)
-        shown = f"{unique:>16.1f}" if unique is not None else f"{'-':>16}"
-        print(f"{kind.name:<22}{whole:>9.1f}{tiny:>13.1f}{making:>13.2f}{shown}", flush=True)
+    print_types(kinds, given.rounds)
     if given.names:
         return
     print(f"\n{'feature':<26}{'ns/row':>9}{'10 rows, us':>13}")
     for name, fields in FEATURES.items():
         whole, tiny, _ = costs(fields, given.rounds)
         print(f"{name:<26}{whole:>9.1f}{tiny:>13.1f}", flush=True)
+    print_groups(given.rounds)
+    print_expressions(given.rounds)
 
 
 if __name__ == "__main__":

@@ -60,6 +60,37 @@ def _open_row(page: Page) -> None:
     page.wait_for_selector(".explained")
 
 
+def _relations(page: Page) -> None:
+    _shop(page)
+    page.goto(f"/templates/{_made['Purchases']}")
+    page.wait_for_selector("#preview td")
+
+
+def _relation(page: Page) -> None:
+    _relations(page)
+    page.locator(".row [aria-expanded]").nth(1).click()
+    page.wait_for_selector(".panel")
+
+
+def _formula(page: Page) -> None:
+    page.goto("/templates/new?names=price,quantity,total")
+    page.locator(".pick").nth(2).click()
+    page.get_by_label("Search types").fill("formula")
+    page.wait_for_selector("#picker [aria-selected=true]")
+    page.keyboard.press("Enter")
+    page.wait_for_selector("[name$='.o.expression']")
+    page.locator(".row [aria-expanded]").nth(2).click()
+    page.locator(".panel textarea").first.fill("round(price * quantity * * 1.19, 2)")
+    page.wait_for_selector(".formula .fault mark")
+    page.locator(".functions summary").first.click()
+    page.get_by_label("Search functions").first.fill("round")
+
+
+def _version(page: Page) -> None:
+    _shop(page)
+    page.goto(f"/templates/{_made['Purchases']}@v1")
+
+
 def _fault(page: Page) -> None:
     page.goto("/templates/new?names=id,email,quantity,price")
     page.locator(".row").nth(2).locator("input[name$='.o.min']").fill("90")
@@ -132,6 +163,116 @@ def _new_key(page: Page) -> None:
     page.wait_for_selector(".made")
 
 
+_KEY = {"name": "id", "type": "row_number"}
+_SHOP: tuple[tuple[str, int, list[dict]], ...] = (
+    ("Staff", 40, [_KEY, {"name": "name", "type": "name"}, {"name": "manager_id", "to": "self"}]),
+    ("Regions", 12, [{"name": "code", "type": "uuid"}, {"name": "country", "type": "country"}]),
+    (
+        "Buyers",
+        50_000,
+        [_KEY, {"name": "name", "type": "name"}, {"name": "region", "to": "Regions", "field": "code"}],
+    ),
+    (
+        "Purchases",
+        50_000,
+        [
+            {"name": "id", "type": "uuid"},
+            {"name": "buyer_id", "to": "Buyers", "cardinality": {"min": 0, "max": 4}},
+            {"name": "sold_by", "to": "Staff"},
+            {"name": "at", "type": "datetime"},
+        ],
+    ),
+    (
+        "Purchase lines",
+        10,
+        [
+            _KEY,
+            {"name": "purchase_id", "to": "Purchases", "cardinality": {"min": 1, "max": 9}},
+            {"name": "product", "type": "product_name"},
+            {"name": "price", "type": "number", "options": {"min": 1, "max": 90, "decimals": 2}},
+        ],
+    ),
+)
+_made: dict[str, str] = {}
+
+
+def _shop(page: Page) -> str:
+    """The address of a dataset of related templates, made once by a program."""
+    if "dataset" in _made:
+        return _made["dataset"]
+    page.goto("/api-keys")
+    page.locator("#new-key summary").click()
+    page.locator("#name").fill("Pictures")
+    page.get_by_role("button", name="Make the key").click()
+    headers = {"Authorization": f"Bearer {page.locator('.made code').first.text_content()}"}
+
+    def post(path: str, body: dict) -> str:
+        answer = page.request.post(path, headers=headers, data=body)
+        if not answer.ok:
+            raise SystemExit(answer.text())
+        return answer.json()["id"]
+
+    for name, quantity, fields in _SHOP:
+        made = []
+        for field in fields:
+            to = field.get("to")
+            options = {"template_id": _made.get(to, to), "field": "id", **field}
+            asked = {key: options[key] for key in ("template_id", "field", "cardinality") if key in options}
+            made.append({"name": field["name"], "type": "reference", "options": asked} if to else field)
+        _made[name] = post("/templates", {"name": name, "quantity": quantity, "fields": made})
+    tables = [
+        {"template_id": _made[name]} for name in ("Buyers", "Purchases", "Purchase lines", "Staff", "Regions")
+    ]
+    body = {
+        "name": "Wholesale",
+        "description": "Buyers and what they bought.",
+        "seed": "shop",
+        "templates": tables,
+    }
+    _made["dataset"] = f"/datasets/{post('/datasets', body)}"
+    return _made["dataset"]
+
+
+def _datasets(page: Page) -> None:
+    _shop(page)
+    page.goto("/datasets")
+
+
+def _dataset(page: Page) -> None:
+    page.goto(_shop(page))
+    page.wait_for_selector(".diagram svg")
+
+
+def _dataset_preview(page: Page) -> None:
+    _dataset(page)
+    page.locator("#preview-title").evaluate(
+        "node => window.scrollTo(0, node.getBoundingClientRect().top + scrollY - 64)"
+    )
+
+
+def _dataset_use(page: Page) -> None:
+    _dataset(page)
+    page.get_by_text("Use it by program").click()
+    page.get_by_text("Use it by program").evaluate(
+        "node => window.scrollTo(0, node.getBoundingClientRect().top + scrollY - 160)"
+    )
+
+
+def _dataset_export(page: Page) -> None:
+    _dataset(page)
+    page.get_by_role("button", name="Export").click()
+    page.locator(".formats label", has_text="SQL").click()
+
+
+def _new_dataset(page: Page) -> None:
+    page.goto("/datasets/new")
+    page.locator("input.title").fill("Two tables")
+    for name in ("Customers", "Orders"):
+        page.locator("#add").select_option(label=name)
+        page.get_by_role("button", name="Add").click()
+        page.wait_for_selector(f".look h3:has-text('{name}')")
+
+
 def _trash(page: Page) -> None:
     page.goto("/templates/new?names=id,name")
     page.locator("input.title").fill("Thrown away")
@@ -162,12 +303,22 @@ PAGES: dict[str, Callable[[Page], None]] = {
     "builder": _builder,
     "builder-options": _open_row,
     "builder-fault": _fault,
+    "builder-relations": _relations,
+    "builder-relation": _relation,
+    "builder-formula": _formula,
+    "template-version": _version,
     "builder-nested": _nested,
     "builder-types": _picker,
     "builder-rows": _grid,
     "builder-json": _tab("JSON", "#json-text"),
     "builder-use": _tab("Use it", "#use pre"),
     "builder-versions": _versions,
+    "datasets": _datasets,
+    "dataset": _dataset,
+    "dataset-preview": _dataset_preview,
+    "dataset-export": _dataset_export,
+    "dataset-use": _dataset_use,
+    "new-dataset": _new_dataset,
     "export-dialog": _export,
     "export": _export_done,
     "exports": _at("/exports"),

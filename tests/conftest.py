@@ -24,9 +24,10 @@ from flask import Flask
 from tests.cast import Browser, Cast, Person, Program, gather
 from webapp import create_app
 from webapp.config import Settings
+from webapp.engine.data import vocabulary
 from webapp.extensions import db, make_redis, redis_client
 from webapp.security import passwords
-from webapp.services import audit
+from webapp.services import audit, vocabularies
 
 SECRET_KEY = "0123456789abcdefghijklmnopqrstuvwxyzABCDEF"
 ON_POSTGRES = os.environ.get("TEST_ON") == "postgresql"
@@ -146,6 +147,7 @@ def app(settings: Settings) -> Iterator[Flask]:
     made = create_app(settings)
     with made.app_context():
         redis_client().flushdb()
+        vocabularies.assume_kept(vocabulary.locked().id)  # 14 MB for each test would be slow
     yield made
     close_app(made)
 

@@ -30,7 +30,9 @@ CODES: Final[Mapping[str, tuple[int, str]]] = MappingProxyType(
         "idempotency_in_progress": (409, "The first call with this Idempotency-Key has not ended."),
         "version_conflict": (412, "The object has changed since it was read."),
         "payload_too_large": (413, "The body is too large."),
+        "uri_too_long": (414, "The address is too long."),
         "unsupported_media_type": (415, "This content type is not understood here."),
+        "expectation_failed": (417, "What the Expect header asks for cannot be met."),
         "validation_error": (422, "The request has faults."),
         "row_limit_exceeded": (422, "That is more rows than one call may ask for."),
         "idempotency_mismatch": (422, "This Idempotency-Key was used with another request."),
@@ -38,7 +40,9 @@ CODES: Final[Mapping[str, tuple[int, str]]] = MappingProxyType(
         "provider_missing": (422, "No AI provider is set up."),
         "rate_limited": (429, "Too many requests."),
         "quota_exceeded": (429, "The rows of this hour are used up."),
+        "headers_too_large": (431, "The headers are too many or too large."),
         "internal_error": (500, "Something went wrong on our side."),
+        "not_implemented": (501, "This is not understood here."),
         "target_failed": (502, "The target refused or failed."),
         "token_request_failed": (502, "The token endpoint refused or failed."),
         "csrf_failed": (502, "The target refused the CSRF token twice."),
@@ -56,12 +60,16 @@ class Fault:
     code: str
     message: str
     hint: str | None = None
+    position: int | None = None
+    """Where in a text (a formula) it is, in characters from 1."""
 
-    def as_dict(self) -> dict[str, str]:
-        """The JSON form; `hint` only where there is one."""
-        out = {"path": self.path, "code": self.code, "message": self.message}
+    def as_dict(self) -> dict[str, Any]:
+        """The JSON form; `hint` and `position` only where there is one."""
+        out: dict[str, Any] = {"path": self.path, "code": self.code, "message": self.message}
         if self.hint:
             out["hint"] = self.hint
+        if self.position is not None:
+            out["position"] = self.position
         return out
 
 
@@ -96,7 +104,10 @@ class ApiError(Exception):
 def validation_error(faults: Iterable[Any], message: str | None = None) -> ApiError:
     """All faults at once as one 422. Takes anything with `path`, `code`, `message`, `hint` (the engine's too)."""
     fields = [
-        Fault(str(f.path), str(f.code), str(f.message), getattr(f, "hint", None)).as_dict() for f in faults
+        Fault(
+            str(f.path), str(f.code), str(f.message), getattr(f, "hint", None), getattr(f, "position", None)
+        ).as_dict()
+        for f in faults
     ]
     if message is None and fields:
         first = fields[0]

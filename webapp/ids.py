@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 import os
 import re
 import time
@@ -10,7 +9,8 @@ from typing import Final
 
 ALPHABET: Final = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"  # https://github.com/ulid/spec: no I, L, O, U
 
-_CROCKFORD: Final = bytes.maketrans(b"ABCDEFGHIJKLMNOPQRSTUVWXYZ234567", ALPHABET.encode())
+_PAIRS: Final = [first + second for first in ALPHABET for second in ALPHABET]  # ten bits each
+_SHIFTS: Final = tuple(range(120, -10, -10))
 
 PREFIXES: Final = frozenset(
     "tpl fld dst scn run con end psh exp fil sec key usr ws team prj aud ses inv lnk mem idm req".split()
@@ -21,8 +21,7 @@ _FORM = re.compile(r"^([a-z]+)_([0-7][0-9A-HJKMNP-TV-Z]{25})$")
 def ulid(milliseconds: int, randomness: bytes) -> str:
     """26 characters from a time (ms since 1970, 48 bits) and 10 random bytes."""
     number = (milliseconds & (2**48 - 1)) << 80 | int.from_bytes(randomness[:10], "big")
-    # 26 characters are 130 bits: two zero bits before the number, six after it to fill the last of 17 bytes.
-    return base64.b32encode((number << 6).to_bytes(17, "big"))[:26].translate(_CROCKFORD).decode()
+    return "".join([_PAIRS[number >> shift & 1023] for shift in _SHIFTS])
 
 
 def new(prefix: str) -> str:

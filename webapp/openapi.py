@@ -24,6 +24,8 @@ COMMON_ERRORS: Final = (
     "rate_limited",
     "https_required",
     "unsupported_version",
+    "uri_too_long",
+    "headers_too_large",
 )
 
 ERROR_SCHEMA: Final[dict[str, Any]] = {
@@ -55,7 +57,10 @@ ERROR_SCHEMA: Final[dict[str, Any]] = {
 FAULT_SCHEMA: Final[dict[str, Any]] = {
     "type": "object",
     "required": ["path", "code", "message"],
-    "properties": {name: {"type": "string"} for name in ("path", "code", "message", "hint")},
+    "properties": {
+        **{name: {"type": "string"} for name in ("path", "code", "message", "hint")},
+        "position": {"type": "integer", "description": "Where in a formula, in characters from 1."},
+    },
 }
 _IDEMPOTENCY: Final = (
     "Header `Idempotency-Key` (1 to 255 visible ASCII characters): the same key with the same request acts once in "
@@ -205,7 +210,8 @@ def _responses(declaration: Any, rule: str, names: dict[type[BaseModel], str]) -
         content["application/json"] = {"schema": schema}
     # An event stream is described by its text in `description`: tools read the schema as that of one event.
     content |= {
-        kind: {"schema": {} if kind == "text/event-stream" else {"type": "string"}} for kind in declaration.produces
+        kind: {"schema": {} if kind == "text/event-stream" else {"type": "string"}}
+        for kind in declaration.produces
     }
     if content:
         good["content"] = content

@@ -7,55 +7,49 @@
   const form = () => $("#builder");
   let dirty = false;
 
-  // Toasts: ten seconds, longer while somebody points at them or has the focus in them.
-  const time = (toast) => {
-    toast.dataset.timed = "1";
-    let left = 10;
-    const tick = setInterval(() => {
-      if (!toast.matches(":hover, :focus-within") && --left <= 0) { clearInterval(tick); toast.remove(); }
-    }, 1000);
+  const time = (toast) => { // ten seconds, longer while somebody points at it or has the focus in it
+    let left = toast.dataset.timed = 10;
+    const tick = setInterval(() => { if (!toast.matches(":hover, :focus-within") && --left <= 0) { clearInterval(tick); toast.remove(); } }, 1000);
   };
   const timeAll = () => $$("[data-toast]:not([data-timed])").forEach(time);
+  const make = (tag, more) => Object.assign(document.createElement(tag), more);
   const toast = (text, undo) => {
     if (!undo && $$("#toasts span").some((one) => one.textContent === text)) return;
-    const box = document.createElement("div");
-    box.className = "toast";
+    const box = make("div", { className: "toast" });
     box.dataset.toast = "";
-    box.append(Object.assign(document.createElement("span"), { textContent: text }));
-    if (undo) {
-      const button = Object.assign(document.createElement("button"), { type: "button", textContent: "Undo" });
-      button.addEventListener("click", () => { undo(); box.remove(); });
-      box.append(button);
-    }
+    box.append(make("span", { textContent: text }));
+    if (undo) box.append(make("button", { type: "button", textContent: "Undo", onclick: () => { undo(); box.remove(); } }));
     $("#toasts").append(box);
     time(box);
   };
 
   const open = (id) => {
-    const dialog = document.getElementById(id);
-    if (!dialog || dialog.open) return;
+    const dialog = $(`dialog[id="${id}"]:not([open])`);
+    if (!dialog) return;
     dialog.showModal();
     [dialog, ...$$("[hx-trigger^=show]", dialog)].forEach((part) => htmx.trigger(part, "show"));
   };
 
   // Rows of the builder: a row and the rows inside it move as one.
-  const depth = (row) => Number(row.dataset.depth);
-  const isRow = (node) => node?.matches?.(".row");
-  const rowOf = (node) => node.closest?.(".row");
+  const depth = (row) => Number(row.dataset.depth), isRow = (node) => node?.matches?.(".row");
+  const rowOf = (node) => node.closest?.(".row"), owner = (row) => $("[name=row]", row).value.split(" ")[3];
   const group = (row) => {
     const all = [row];
     for (let n = row.nextElementSibling; isRow(n) && depth(n) > depth(row); n = n.nextElementSibling) all.push(n);
     return all;
   };
+  const level = (n, row) => (isRow(n) && depth(n) === depth(row) ? n : null);
   const before = (row) => {
     let n = row.previousElementSibling;
     while (isRow(n) && depth(n) > depth(row)) n = n.previousElementSibling;
-    return isRow(n) && depth(n) === depth(row) ? n : null;
+    return level(n, row);
   };
-  const after = (row) => {
-    const n = group(row).at(-1).nextElementSibling;
-    return isRow(n) && depth(n) === depth(row) ? n : null;
-  };
+  const after = (row) => level(group(row).at(-1).nextElementSibling, row);
+  const equip = () => $$(".row:not(:has(.grip))").forEach(({ rows: [{ cells }] }) => { // tools that a script alone can use
+    const [moving, more] = $("#tools").content.cloneNode(true).children;
+    cells[0].append(...moving.childNodes);
+    cells[cells.length - 1].prepend(...more.childNodes);
+  });
   const changed = () => {
     dirty = true;
     $("#count").textContent = $$(".row").length;
@@ -81,7 +75,7 @@
   const ask = (...how) => { line = line.then(() => redraw(...how)).catch(() => {}); };
   const redraw = async (row, what, values = {}) => { // the server draws the row anew, or the rows that come after it
     if (row && !row.isConnected) row = document.getElementById(row.id);
-    const replaces = /^(open|close|type|guess)/.test(what), last = row ? group(row).at(-1) : $$(".row").at(-1);
+    const replaces = /^(open|close|type|guess|again)/.test(what), last = row ? group(row).at(-1) : $$(".row").at(-1);
     const verb = row ? what.replace(/^\w+/, (word) => `${word}:${row.id}`) : what;
     const known = new Set($$(".row").map((one) => one.id)), held = row?.contains(document.activeElement) && document.activeElement;
     const target = replaces ? row : last || $(".rows thead");
@@ -97,11 +91,29 @@
     if (!/^open|^close/.test(what)) changed();
   };
   const act = (verb, row) => {
-    if (verb === "up" || verb === "down") move(row, verb === "up" ? -1 : 1);
+    if (/^(up|down)$/.test(verb)) move(row, verb === "up" ? -1 : 1);
     else if (verb === "remove") remove(row);
     else if (verb === "pick") { $("#picker").dataset.row = row.id; open("picker"); narrow(); $("#picker-q").select(); }
     else if (verb === "dice") { $("#seed").value = Math.random().toString(36).slice(2, 8); htmx.trigger(document.body, "preview"); }
     else ask(verb === "add" ? null : row, verb);
+  };
+
+  // Selects that came with their own choice alone, formulas, functions
+  const fill = (select) => [...document.getElementById(select.dataset.list)?.options || []].forEach((one) => {
+    if (![...select.options].some((own) => own.value === one.value)) select.add(new Option(one.text, one.value));
+  });
+  const insert = (area, text) => {
+    area.setRangeText(text, area.selectionStart, area.selectionEnd, "end");
+    area.focus();
+    area.dispatchEvent(new Event("input", { bubbles: true }));
+  };
+  const find = (input) => {
+    const words = input.value.toLowerCase().split(/\s+/).filter(Boolean);
+    $$("details", input.parentElement).forEach((part, place) => {
+      $$("[data-find]", part).forEach((one) => { one.hidden = !words.every((word) => one.dataset.find.includes(word)); });
+      part.hidden = !$("[data-find]:not([hidden])", part);
+      part.open = words.length ? !part.hidden : !place;
+    });
   };
 
   // Type picker
@@ -114,15 +126,15 @@
   };
   const narrow = () => {
     const words = $("#picker-q").value.toLowerCase().split(/\s+/).filter(Boolean);
-    const family = $(".chip[aria-pressed=true]")?.dataset.family;
+    const family = $("#picker .chip[aria-pressed=true]")?.dataset.family;
     $$("#picker [data-group]").forEach((part) => {
       $$("[role=option]", part).forEach((one) => { one.hidden = !words.every((word) => one.dataset.find.includes(word)); });
       part.hidden = (family && part.dataset.group !== family) || !$("[role=option]:not([hidden])", part);
     });
     const seen = options().filter((one) => !one.closest("[hidden]")), row = document.getElementById($("#picker").dataset.row);
     if ($("[data-none]")) $("[data-none]").hidden = seen.length > 0;
-    const wanted = words.join(" ");
-    select(wanted ? seen.find((one) => $("b", one).textContent.toLowerCase().startsWith(wanted)) || seen[0]
+    const wanted = words.join(" "), titled = (fits) => seen.find((one) => fits($("b", one).textContent.toLowerCase()));
+    select(wanted ? seen.find((one) => one.dataset.type === words.join("_")) || titled((label) => label === wanted) || titled((label) => label.startsWith(wanted)) || seen[0]
       : seen.find((one) => row && one.dataset.type === $(`[name="${row.id}.type"]`, row)?.value) || seen[0]);
   };
   const pick = (option) => {
@@ -130,9 +142,8 @@
     $("#picker").close();
     if (option && row) ask(row, `type:${option.dataset.type}`);
   };
-  const choose = (option) => { // a type that is typed and entered faster than the list comes is picked when it is there
-    if ($("#picker-list")) { if (option) pick(option); } else $("#picker").dataset.eager = "";
-  };
+  // A type that is typed and entered faster than the list comes is picked when it is there.
+  const choose = (option) => { if ($("#picker-list")) pick(option); else $("#picker").dataset.eager = ""; };
 
   // Tabs
   const show = (tab) => {
@@ -150,18 +161,18 @@
   // Faults: the preview lists them with the input each belongs to; here they are put there.
   const place = () => {
     $$("[aria-invalid]", form()).forEach((one) => one.removeAttribute("aria-invalid"));
-    $$(".errs", form()).forEach((one) => { one.hidden = true; one.firstElementChild.replaceChildren(); });
+    $$(".fault", form()).forEach((one) => { one.replaceChildren(); one.closest(".errs")?.setAttribute("hidden", ""); });
     $$("#preview [data-for]").forEach((item) => {
       const name = item.dataset.for, row = document.getElementById(name.split(".")[0]);
       const input = name.endsWith(".type") ? row && $(".pick", row) : name && form().elements.namedItem(name);
       input?.setAttribute?.("aria-invalid", "true");
-      const errs = row && $(".errs", row);
-      if (!errs) return;
-      errs.hidden = false;
-      errs.firstElementChild.append(Object.assign(document.createElement("p"), { className: "err", textContent: item.lastChild.textContent }));
+      const spot = input?.closest?.(".formula") || (row && $(".errs", row)); // a formula's fault stands under it
+      if (spot) spot.hidden = false;
+      if (spot) $(".fault", spot).append($(".why", item).cloneNode(true));
     });
   };
 
+  ["focusin", "pointerdown"].forEach((kind) => document.addEventListener(kind, ({ target }) => target.matches?.("[data-list]") && fill(target)));
   document.addEventListener("click", async (event) => {
     const at = (query) => event.target.closest(query);
     if (at("[data-open]")) { at("[popover]")?.hidePopover(); return open(at("[data-open]").dataset.open); }
@@ -170,41 +181,42 @@
     if (at("[data-copy]")) {
       const button = at("[data-copy]"), from = button.dataset.copy ? $(button.dataset.copy) : $("pre", button.parentElement);
       await navigator.clipboard.writeText(from.value ?? from.textContent);
-      button.classList.add("copied");
-      setTimeout(() => button.classList.remove("copied"), 1500);
       return toast("Copied");
     }
     if (at("[data-clear]")) return $(at("[data-clear]").dataset.clear).replaceChildren();
     if (at("[role=tab]")) return show(at("[role=tab]"));
-    if (at(".chip")) {
+    if (at("#picker .chip")) {
       const chip = at(".chip"), on = chip.getAttribute("aria-pressed") !== "true";
-      $$(".chip").forEach((one) => one.setAttribute("aria-pressed", String(on && one === chip)));
+      $$("#picker .chip").forEach((one) => one.setAttribute("aria-pressed", String(on && one === chip)));
       return narrow();
     }
     if (at("#picker [role=option]")) return pick(at("[role=option]"));
-    const press = at("[data-do], [name=do][value*=':'], [name=do][value=add]");
-    if (press && form().contains(press) && !press.value.startsWith("save")) {
+    if (at(".formula [data-insert]")) return insert($("textarea", at(".formula")), at("[data-insert]").dataset.insert);
+    const press = at("[data-do], .pick, [name=do][value*=':'], [name=do][value=add]");
+    if (press && form()?.contains(press) && !press.value.startsWith("save")) {
       event.preventDefault();
-      act(press.dataset.do || press.value.split(":")[0], rowOf(press));
+      act(press.dataset.do || press.value.split(":")[0] || "pick", rowOf(press));
     }
   });
 
+  document.addEventListener("pointerover", ({ target }) => { if (target.matches?.(".side-on :is(td, th)")) target.title ||= target.textContent; });
   document.addEventListener("input", (event) => {
+    if (event.target.matches("[data-find-in]")) return find(event.target);
     if (event.target.id === "picker-q") narrow();
     else if (event.target.closest("#builder") && !event.target.matches("#seed, #grid-count, [name=goto]")) dirty = true;
   });
   document.addEventListener("change", (event) => {
-    const row = event.target.matches("[data-name]") && rowOf(event.target);
-    if (row && "fresh" in row.dataset && event.target.value) ask(row, "guess");
+    const row = rowOf(event.target);
+    if (event.target.matches("[data-again]")) ask(row, "again");
+    else if (row && "fresh" in row.dataset && event.target.matches("[data-name]") && event.target.value) ask(row, "guess");
   });
   document.addEventListener("submit", (event) => {
     const sent = event.target;
     if (sent.matches("[data-theme-form]")) {
       event.preventDefault();
-      const dark = getComputedStyle(document.documentElement).colorScheme === "dark" ||
-        (!document.documentElement.dataset.theme && matchMedia("(prefers-color-scheme: dark)").matches);
-      const theme = dark ? "light" : "dark";
-      document.documentElement.dataset.theme = theme;
+      const root = document.documentElement, scheme = getComputedStyle(root).colorScheme;
+      const dark = scheme === "dark" || (!root.dataset.theme && matchMedia("(prefers-color-scheme: dark)").matches);
+      const theme = root.dataset.theme = dark ? "light" : "dark";
       document.cookie = `theme=${theme};path=/;max-age=31536000;samesite=lax`;
     } else if (sent.matches("[data-paste]")) {
       ask(null, "paste", { names: sent.elements.names.value });
@@ -218,28 +230,21 @@
   });
 
   // Keys
-  let went = 0;
-  const places = { t: "/templates", e: "/exports", k: "/api-keys", d: "/docs" };
+  let went = 0, dragged = null;
+  const places = { t: "/templates", a: "/datasets", e: "/exports", k: "/api-keys", d: "/docs" };
   document.addEventListener("keydown", (event) => {
-    const key = event.key, at = event.target, row = rowOf(at), ctrl = event.ctrlKey || event.metaKey;
-    const stop = (act_) => { event.preventDefault(); act_(); };
+    const key = event.key, at = event.target, row = rowOf(at), ctrl = event.ctrlKey || event.metaKey, stop = (act_) => { event.preventDefault(); act_(); };
     if (at.id === "picker-q" && /^(Arrow(Up|Down)|Enter)$/.test(key)) {
       const seen = options().filter((one) => !one.closest("[hidden]")), now = seen.findIndex((one) => one.ariaSelected === "true");
       return stop(() => key === "Enter" ? choose(seen[now]) : select(seen[Math.max(0, Math.min(seen.length - 1, now + (key === "ArrowDown" ? 1 : -1)))]));
     }
-    if (at.matches("[role=tab]") && /^Arrow(Left|Right)$/.test(key)) {
-      const next = key === "ArrowRight" ? at.nextElementSibling : at.previousElementSibling;
-      if (next) { next.focus(); show(next); }
-      return;
-    }
-    if (form() && ctrl && key === "s") return stop(() => $("#save")?.click());
+    const next = at.matches("[role=tab]") && { ArrowRight: at.nextElementSibling, ArrowLeft: at.previousElementSibling }[key];
+    if (next) { next.focus(); return show(next); }
+    if (ctrl && key === "s" && $("#save")) return stop(() => $("#save")?.click());
     if (form() && ctrl && key === "Enter") return stop(() => act("dice"));
     if (row && event.altKey && /^Arrow(Up|Down)$/.test(key)) return stop(() => move(row, key === "ArrowUp" ? -1 : 1));
     if (key === "Enter" && at.matches("#builder input:not([data-name])")) return stop(() => at.id === "grid-count" ? $("#generate").click() : at.dispatchEvent(new Event("change", { bubbles: true })));
-    if (at.matches("[data-name]") && key === "Enter") return stop(() => {
-      const next = $$(".row").at($$(".row").indexOf(row) + 1);
-      if (next && $$(".row").indexOf(row) + 1 < $$(".row").length) $("[data-name]", next).focus(); else act("add");
-    });
+    if (at.matches("[data-name]") && key === "Enter") return stop(() => (isRow(row.nextElementSibling) ? $("[data-name]", row.nextElementSibling).focus() : act("add")));
     if (ctrl || event.altKey || at.matches("input, textarea, select, [contenteditable]") || "keys" in document.documentElement.dataset || $("dialog[open]")) return;
     if (key === "/") return stop(() => $("input[type=search]:not(dialog *)")?.focus());
     if (key === "?") return stop(() => open("keys-help"));
@@ -248,7 +253,6 @@
   });
 
   // Dragging a row, among the rows beside it
-  let dragged = null;
   const clear = () => $$(".over, .over-end").forEach((one) => one.classList.remove("over", "over-end"));
   document.addEventListener("dragstart", (event) => {
     dragged = event.target.matches?.(".grip") ? rowOf(event.target) : null;
@@ -259,7 +263,6 @@
   });
   document.addEventListener("dragover", (event) => {
     let over = dragged && rowOf(event.target);
-    const owner = (row) => $("[name=row]", row).value.split(" ")[3];
     while (over && depth(over) > depth(dragged)) over = over.previousElementSibling;
     if (!over || over === dragged || owner(over) !== owner(dragged)) return;
     event.preventDefault();
@@ -268,8 +271,8 @@
     over.classList.add(event.clientY < box.top + box.height / 2 ? "over" : "over-end");
   });
   document.addEventListener("drop", (event) => {
-    const over = $(".over, .over-end");
-    if (!dragged || !over) return;
+    const over = dragged && $(".over, .over-end");
+    if (!over) return;
     event.preventDefault();
     if (over.matches(".over")) over.before(...group(dragged)); else group(over).at(-1).after(...group(dragged));
     changed();
@@ -280,18 +283,16 @@
   document.addEventListener("htmx:afterSwap", (event) => {
     timeAll();
     if (event.target.id === "preview" && form()) place();
-    if (event.target.id === "picker-body") {
-      narrow();
-      if ("eager" in $("#picker").dataset) pick($("#picker [aria-selected=true]"));
-    }
+    if (event.target.id === "picker-body") { narrow(); if ("eager" in $("#picker").dataset) pick($("#picker [aria-selected=true]")); }
     if (event.target.id === "export") $("[data-unsaved]").hidden = !dirty;
     if (event.target.id === "clash") event.target.scrollIntoView({ block: "center" });
   });
   document.addEventListener("htmx:responseError", (event) => {
-    const page = new DOMParser().parseFromString(event.detail.xhr.responseText, "text/html");
-    toast(page.body.textContent.trim().replace(/\s+/g, " ").slice(0, 200) || `The server answered ${event.detail.xhr.status}.`);
+    const { responseText, status } = event.detail.xhr, page = new DOMParser().parseFromString(responseText, "text/html");
+    toast(page.body.textContent.trim().replace(/\s+/g, " ").slice(0, 200) || `The server answered ${status}.`);
   });
   document.addEventListener("htmx:sendError", () => toast("The server cannot be reached."));
+  document.addEventListener("htmx:load", equip);
   document.addEventListener("saved", () => { dirty = false; });
   addEventListener("beforeunload", (event) => { if (dirty && form()) event.preventDefault(); });
   document.addEventListener("DOMContentLoaded", () => { timeAll(); if (location.hash === "#export") open("export"); });

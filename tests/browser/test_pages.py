@@ -18,6 +18,8 @@ TAGS = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]
 PAGES = [
     "/templates",
     "/templates/new?names=id,email,price,status",
+    "/datasets",
+    "/datasets/new",
     "/exports",
     "/api-keys",
     "/me",

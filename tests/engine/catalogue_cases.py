@@ -22,6 +22,7 @@ from webapp.engine.block import Block, Bound, Env
 from webapp.engine.data import vocabulary
 from webapp.engine.fields import REGISTRY
 from webapp.engine.fields.base import FieldType
+from webapp.engine.kinship import Known, Library
 from webapp.engine.plan import compile_plan
 from webapp.engine.spec import parse
 
@@ -30,22 +31,80 @@ NOW = datetime(2026, 2, 28, 21, 5, 9, 120_000, tzinfo=UTC)
 REQUIRED: dict[str, dict[str, Any]] = {
     "constant": {"value": "x"},
     "derived": {"value": "{{source}}-{{source | upper}}"},
+    "formula": {"expression": "upper(source) + text(row % 7)"},
+    "case": {
+        "cases": [
+            {"when": "source == 'open'", "then": "a"},
+            {"when": "row % 2 == 0", "then_formula": "source"},
+        ],
+        "else": "rest",
+    },
     "nested": {"fields": [{"name": "n", "type": "number"}, {"name": "s", "type": "uuid"}]},
     "custom": {"values": ["a", "b", "c"]},
     "enum": {"values": ["a", "b", "c"]},
     "list_sequential": {"values": ["a", "b", "c"]},
     "mapped": {"field": "source", "map": {"open": 1, "paid": 2}, "default": 3},
     "regexp": {"string": r"[A-Z]{2}\d{4}"},
+    "cartesian": {"lists": [["red", "blue"], ["small", "medium", "large"]]},
+    "previous": {"field": "source", "default": "none"},
+    "running_total": {"field": "amount"},
+    "date_relative": {"field": "moment", "min": "1w", "max": "3w"},
+    "reference": {"template_id": "parents", "field": "id"},
+    "aggregate": {"template_id": "children", "field": "amount"},
+    "template": {"template_id": "parents"},
 }
 """Options without which a type says nothing."""
 
 TOGETHER: dict[tuple[str, str], dict[str, Any]] = {
     ("enum", "weights"): {"values": ["open", "paid", "cancelled"]},
+    ("date_relative", "unit=months"): {"min": "1mo", "max": "3mo"},
+    ("date_relative", "unit=years"): {"min": "1y", "max": "3y"},
+    ("reference", "layout"): {"cardinality": {"min": 0, "max": 4}, "template_id": "many"},
+    ("aggregate", "function=any"): {"field": "open"},
+    **{(kind, "bins"): {"distribution": "histogram"} for kind in ("number", "float")},
+    **{
+        (kind, "distribution=histogram"): {"edges": [0, 10, 100], "weights": [3, 1]}
+        for kind in ("number", "float")
+    },
 }
-"""What an option's examples go with."""
+"""What an option's examples, or one value of it, go with."""
 
 SOURCE = {"name": "source", "type": "enum", "options": {"values": ["open", "paid", "lost"]}, "hidden": True}
+MORE = (
+    {"name": "amount", "type": "number", "options": {"decimals": 2}, "percent_blank": 12.5, "hidden": True},
+    {"name": "moment", "type": "datetime", "hidden": True},
+)
 """What types that read another field read."""
+OWNED = [
+    {
+        "name": "owner",
+        "type": "reference",
+        "options": {"template_id": "many", "field": "id", "cardinality": {"min": 0, "max": 4}},
+        "hidden": True,
+    }
+]
+BESIDE: dict[str, list[dict[str, Any]]] = {"position_in_parent": OWNED}
+"""Fields without which a type says nothing."""
+
+_ID = {"name": "id", "type": "row_number"}
+AROUND: dict[str, tuple[int, list[dict[str, Any]]]] = {
+    "parents": (10**6, [_ID, {"name": "name", "type": "name"}]),
+    "many": (2**45, [_ID]),
+    "children": (
+        1,
+        [
+            {
+                "name": "parent",
+                "type": "reference",
+                "options": {"template_id": "own", "field": "source", "cardinality": {"min": 0, "max": 4}},
+            },
+            {"name": "amount", "type": "number", "options": {"decimals": 2}, "percent_blank": 30},
+            {"name": "open", "type": "boolean"},
+        ],
+    ),
+}
+"""Rows and fields of the templates that relations reach."""
+OWN_ROWS = 2**45
 
 
 @dataclass(frozen=True)
@@ -68,7 +127,7 @@ def cases(kind: type[FieldType]) -> Iterator[Case]:
     schema = kind.Options.model_json_schema(by_alias=True)
     for option, described in schema.get("properties", {}).items():
         for value in _named(described, schema):
-            together = TOGETHER.get((kind.name, option), {})
+            together = TOGETHER.get((kind.name, option), TOGETHER.get((kind.name, f"{option}={value}"), {}))
             yield Case(kind, f"{option}={value}", {**plain, **together, option: value})
 
 
@@ -88,8 +147,20 @@ def _named(described: dict[str, Any], schema: dict[str, Any]) -> list[Any]:
 
 def bound(*fields: dict[str, Any], seed: str = "conformance") -> Bound:
     """``fields`` and what they may read, bound to a fixed seed and now."""
-    parsed = groups.assign(parse([*fields, SOURCE]))
-    return Bound(compile_plan(parsed, vocabulary.default()), Env(seed, NOW))
+    children = [field for field in fields if (field.get("options") or {}).get("within") == "parent"]
+    beside = [other for field in fields for other in BESIDE.get(field["type"], ())] or OWNED[: len(children)]
+    parsed = groups.assign(parse([*fields, SOURCE, *MORE, *beside]))
+    return Bound(compile_plan(parsed, vocabulary.default(), library=library()), Env(seed, NOW))
+
+
+@cache
+def library() -> Library:
+    """The templates that relations reach."""
+    known = {
+        name: Known(name, groups.assign(parse(fields, name=name)), rows, vocabulary.default())
+        for name, (rows, fields) in AROUND.items()
+    }
+    return Library(known, "own", OWN_ROWS)
 
 
 @cache
@@ -101,6 +172,11 @@ def made(kind: type[FieldType], label: str) -> Bound:
 def column(source: Bound, rows: np.ndarray, name: str = "it") -> pa.Array:
     """The column of any rows, in any order."""
     return Block(source, source.plan.layer, rows.astype(np.uint64)).column(name)
+
+
+def last_row(source: Bound) -> int | None:
+    """How many rows the field has values for, where there is an end to them."""
+    return source.plan.layer.columns["it"].type.rows_in(source.states["it"])
 
 
 def window(source: Bound, start: int, count: int) -> pa.Array:

@@ -122,3 +122,9 @@ def test_chances_are_kept():
     assert cells.chance(cells.bits(KEY, ROWS), 0, 1).sum() == 0
     assert cells.chance(cells.bits(KEY, ROWS), 1, 1).sum() == ROWS.size
     assert abs(cells.chance(cells.bits(KEY, ROWS), 1, 3).mean() - 1 / 3) < 4 * np.sqrt(2 / 9 / ROWS.size)
+
+
+@pytest.mark.parametrize("n", [2**20 + 1, 10**9, 3_000_000_019, 2**32 - 1, 2**32, 2**40 + 7])
+def test_wide_draws_are_the_high_word_of_the_product(n):
+    random = cells.bits(np.uint64(7), np.arange(2000, dtype=np.uint64))
+    assert cells.below(random, n).tolist() == [int(one) * n >> 64 for one in random]

@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
 
-from tests.engine.catalogue_cases import bound, cases, column, digests, made, window
+from tests.engine.catalogue_cases import bound, cases, column, digests, last_row, made, window
 from webapp.engine import text
 from webapp.engine.errors import SpecError
 from webapp.engine.fields import REGISTRY, find, plain
@@ -51,8 +51,22 @@ def test_cells_hang_on_nothing_but_their_row(kind: type[FieldType]):
         scattered = text.decode(column(source, rows))
         assert scattered.equals(whole.take(pa.array(rows))), case.label
         assert len(window(source, 0, 0)) == 0, case.label
-        far = window(source, 2**40 + 5, 20)
-        assert window(source, 2**40 + 9, 3).equals(far.slice(4, 3)), case.label
+        start = max(0, min(2**40, (last_row(source) or 2**41) - 50))
+        far = window(source, start + 5, 20)
+        assert window(source, start + 9, 3).equals(far.slice(4, 3)), case.label
+
+
+@every_type
+def test_rows_that_a_type_has_no_values_for_are_refused_by_number(kind: type[FieldType]):
+    for case in cases(kind):
+        source = made(kind, case.label)
+        last = last_row(source)
+        if last is not None:
+            source.check(last - 1, 1)
+            with pytest.raises(SpecError) as error:
+                source.check(last, 1)
+            assert [(fault.path, fault.code) for fault in error.value.faults] == [("fields[0]", "too_far")]
+            assert f"{last:,}" in error.value.faults[0].message
 
 
 @every_type

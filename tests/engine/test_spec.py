@@ -29,7 +29,7 @@ def test_all_faults_are_listed_at_once_by_path():
     )
     assert found == {
         "fields[0].type": "unknown_type",
-        "fields[1].options.start": "int_parsing",
+        "fields[1].options.start": "int_type",
         "fields[1].options.stepp": "unknown_key",
         "fields[2].name": "required",
         "fields[3]": "wrong_type",

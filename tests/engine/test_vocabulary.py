@@ -260,3 +260,41 @@ def test_a_postal_pattern_is_spelled_out_in_heads_and_tails():
     assert tails[0] == " 0A0"
     assert postal.add_region(codes, "CA", "nowhere", "") == (0, 0)
     assert postal.add_region(codes, "QA", "", "") == (0, 0)
+
+
+def test_relocking_keeps_what_was_present_among_the_earlier_ones(small, monkeypatch):
+    before = vocabulary.locked()
+    monkeypatch.setitem(extract.WORDS, "fruit", lambda: {"": ["fig", "pear"]})
+    build.build(small, relock=True)
+    build.build(small, relock=True)  # the same again changes nothing
+    assert vocabulary.history() == [vocabulary.locked(), before]
+    assert vocabulary.lock_of(before.id) == before
+
+
+def test_an_earlier_one_is_built_by_its_id(small, monkeypatch):
+    before, words = vocabulary.locked(), extract.WORDS
+    monkeypatch.setattr(extract, "WORDS", {"fruit": lambda: {"": ["fig", "pear"]}})
+    build.build(small, relock=True)
+    monkeypatch.setattr(extract, "WORDS", words)
+    assert build.build(small, wanted=before.id).stem == before.id
+
+
+def test_an_id_that_the_lock_does_not_name_is_not_built(small):
+    with pytest.raises(VocabularyError, match=f"names no vocabulary {'f' * 32}"):
+        build.build(small, wanted="f" * 32)
+
+
+def test_an_extractor_that_built_an_earlier_one_may_not_change(small, monkeypatch):
+    before = vocabulary.LOCK.read_bytes()
+    monkeypatch.setitem(extract.WORDS, "fruit", lambda: {"": ["fig", "pear"]})
+    monkeypatch.setattr(build, "source_of", lambda _name: "0" * 32)
+    with pytest.raises(VocabularyError, match="into a copy of that package under another name"):
+        build.build(small, relock=True)
+    assert vocabulary.LOCK.read_bytes() == before
+    build.build(small, relock=True, unreleased=True)
+    assert len(vocabulary.history()) == 1
+
+
+def test_an_extractor_that_is_not_there_is_named():
+    with pytest.raises(VocabularyError, match="The extractor extract_9 cannot be used"):
+        build.contents("extract_9")

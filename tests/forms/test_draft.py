@@ -127,6 +127,21 @@ def test_a_fault_finds_the_input_it_is_about():
     assert rows[2].faults == {f"{keys[2]}.o.min": "Too small."}
 
 
+@pytest.mark.parametrize(
+    ("text", "position", "shown"),
+    [
+        ("price ** * 2", 10, (1, "price ** ", "*", " 2")),
+        ("a +\r\nnix", 5, (2, "", "n", "ix")),
+        ("round(a", 8, (1, "round(a", " ", "")),
+        ("", 1, (1, "", " ", "")),
+    ],
+)
+def test_the_character_that_is_wrong_is_cut_out_of_its_line(text, position, shown):
+    found = field_rows.marked(text, position)
+    assert (found.line, found.before, found.at, found.after) == shown
+    assert len(found.space) == len(found.before)
+
+
 def test_fields_that_share_an_id_still_have_rows_of_their_own():
     twice = [{"id": "fld_X", "name": name, "type": "uuid"} for name in "ab"]
     rows = field_rows.rows(twice, ids_of_a_test())

@@ -104,6 +104,45 @@ def test_a_row_gives_back_the_field_it_was_drawn_from(drawing, kind, is_open):
 
 
 @pytest.mark.parametrize("kind", REGISTRY, ids=lambda kind: kind.name)
+def test_a_folded_row_gives_back_the_field_it_was_drawn_from(drawing, kind):
+    field = {"id": new_id(), "name": "value", "type": kind.name, "options": filled_options(kind), **COMMON}
+    with drawing.test_request_context():
+        html = render_template(
+            "templates/row_list.html", rows=field_rows.rows([field], new_id, most=0), common_hints={}
+        )
+    found = draft.read(controls(html))["fields"][0]
+    found["options"].pop("fields", None)
+    assert _as_text(found) == _as_text(field)
+
+
+@pytest.mark.parametrize(
+    ("opened", "ticked", "word", "unique"),
+    [
+        (False, True, None, "slot"),  # a closed row holds the word
+        (False, False, None, None),  # and loses it with the tick
+        (True, True, "slot", "slot"),
+        (True, True, "", True),
+        (True, False, "slot", None),
+        (True, False, "other", "other"),  # a word that is written needs no tick
+        (True, True, "other", "other"),
+    ],
+)
+def test_the_tick_and_the_word_of_uniqueness_are_one_key(drawing, opened, ticked, word, unique):
+    field = {"id": new_id(), "name": "value", "type": "number", "options": {}, "unique": "slot"}
+    with drawing.test_request_context():
+        rows = field_rows.rows([field], new_id, opened={field["id"]} if opened else ())
+        html = render_template("templates/row_list.html", rows=rows, common_hints={})
+    form = controls(html)
+    if not ticked:
+        form.pop(f"{rows[0].key}.unique")
+    if word is not None:
+        form[f"{rows[0].key}.unique_together"] = word
+    found = draft.read(form)["fields"][0]
+    assert found.get("unique") == unique
+    assert "unique_together" not in found
+
+
+@pytest.mark.parametrize("kind", REGISTRY, ids=lambda kind: kind.name)
 def test_a_row_that_says_nothing_sends_nothing(drawing, kind):
     field = {"id": new_id(), "name": "value", "type": kind.name, "options": {}}
     found = drawn_and_read(drawing, field, {field["id"]})

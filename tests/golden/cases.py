@@ -45,13 +45,49 @@ OPTIONS: dict[str, dict[str, Any]] = {
     "constant": {"value": 'x "y", z'},
     "custom": {"values": ["red", "green", "blue"]},
     "derived": {"value": "{{other | upper}}-{{other}}"},
+    "formula": {"expression": "round(row * 100 / 7, 2) + random_int(1, 6) * length(other)"},
+    "case": {
+        "cases": [
+            {"when": "other == 'a'", "then": "first"},
+            {"when": "row % 2 == 0", "then_formula": "upper(other)"},
+        ],
+        "else": "rest",
+    },
     "enum": {"values": ["a", "b", "c"], "weights": [5, 3, 2]},
     "list_sequential": {"values": ["x", "y", "z"]},
     "mapped": {"field": "other", "map": {"a": "Alpha", "b": "Beta"}, "default": "none"},
     "nested": {"array": True, "count": {"min": 0, "max": 3}, "fields": [{"name": "n", "type": "number"}]},
     "array": {"of": {"type": "number"}, "count": {"min": 0, "max": 3}},
     "regexp": {"string": "[A-Z]{2}-[0-9]{4}(a|bc)?"},
+    "cartesian": {"lists": [["red", "blue"], ["small", "medium", "large"]]},
+    "previous": {"field": "other"},
+    "running_total": {"field": "amount"},
+    "date_relative": {"field": "moment", "min": "1d", "max": "14d"},
+    "reference": {"template_id": "tpl_parents", "field": "name"},
+    "aggregate": {"template_id": "tpl_children", "field": "amount"},
+    "template": {"template_id": "tpl_children"},
 }
+BESIDE: dict[str, dict[str, Any]] = {
+    "running_total": {"name": "amount", "type": "number", "options": {"decimals": 2}, "percent_blank": 12.5},
+    "date_relative": {"name": "moment", "type": "datetime"},
+    "position_in_parent": {
+        "name": "parent",
+        "type": "reference",
+        "options": {"template_id": "tpl_parents", "field": "id", "cardinality": {"min": 0, "max": 6}},
+    },
+}
+_ID = {"name": "id", "type": "row_number"}
+_PARENT = {"template_id": "tpl_own", "field": "other", "cardinality": {"min": 0, "max": 4}}
+RELATED: dict[str, list[dict[str, Any]]] = {
+    "tpl_parents": [_ID, {"name": "name", "type": "name"}, {"name": "email", "type": "email"}],
+    "tpl_children": [
+        {"name": "parent", "type": "reference", "options": _PARENT},
+        {"name": "position", "type": "position_in_parent"},
+        {"name": "amount", "type": "number", "options": {"decimals": 2}, "percent_blank": 30},
+    ],
+}
+"""The templates that relations reach: as many rows each as `TYPE_ROWS`, or as those bear."""
+RELATING = ("reference", "position_in_parent", "aggregate", "template")
 
 AWKWARD: dict[str, Any] = {
     "name": "Awkward values",
@@ -59,13 +95,42 @@ AWKWARD: dict[str, Any] = {
     "fields": [
         {"name": "Größe; \"x\", 'y'", "type": "number", "options": {"min": -5, "max": 5, "decimals": 3}},
         {"name": "big", "type": "number", "options": {"min": -(2**53 - 1), "max": 2**53 - 1}},
-        {"name": "text", "type": "enum", "options": {"values": ["=1+1", "a,b", 'q"q', "l\nl", "", "🙂", "ä"]}},
+        {
+            "name": "text",
+            "type": "enum",
+            "options": {"values": ["=1+1", "a,b", 'q"q', "l\nl", "", "🙂", "ä"]},
+        },
         {"name": "blank", "type": "datetime", "percent_blank": 33.3},
         {"name": "one", "type": "boolean"},
         {"name": "person", "type": "name", "text_case": "upper", "prefix": "<", "suffix": ">"},
         {"name": "key", "type": "number", "options": {"min": 1, "max": 10**6}, "unique": True},
     ],
 }
+ORDERS: dict[str, Any] = {
+    "name": "Orders",
+    "description": "Money, dates and states. The order number is derived from two other fields.",
+    "quantity": 100,
+    "fields": [
+        demo._field("id", "uuid"),
+        demo._field("serial", "sequence", start=1, pad=6, hidden=True),
+        demo._field("ordered_at", "datetime", min="-90d", max="now"),
+        demo._field("order_number", "derived", value="{{ordered_at | date('YYYYMM')}}-{{serial}}"),
+        demo._field("customer", "name"),
+        demo._field("email", "email"),
+        demo._field("product", "product_name"),
+        demo._field("sku", "sku"),
+        demo._field("quantity", "number", min=1, max=12),
+        demo._field(
+            "unit_price", "number", min=3, max=900, decimals=2, distribution="lognormal", mean=60, stddev=55
+        ),
+        demo._field("currency", "enum", values=["EUR", "USD", "GBP"], weights=[5, 3, 2]),
+        demo._field(
+            "status", "enum", values=["paid", "shipped", "open", "returned"], weights=[50, 30, 15, 5]
+        ),
+        demo._field("note", "sentences", count=1, percent_blank=80),
+    ],
+}
+
 WIDE_OFFSET = "3 rows at 10^12"
 
 
@@ -111,7 +176,7 @@ def templates() -> dict[str, dict[str, Any]]:
     """The whole templates, by the name of their file."""
     return {
         "customers": demo.CUSTOMERS,
-        "orders": demo.ORDERS,
+        "orders": ORDERS,
         "documents": demo.DOCUMENTS,
         "awkward": AWKWARD,
     }
@@ -129,12 +194,27 @@ def template_hashes(name: str) -> Iterator[tuple[str, str]]:
             yield f"{label}: {rows_label}", digest(made(source, **how, **which), how["format"])
 
 
+def type_source(kind: type[FieldType]) -> plans.Source:
+    """A template of one field type, with what it reads beside it, compiled."""
+    field = {"name": "value", "type": kind.name, "options": OPTIONS.get(kind.name, {})}
+    beside = [BESIDE[kind.name]] if kind.name in BESIDE else []
+    fields, _ = with_ids([_OTHER, field, *beside], 1)
+    around = _gathered() if kind.name in RELATING else {}
+    return plans.of_draft("types", fields, TYPE_ROWS, NOW, None, "tpl_own", around)
+
+
 def type_hash(kind: type[FieldType]) -> str:
     """The hash of one field type's own column, by itself."""
-    field = {"name": "value", "type": kind.name, "options": OPTIONS.get(kind.name, {})}
-    fields, _ = with_ids([_OTHER, field], 1)
-    source = plans.of_draft("types", fields, 10, NOW, None)
-    return digest(made(source, format="ndjson", count=TYPE_ROWS), "ndjson")
+    return digest(made(type_source(kind), format="ndjson", count=TYPE_ROWS), "ndjson")
+
+
+def _gathered() -> dict[str, Any]:
+    """The related templates as they would be read from the database."""
+    found = {}
+    for start, (name, fields) in enumerate(RELATED.items(), 1):
+        spec = {"name": name, "fields": with_ids(fields, start * 1_000)[0], "locale": None, "anchor": None}
+        found[name] = (1, {**spec, "quantity": TYPE_ROWS}, {})
+    return found
 
 
 def type_hashes() -> dict[str, str]:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import orjson
 
-from tests.golden import cases
+from tests.golden import cases, everywhere
 from webapp.engine.plan import ENGINE
 from webapp.services import plans
 
@@ -21,13 +21,14 @@ def everything() -> dict[str, dict[str, object]]:
     """What each file holds, by its name."""
     pins = {"engine": ENGINE, "vocabulary": plans.vocabulary().id}
     found: dict[str, dict[str, object]] = {"types": {**pins, "hashes": cases.type_hashes()}}
+    found["everywhere"] = {**pins, "hashes": everywhere.everywhere()}
     for name in cases.templates():
         found[name] = {**pins, "hashes": dict(cases.template_hashes(name))}
     return found
 
 
 def main() -> None:
-    """Write one file for each template and one for the field types, and say what changed."""
+    """Write one file for each template and two for the field types, and say what changed."""
     for name, content in everything().items():
         path = FOLDER / f"{name}.json"
         new = orjson.dumps(content, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE)

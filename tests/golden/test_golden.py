@@ -49,7 +49,13 @@ def test_a_template_makes_what_it_made_in_every_format(name):
 
 def test_another_process_with_another_hash_seed_makes_the_same():
     program = "import sys; from tests.golden import cases; sys.stdout.write(repr(cases.type_hashes()))"
-    other = {**os.environ, "PYTHONHASHSEED": "4711", "PYTHONPATH": str(ROOT), "LC_ALL": "C", "TZ": "Asia/Tokyo"}
+    other = {
+        **os.environ,
+        "PYTHONHASHSEED": "4711",
+        "PYTHONPATH": str(ROOT),
+        "LC_ALL": "C",
+        "TZ": "Asia/Tokyo",
+    }
     answer = subprocess.run(
         [sys.executable, "-c", program], cwd=ROOT, env=other, capture_output=True, text=True, check=True
     )

@@ -45,6 +45,8 @@ CASES = [
     # What it asks while a draft is edited
     Case("POST", "/builder/rows", "viewer", body={**DRAFT, "do": "duplicate:r1"}, person=True),
     Case("GET", "/builder/types", "viewer", person=True),
+    Case("GET", "/builder/functions", "viewer", person=True),
+    Case("POST", "/builder/rest", "viewer", body=DRAFT, person=True),
     Case("POST", "/builder/preview", "viewer", body=DRAFT, person=True),
     Case("POST", "/builder/grid", "editor", body={**DRAFT, "count": "5"}, person=True),
     Case("POST", "/builder/explain", "viewer", body={**DRAFT, "do": "explain:r1"}, person=True),

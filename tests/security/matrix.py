@@ -55,9 +55,17 @@ class Case:
         return (self.url or self.rule).format(**world)
 
     def sent(self, world: Mapping[str, Any]) -> dict[str, Any]:
-        """The body; a value such as "{project}" is that object."""
-        named = {k: _NAMED.fullmatch(v) for k, v in (self.body or {}).items() if isinstance(v, str)}
-        return {k: world[found[1]] if (found := named.get(k)) else v for k, v in (self.body or {}).items()}
+        """The body; a value such as "{project}", however deep, is that object."""
+
+        def filled(value: Any) -> Any:
+            if isinstance(value, str):
+                found = _NAMED.fullmatch(value)
+                return world[found[1]] if found else value
+            if isinstance(value, dict):
+                return {key: filled(item) for key, item in value.items()}
+            return [filled(item) for item in value] if isinstance(value, list) else value
+
+        return filled(dict(self.body or {}))
 
     def status_for(self, name: str) -> int:
         if name in self.expect:

@@ -14,7 +14,7 @@ from tests.conftest import ON_POSTGRES, settings_for
 from tests.security.matrix import ROLES, Case, cases, prepares
 from webapp import create_app
 from webapp.extensions import db, redis_client
-from webapp.models import Base, Membership, Template
+from webapp.models import Base, Dataset, Membership, Template
 from webapp.services import actors, api_keys, audit, identity
 from webapp.services.actors import KEY_SCOPES
 from webapp.views.routes import declaration_of
@@ -63,6 +63,9 @@ class Stage:
                     statement = statement.where(table.c.id.in_(members))
                 elif table.name == "workspaces":
                     statement = statement.where(table.c.id == workspace_id)
+                elif "dataset_id" in table.c:
+                    own = sa.select(Dataset.id).where(Dataset.workspace_id == workspace_id)
+                    statement = statement.where(table.c.dataset_id.in_(own))
                 elif "template_id" in table.c:
                     own = sa.select(Template.id).where(Template.workspace_id == workspace_id)
                     statement = statement.where(table.c.template_id.in_(own))

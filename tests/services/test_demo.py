@@ -13,7 +13,8 @@ from tests.conftest import settings_for
 from webapp import create_app, limits
 from webapp.extensions import db, redis_client
 from webapp.models import Base, Project, Template, Workspace
-from webapp.services import actors, demo, generate, people, templates, tenancy
+from webapp.services import actors, dataset_rows, datasets, demo, generate, people, templates, tenancy
+from webapp.services.dataset_requests import DatasetPreviewInput
 from webapp.services.row_requests import PreviewInput
 
 
@@ -37,14 +38,14 @@ def counts() -> dict[str, int]:
     }
 
 
-def test_an_empty_service_gets_a_workspace_a_project_and_three_templates(empty):
+def test_an_empty_service_gets_a_workspace_a_project_and_its_templates(empty):
     info = demo.ensure_demo("enterprise")
     assert info.made
     workspace = db.session.get_one(Workspace, info.workspace_id)
     assert workspace.plan == "enterprise"
     assert workspace.limits == limits.PLANS["enterprise"]
     made = db.session.scalars(sa.select(Template).order_by(Template.id)).all()
-    assert [template.name for template in made] == ["Customers", "Orders", "Order documents"]
+    assert [template.name for template in made] == ["Customers", "Orders", "Order lines", "Order documents"]
     assert [template.id for template in made] == list(info.template_ids)
     assert {template.project_id for template in made} == {info.project_id}
     owner = people.find_user(info.email)
@@ -61,6 +62,21 @@ def test_its_templates_are_sound_and_make_rows(empty):
         rows = orjson.loads(generate.preview(actor, template_id, PreviewInput(seed="s")).rows)
         assert len(rows) == limits.PREVIEW_ROWS
         assert list(rows[0]) == [field["name"] for field in shown["fields"] if not field["hidden"]]
+
+
+def test_its_dataset_holds_the_templates_that_are_linked(empty):
+    info = demo.ensure_demo()
+    actor = actors.system(info.workspace_id, info.project_id)
+    (shown,) = datasets.listing(actor).items
+    assert (shown["name"], shown["seed"], shown["warnings"]) == ("Shop", "shop", [])
+    assert [one["template_id"] for one in shown["templates"]] == list(info.template_ids)[:3]
+    members = dataset_rows.members(shown, {one["template_id"]: one["version"] for one in shown["templates"]})
+    looks = dataset_rows.preview(shown, members, DatasetPreviewInput()).looks
+    assert [(look.member.name, look.count) for look in looks] == [
+        ("Customers", 100),
+        ("Orders", 300),
+        ("Order lines", 900),
+    ]
 
 
 def test_a_customer_does_not_contradict_itself(empty):
@@ -84,7 +100,7 @@ def test_seeding_again_changes_nothing_whatever_its_users_did(empty):
     assert db.session.get_one(Workspace, info.workspace_id).plan == "pro"
 
 
-@pytest.mark.parametrize("at", range(1, 6))
+@pytest.mark.parametrize("at", range(1, 10))
 def test_a_seeding_that_was_cut_off_is_finished(empty, monkeypatch, at):
     class Cut(BaseException):
         """The power went."""
@@ -104,6 +120,8 @@ def test_a_seeding_that_was_cut_off_is_finished(empty, monkeypatch, at):
         (tenancy, "create_team"),
         (tenancy, "create_project"),
         (templates, "create"),
+        (templates, "change"),
+        (datasets, "create"),
     ]:
         monkeypatch.setattr(module, name, cutting(getattr(module, name)))
     with pytest.raises(Cut):
@@ -111,8 +129,9 @@ def test_a_seeding_that_was_cut_off_is_finished(empty, monkeypatch, at):
     db.session.remove()
     info = demo.ensure_demo()
     assert info.made
-    assert len(info.template_ids) == 3
-    assert (counts()["workspaces"], counts()["projects"], counts()["templates"]) == (1, 1, 3)
+    assert len(info.template_ids) == 4
+    made = counts()
+    assert (made["workspaces"], made["projects"], made["templates"], made["datasets"]) == (1, 1, 4, 1)
 
 
 def test_a_service_that_is_in_use_gets_no_demo(empty):

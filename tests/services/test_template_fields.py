@@ -53,7 +53,9 @@ def test_a_renamed_field_that_brings_its_id_keeps_it():
 
 def test_two_fields_that_swap_names_keep_their_ids():
     before = stored([A, B])
-    after = stored([{**A, "name": "b", "id": before[0]["id"]}, {**B, "name": "a", "id": before[1]["id"]}], before)
+    after = stored(
+        [{**A, "name": "b", "id": before[0]["id"]}, {**B, "name": "a", "id": before[1]["id"]}], before
+    )
     assert [field["id"] for field in after] == [field["id"] for field in before]
 
 
@@ -94,9 +96,35 @@ def test_a_group_is_kept_where_the_sent_field_names_none():
 
 def test_a_sent_group_wins_over_the_one_before():
     before = stored([FIRST, LAST])
-    assert grouped(stored([{**FIRST, "group": "buyer"}, LAST], before)) == {"first": "buyer", "last": "person"}
+    assert grouped(stored([{**FIRST, "group": "buyer"}, LAST], before)) == {
+        "first": "buyer",
+        "last": "person",
+    }
 
 
 def test_a_group_is_dropped_where_the_new_type_shares_nothing():
     before = stored([FIRST, LAST])
     assert grouped(stored([{"name": "first", "type": "row_number"}, LAST], before))["first"] is None
+
+
+def test_a_site_that_was_saved_by_itself_stays_by_itself_when_a_company_is_added():
+    first = stored([{"name": "site", "type": "url"}])
+    assert first[0]["group"] is None
+    later = stored([{"name": "site", "type": "url"}, {"name": "firm", "type": "company_name"}], first)
+    assert [field["group"] for field in later] == [None, "company"]
+    assert later[0]["id"] == first[0]["id"]
+    anew = stored([{"name": "site", "type": "url"}, {"name": "firm", "type": "company_name"}])
+    assert [field["group"] for field in anew] == ["company", "company"]
+
+
+def test_a_currency_that_was_saved_by_itself_keeps_its_group_when_a_country_is_added():
+    first = stored([{"name": "code", "type": "currency_code"}])
+    later = stored(
+        [
+            {"name": "code", "type": "currency_code"},
+            {"name": "land", "type": "country"},
+            {"name": "sign", "type": "currency_symbol"},
+        ],
+        first,
+    )
+    assert [field["group"] for field in later] == ["currency", "place", "currency"]

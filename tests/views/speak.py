@@ -23,6 +23,11 @@ def make(program: Program, **more: Any) -> dict[str, Any]:
     return answer.json
 
 
+def code_of(answer: TestResponse) -> tuple[int, str]:
+    """Status and code of a refusal."""
+    return answer.status_code, answer.json["error"]["code"]
+
+
 def refused(answer: TestResponse, status: int, code: str) -> dict[str, Any]:
     """The details of a refusal of exactly that status, code and shape."""
     assert answer.status_code == status, answer.get_data(as_text=True)[:500]

@@ -363,3 +363,13 @@ def test_unknown_query_parameters_are_400(edith, path):
     diffs = (f"{path}@v1/diff?too=2", f"{path}@v1/diff?to=x")
     for where in ("/templates?pag=2", f"{path}?x=1", *diffs, "/field-types?z=1"):
         refused(edith.get(where), 400, "invalid_request")
+
+
+@pytest.mark.parametrize("blank", [" ", "\n", "\x0c", "\t\r\n "])
+def test_a_body_of_blanks_is_no_json_while_no_body_at_all_is_an_empty_one(api, cast, blank):
+    edith = api(cast.edith)
+    fields = [{"name": "id", "type": "row_number"}]
+    where = f"/templates/{edith.post('/templates', json={'name': 't', 'fields': fields}).json['id']}/generate"
+    answer = edith.post(where, data=blank, content_type="application/json")
+    assert (answer.status_code, answer.json["error"]["code"]) == (400, "invalid_request")
+    assert edith.post(where).status_code == 200

@@ -13,7 +13,7 @@ from tests.views.speak import faults, make, refused
 from webapp import limits
 from webapp.extensions import db, redis_client, writing
 from webapp.models import Export
-from webapp.services import exports
+from webapp.services import audit, exports
 from webapp.services.enqueue import waiting
 
 
@@ -71,7 +71,9 @@ def test_an_export_is_queued_and_a_worker_is_rung_for(edith, path, app):
     assert answer.status_code == 201
     export = answer.json
     assert answer.headers["Location"] == f"/exports/{export['id']}"
-    assert {key: export[key] for key in ("status", "format", "count", "rows_done", "bytes", "sha256", "attempt")} == {
+    assert {
+        key: export[key] for key in ("status", "format", "count", "rows_done", "bytes", "sha256", "attempt")
+    } == {
         "status": "queued",
         "format": "json",
         "count": 500,
@@ -94,7 +96,12 @@ def test_the_file_is_what_generate_gives_byte_for_byte(edith, path, work, format
     export = ordered(edith, path, **ask)
     work(export["id"])
     export = edith.get(f"/exports/{export['id']}").json
-    assert (export["status"], export["rows_done"], export["attempt"], export["error"]) == ("completed", 9_000, 1, None)
+    assert (export["status"], export["rows_done"], export["attempt"], export["error"]) == (
+        "completed",
+        9_000,
+        1,
+        None,
+    )
     file = edith.get(f"/exports/{export['id']}/download")
     assert export["download_url"].endswith(f"/exports/{export['id']}/download")
     same = edith.post(f"{path}/generate", json=ask)
@@ -107,7 +114,9 @@ def test_the_file_is_what_generate_gives_byte_for_byte(edith, path, work, format
 
 
 def test_accept_text_csv_makes_a_csv_export(edith, path):
-    answer = edith.post(f"{path}/exports", json={"format": "json", "count": 1}, headers={"Accept": "text/csv"})
+    answer = edith.post(
+        f"{path}/exports", json={"format": "json", "count": 1}, headers={"Accept": "text/csv"}
+    )
     assert answer.json["format"] == "csv"
 
 
@@ -197,7 +206,9 @@ def test_a_queued_export_that_is_cancelled_never_starts_and_spends_nothing(edith
     assert refused(edith.delete(f"/exports/{export['id']}"), 409, "run_finished") == {"status": "cancelled"}
 
 
-def test_a_running_export_that_is_cancelled_leaves_no_file_and_gives_the_rest_back(edith, path, work, monkeypatch):
+def test_a_running_export_that_is_cancelled_leaves_no_file_and_gives_the_rest_back(
+    edith, path, work, monkeypatch
+):
     export = ordered(edith, path, count=50_000)
     checks = iter([None, None, Cancelled(export["id"])])
 
@@ -304,6 +315,9 @@ def test_a_follower_is_told_progress_and_holds_no_session(edith, app, path, row)
     export = ordered(edith, path)
     stream = edith.get(f"/exports/{export['id']}/events", buffered=False).iter_encoded()
     assert b"event: progress" in next(stream)
+    audit.close(
+        app
+    )  # a key's last use is written beside the request, by a thread with a connection of its own
     with app.app_context():
         assert db.engine.pool.checkedout() == 0
     row(export["id"], status="failed", error={"code": "worker_lost", "message": "m", "details": {}})
@@ -316,7 +330,11 @@ def test_exports_are_listed_newest_first_and_narrowed(edith, path, row):
     other = f"/templates/{make(edith)['id']}"
     first, second, third = ordered(edith, path), ordered(edith, other), ordered(edith, path)
     row(first["id"], status="failed")
-    assert [one["id"] for one in edith.get("/exports").json["items"]] == [third["id"], second["id"], first["id"]]
+    assert [one["id"] for one in edith.get("/exports").json["items"]] == [
+        third["id"],
+        second["id"],
+        first["id"],
+    ]
     of_path = edith.get(f"/exports?template_id={path.rpartition('/')[2]}").json
     assert [one["id"] for one in of_path["items"]] == [third["id"], first["id"]]
     assert edith.get("/exports?status=failed").json["total"] == 1

@@ -28,7 +28,9 @@ def test_a_type_is_found_by_any_of_its_names(victor, alias):
 def test_the_list_can_be_paged(victor):
     names, cursor = [], None
     while True:
-        page = victor.get("/field-types", query_string={"limit": 40, **({"cursor": cursor} if cursor else {})}).json
+        page = victor.get(
+            "/field-types", query_string={"limit": 40, **({"cursor": cursor} if cursor else {})}
+        ).json
         names += [item["name"] for item in page["items"]]
         assert page["total"] == len(REGISTRY)
         cursor = page["next_cursor"]
@@ -39,6 +41,32 @@ def test_the_list_can_be_paged(victor):
 
 def test_a_cursor_holds_only_for_its_own_search(victor):
     cursor = victor.get("/field-types?limit=1").json["next_cursor"]
-    refused(victor.get("/field-types", query_string={"limit": 1, "q": "a", "cursor": cursor}), 400, "invalid_request")
+    refused(
+        victor.get("/field-types", query_string={"limit": 1, "q": "a", "cursor": cursor}),
+        400,
+        "invalid_request",
+    )
     refused(victor.get("/field-types?limit=0"), 400, "invalid_request")
     refused(victor.get("/field-types?limit=101"), 400, "invalid_request")
+
+
+def test_the_functions_of_formulas_are_listed_with_their_examples(victor):
+    from webapp.engine.expressions.functions import FUNCTIONS
+
+    found = victor.get("/field-types").json["functions"]
+    assert [one["name"] for one in found] == [one.name for one in FUNCTIONS]
+    assert {"name", "family", "signature", "description", "example", "result", "aliases"} == set(found[0])
+    some = victor.get("/field-types", query_string={"q": "accents"}).json["functions"]
+    assert [one["name"] for one in some] == ["strip_accents", "ascii"]
+
+
+def test_a_fault_in_a_formula_carries_its_place(victor):
+    wrong = {"name": "r", "type": "formula", "options": {"expression": "1 + pric"}}
+    answer = victor.post("/preview", json={"fields": [{"name": "price", "type": "number"}, wrong]})
+    (fault,) = answer.json["error"]["details"]["fields"]
+    assert (fault["path"], fault["code"], fault["position"]) == (
+        "fields[1].options.expression",
+        "unknown_field",
+        5,
+    )
+    assert fault["hint"] == "Did you mean `price`?"

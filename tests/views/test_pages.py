@@ -19,6 +19,9 @@ PAGES = (
     "/templates",
     "/templates/new",
     "/templates/{template}",
+    "/datasets",
+    "/datasets/new",
+    "/datasets/{dataset}",
     "/exports",
     "/exports/{export}",
     "/api-keys",
@@ -61,12 +64,17 @@ def drawn(peopled, shared_redis, tmp_path_factory) -> dict[str, TestResponse]:
     program.delete(f"/templates/{gone['id']}")
     program.patch(f"/templates/{made['id']}", json={"quantity": 5})
     export = program.post(f"/templates/{made['id']}/exports", json={"count": 3, "seed": PAYLOAD[:100]}).json
+    tables = [{"template_id": made["id"], "name": PAYLOAD}]
+    body = {"name": PAYLOAD, "description": PAYLOAD, "templates": tables, "seed": PAYLOAD}
+    dataset = program.post("/datasets", json=body).json
+    program.post(f"/datasets/{dataset['id']}/exports", json={"seed": PAYLOAD})
     program.post("/api-keys", json={"name": PAYLOAD})
     program.patch(f"/projects/{cast.main}", json={"name": PAYLOAD, "description": PAYLOAD})
     program.post("/teams", json={"name": PAYLOAD})
     program.post("/invitations", json={"email": "x<b>@example.org"})
     olivia = Browser(app, cast.olivia)
-    pages = {path: olivia.get(path.format(template=made["id"], export=export["id"])) for path in PAGES}
+    named = {"template": made["id"], "export": export["id"], "dataset": dataset["id"]}
+    pages = {path: olivia.get(path.format(**named)) for path in PAGES}
     with app.app_context():
         db.engine.dispose()
         redis_client().close()

@@ -207,6 +207,16 @@ def test_openapi_tells_every_route_for_programs_and_its_scope(app, api):
     assert document["paths"]["/health/live"]["get"]["security"] == []
 
 
+def test_openapi_tells_of_every_operation_what_is_refused_before_it_is_asked(api):
+    paths = api().get("/openapi.json").json["paths"]
+    assert [
+        (method, path)
+        for path, item in paths.items()
+        for method, operation in item.items()
+        if not {"414", "431"} <= operation["responses"].keys()
+    ] == []
+
+
 def test_every_route_is_declared(app):
     from webapp.views.routes import declaration_of
 

@@ -23,6 +23,7 @@ MODULES: Final = {
     "web": "webapp.cli.servers",
     "worker": "webapp.cli.servers",
     "sweeper": "webapp.cli.servers",
+    "vocab": "webapp.cli.vocab",
     "lock": "webapp.cli.lock",
 }
 

@@ -20,6 +20,7 @@ COMMANDS: Final = {
     "sign-in": "print a new one-time sign-in link",
     "key": "make, list or revoke API keys",
     "plan": "show or change the plan and the limits of a workspace",
+    "vocab": "list, bring back or remove vocabularies: the word lists that versions of templates pin",
     "migrate": "bring the database of DATABASE_URL to this version's schema",
     "web": "run the web server alone (gunicorn), configured by the environment",
     "worker": "run one worker alone, configured by the environment",
@@ -116,6 +117,12 @@ def _plan(parser: argparse.ArgumentParser) -> None:
     _data_dir(parser)
 
 
+def _vocab(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("action", choices=("list", "install", "prune"), help="what to do")
+    parser.add_argument("id", nargs="?", help="install: which one, as list or an error message names it")
+    _data_dir(parser)
+
+
 def _server(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--port", type=port, metavar="N", help="port (PORT of the environment, or 8000)")
     parser.add_argument("--host", metavar="H", help="address (HOST of the environment, or 127.0.0.1)")
@@ -129,6 +136,7 @@ _OPTIONS: Final = {
     "sign-in": _sign_in,
     "key": _key,
     "plan": _plan,
+    "vocab": _vocab,
     "web": _server,
     "migrate": _data_dir,
     "worker": _data_dir,

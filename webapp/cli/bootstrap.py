@@ -176,7 +176,7 @@ def with_pip(venv: Path, lock: str, log: Path) -> None:
     if run([python, "-m", "pip", "install", *options, "--require-hashes", "--requirement", HOME / lock], log):
         return
     text = read(log)
-    if _OFFLINE.search(text):
+    if offline(log):
         raise Stop("The package index cannot be reached: connect this machine to the network and try again.")
     if "No space left on device" in text:
         raise Stop(f"The disk is full: the packages do not fit into {venv}.")
@@ -211,6 +211,11 @@ def read(log: Path) -> str:
     with suppress(FileNotFoundError):
         return log.read_text(errors="replace")
     return ""
+
+
+def offline(log: Path) -> bool:
+    """Whether the package index could not be reached."""
+    return _OFFLINE.search(read(log)) is not None
 
 
 def last_line(log: Path) -> str:

@@ -22,11 +22,12 @@ from webapp.services.actors import Actor
 
 
 @contextmanager
-def application(data_dir: str | None) -> Iterator[Settings]:
-    """The application's context. Refusals of the services become one sentence (`CliError`)."""
+def application(data_dir: str | None, *, running: bool = True) -> Iterator[Settings]:
+    """The application's context; `running`: only where Redis is known. Refusals of the services become one sentence
+    (`CliError`)."""
     data = DataDir(resolve(data_dir, os.environ))
     env = data.environment(os.environ)
-    if "REDIS_URL" not in env:
+    if running and "REDIS_URL" not in env:
         raise CliError(
             f"Rowsmith is not running on the data folder {data.path}: start it with ./rowsmith up, name another "
             "folder with --data-dir, or set DATABASE_URL, REDIS_URL and SECRET_KEY."

@@ -16,15 +16,32 @@ from sqlalchemy import select
 from webapp import create_app, limits
 from webapp.cli import key, operator, plan, sign_in
 from webapp.config import Settings
+from webapp.errors import ApiError
 from webapp.extensions import db
 from webapp.models import ApiKey, Template, Workspace
-from webapp.services import demo
+from webapp.services import demo, vocabularies
 
 
 def migrate(settings: Settings) -> None:
     """Bring the database to this version's schema. What is there already stays."""
     with create_app(settings).app_context():
         flask_migrate.upgrade()
+        secure_vocabularies()
+
+
+def secure_vocabularies() -> None:
+    """Put the vocabularies that template versions pin into the storage. What cannot be is said and stops nothing."""
+    try:
+        missing = vocabularies.secure()
+    except ApiError as error:
+        print(f"rowsmith: {error.message}", file=sys.stderr)
+        return
+    for wanted in missing:
+        print(
+            f"rowsmith: vocabulary {wanted} is pinned by versions of templates and is missing: "
+            f"./rowsmith vocab install {wanted}",
+            file=sys.stderr,
+        )
 
 
 def ways_in(settings: Settings, wanted: str | None) -> dict[str, str]:

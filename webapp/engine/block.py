@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
@@ -11,10 +12,12 @@ import numpy as np
 import pyarrow as pa
 
 from webapp import limits
+from webapp.engine import capacity, postprocess, reach
 from webapp.engine import cells as cellular
-from webapp.engine import postprocess
 from webapp.engine.errors import SpecError
-from webapp.engine.plan import Column, Layer, Plan
+from webapp.engine.fields.base import RELATION
+from webapp.engine.kinsfolk import Kinsfolk
+from webapp.engine.plan import PARENT, Column, Layer, Plan, Relative
 from webapp.errors import Fault, did_you_mean
 
 _BLANK_SALT, _PERMUTATION_SALT = -100, -101
@@ -27,6 +30,8 @@ class Env:
     seed: str
     now: datetime
     locale: str | None = None
+    anchored: bool = False
+    """``now`` is the template's own anchor: the templates it relates to then have theirs."""
 
 
 class Bound:
@@ -36,11 +41,12 @@ class Bound:
     """
 
     def __init__(self, plan: Plan, env: Env, overrides: dict[str, Any] | None = None) -> None:
-        self.plan, self.env = plan, env
+        self.plan, self.env, self.layer, self.name = plan, env, plan.layer, plan.spec.name
         self.overrides = self._fixed(overrides or {})
         self.warnings = list(plan.warnings)
         self.keys: dict[str, np.uint64] = {}
         self.states: dict[str, Any] = {}
+        self.relatives = self._related()
         self._bind(plan.layer, "")
         self.schema = self._schema() if self.overrides else plan.layer.schema
         self.block_rows = max(1, min(limits.BLOCK_ROWS, limits.BLOCK_LEAVES // plan.leaves))
@@ -54,7 +60,26 @@ class Bound:
         ]
         if faults:
             raise SpecError(faults)
-        return {name: postprocess.fixed(value, columns[name].dtype) for name, value in overrides.items()}
+        fixed = {name: postprocess.fixed(value, columns[name].dtype) for name, value in overrides.items()}
+        faults = [
+            Fault(f"overrides.{name}", "wrong_type", reason, f'Give another value, or override "{column.name}" too.')
+            for column in _columns(self.plan.layer)
+            if column.name not in fixed or column is not columns.get(column.name)
+            for name in set(column.type.needs).intersection(fixed)
+            if (reason := column.type.refuses(name, fixed[name]))
+        ]
+        if faults:
+            raise SpecError(faults)
+        return fixed
+
+    def _related(self) -> dict[str, Bound]:
+        """The templates around this one under the same seed, by their addresses; ``""`` is this one."""
+        found = {"": self}
+        for address, relative in self.plan.relatives.items():
+            now = relative.anchor if self.env.anchored and relative.anchor else self.env.now
+            seed = f"{self.env.seed}\0{relative.salt}" if relative.salt else self.env.seed
+            found[address] = _Relative(relative, Env(seed, now, None, self.env.anchored), found)
+        return found
 
     def _schema(self) -> pa.Schema:
         schema = self.plan.layer.schema
@@ -79,6 +104,10 @@ class Bound:
             inner = getattr(column.type, "layer", None)
             if inner is not None:
                 self._bind(inner, f"{path}.")
+        for made, _ in layer.together.values():
+            place = f"{prefix}together:{made.name}"
+            self.keys[place] = made.key(self.env.seed, prefix)
+            self.states[place] = made.bound(layer, lambda name: self.states[f"{prefix}{name}"])
 
     def _fixed_in(self, names: tuple[str, ...]) -> dict[str, Any]:
         return {name: self.overrides[name][0].as_py() for name in names if name in self.overrides}
@@ -86,32 +115,26 @@ class Bound:
     def check(self, offset: int, count: int) -> None:
         """Refuses, before the first row, what cannot be unique over ``count`` rows after ``offset``."""
         faults: list[Fault] = []
-        self._check(self.plan.layer, "", offset, count, faults)
+        capacity.check(self, self.plan.layer, "", offset, count, faults)
+        if len(self.relatives) > 1:
+            faults += reach.faults(self, offset + count)
         if faults:
             raise SpecError(faults)
 
-    def _check(self, layer: Layer, prefix: str, offset: int, count: int, faults: list[Fault]) -> None:
-        last = (offset + count) * layer.expansion
-        for name, column in layer.columns.items():
-            inner = getattr(column.type, "layer", None)
-            if inner is not None:
-                self._check(inner, f"{prefix}{name}.", offset, count, faults)
-            path = f"{prefix}{name}"
-            unique = column.spec.common.unique
-            if (unique or column.type.primary) and path in self.overrides and count > 1:
-                text = "A unique field cannot have one fixed value in several rows."
-                faults.append(Fault(f"overrides.{path}", "not_unique", text, "Ask for one row, or drop the override."))
-                continue
-            size = column.type.space_in(self.states[path]) if unique else None
-            if size is not None and last > size:
-                text = f'"{path}" must be unique: {last:,} values were asked for and {size:,} exist.'
-                hint = "Widen the field's options, ask for fewer rows, or take unique away."
-                faults.append(Fault(f"{column.spec.path}.unique", "not_enough_values", text, hint))
+    def lacking(self, count: int) -> list[Fault]:
+        """What `check` would say of the first ``count`` rows, the other templates apart."""
+        faults: list[Fault] = []
+        capacity.check(self, self.layer, "", 0, count, faults)
+        return faults
 
     def block(self, start: int, count: int) -> list[pa.Array]:
         """The visible columns of rows ``start`` to ``start + count - 1``, in schema order."""
         made = Block(self, self.plan.layer, np.arange(start, start + count, dtype=np.uint64))
         return [made.column(name) for name in self.plan.layer.visible]
+
+    def at(self, rows: np.ndarray) -> Block:
+        """The template's fields at any rows (``uint64[n]``), made as they are asked for."""
+        return Block(self, self.layer, rows)
 
     def blocks(self, offset: int, count: int) -> Iterator[list[pa.Array]]:
         """The rows from ``offset`` on, block by block: a small first one, then full ones."""
@@ -124,10 +147,43 @@ class Bound:
             size = self.block_rows
 
 
+def _columns(layer: Layer) -> Iterator[Column]:
+    """The columns of a level and of those inside it."""
+    for column in layer.columns.values():
+        yield column
+        inner = getattr(column.type, "layer", None)
+        if inner is not None:
+            yield from _columns(inner)
+
+
+class _Relative(Bound):
+    """Another template, whose rows are made where a relation reads them."""
+
+    def __init__(self, relative: Relative, env: Env, relatives: dict[str, Bound]) -> None:
+        self.layer, self.env, self.relatives, self.name = relative.layer, env, relatives, relative.name
+        self.overrides: dict[str, pa.Array] = {}
+        self.warnings: list[Fault] = []
+        self.keys, self.states = {}, {}
+        self._bind(relative.layer, "")
+
+
 class Block:
     """A vector of rows being filled. Columns and groups are made once and kept while the block lives."""
 
-    __slots__ = ("_columns", "_groups", "bound", "layer", "owner", "parent", "prefix", "rows")
+    __slots__ = (
+        "__weakref__",
+        "_columns",
+        "_elsewhere",
+        "_first",
+        "_groups",
+        "_kin",
+        "bound",
+        "layer",
+        "owner",
+        "parent",
+        "prefix",
+        "rows",
+    )
 
     def __init__(
         self,
@@ -142,6 +198,32 @@ class Block:
         self.parent, self.owner = parent, owner
         self._columns: dict[str, pa.Array] = {}
         self._groups: dict[tuple[str, str], Any] = {}
+        self._kin: dict[str, Kinsfolk] = {}
+        self._elsewhere: dict[bytes, Block] = {}
+        self._first: weakref.ref[Block] | None = None
+
+    def at_rows(self, rows: np.ndarray, keep: bool = True) -> Block:
+        """The same fields at other rows (``uint64[k]``, in any order), for columns that read rows before their own.
+
+        The first block keeps those that are reached from it and from one another, so that none is made twice; with
+        ``keep`` false the answer is for this call alone. Elements of arrays have no rows of their own to go by: the
+        compiler refuses what would ask.
+        """
+        if not keep:
+            return self._copy(rows, False)
+        first = (self._first and self._first()) or self
+        place = rows.tobytes()
+        if place == first.rows.tobytes():
+            return first
+        made = first._elsewhere.get(place)
+        if made is None:
+            made = first._elsewhere[place] = first._copy(rows, True)
+            made._first = weakref.ref(first)  # a strong one would close a circle, which only the collector frees
+        return made
+
+    def _copy(self, rows: np.ndarray, keep: bool) -> Block:
+        around = None if self.parent is None else self.parent.at_rows(rows, keep)
+        return Block(self.bound, self.layer, rows, self.prefix, around)
 
     def column(self, name: str) -> pa.Array:
         """The finished column ``name``: one of this level, else of the level around it."""
@@ -152,7 +234,18 @@ class Block:
             self._columns[name] = made
         return made
 
+    def related(self, group: str) -> Kinsfolk:
+        """The rows of another template that the group of references takes."""
+        found = self._kin.get(group)
+        if found is None:
+            things = self.group(group, RELATION)
+            bound = self.bound.relatives[self.layer.groups[group, RELATION].kind.address]
+            found = self._kin[group] = Kinsfolk(bound, things.rows, things.valid, things.among)
+        return found
+
     def _from_parent(self, name: str) -> pa.Array:
+        if self.parent is None:  # a name of this level or a level around it: what is left is the related template's
+            return self.related(self.layer.relation).column(name.removeprefix(PARENT))
         column = self.parent.column(name)
         return column if self.owner is None else column.take(pa.array(self.owner))
 
@@ -161,7 +254,12 @@ class Block:
         if override is not None:
             return pa.DictionaryArray.from_arrays(pa.array(np.zeros(self.rows.size, np.int32)), override)
         view = Cells(self, column, path)
-        filled = column.type.fill_unique(view) if column.spec.common.unique else column.type.fill(view)
+        if self.layer.together and (column.name,) in self.layer.together:
+            filled = column.type.fill_unique(Dealt(self, column, path, self.together((column.name,))))
+        else:
+            filled = column.type.fill_unique(view) if column.spec.common.unique else column.type.fill(view)
+        if column.formula is not None:
+            filled = column.formula.column(view, filled)
         if column.after is not None:
             filled = column.after.apply(filled)
         if column.blank is not None:
@@ -176,8 +274,23 @@ class Block:
             path = f"{self.prefix}group:{name}:{kind}"
             source = Draws(self.bound.keys[path], self.rows)
             compiled = self.layer.groups[name, kind]
-            made = self._groups[name, kind] = compiled.draw(source, self.bound.states[path])
+            if self.layer.together and (name, kind) in self.layer.together:
+                made = compiled.kind.taking(self.together((name, kind)))
+            else:
+                made = compiled.draw(source, self.bound.states[path])
+            self._groups[name, kind] = made
         return made
+
+    def together(self, spot: tuple[str, ...]) -> np.ndarray:
+        """``uint64[n]``: which of its values a field, or a group of references, takes as its part of a combination
+        that no other row has."""
+        made, place = self.layer.together[spot]
+        kept = ("", made.name)
+        found = self._groups.get(kept)
+        if found is None:
+            at = f"{self.prefix}together:{made.name}"
+            found = self._groups[kept] = made.indices(self, self.bound.keys[at], self.bound.states[at])
+        return found[place]
 
 
 class Draws:
@@ -226,15 +339,52 @@ class Cells(Draws):
         """What the type's `prepare` answered for this request."""
         return self._block.bound.states[self.path]
 
+    @property
+    def bound(self) -> Bound:
+        """The plan with the request's seed, now and overrides: with ``path`` all that decides the column."""
+        return self._block.bound
+
     def column(self, name: str) -> pa.Array:
         """Another field of the same row, finished."""
         return self._block.column(name)
+
+    def at_rows(self, rows: np.ndarray, keep: bool = True) -> Block:
+        """Other rows of the same fields; see `Block.at_rows`."""
+        return self._block.at_rows(rows, keep)
 
     def group(self) -> Any:
         """The thing this field shares with the other fields of its group."""
         kind = self._column.type.group_kind
         return self._block.group(self._column.spec.group or kind, kind)
 
+    def related(self) -> Kinsfolk:
+        """The rows of another template that this field's group takes."""
+        return self._block.related(self._column.spec.group or RELATION)
+
+    def relative(self, address: str) -> Bound:
+        """Another template under the request's seed."""
+        return self._block.bound.relatives[address]
+
+    def thing(self, name: str, kind: str) -> Any:
+        """The thing of another group of this level."""
+        return self._block.group(name, kind)
+
     def inner(self, layer: Layer, rows: np.ndarray, owner: np.ndarray | None) -> Block:
         """A block of nested elements; ``owner`` says which of this block's rows each belongs to."""
         return Block(self._block.bound, layer, rows, f"{self.path}.", self._block, owner)
+
+
+class Dealt(Cells):
+    """A column whose values are dealt out elsewhere, by their numbers: `permuted` answers those."""
+
+    __slots__ = ("_numbers",)
+
+    def __init__(self, block: Block, column: Column, path: str, numbers: np.ndarray) -> None:
+        super().__init__(block, column, path)
+        self._numbers = numbers
+
+    def permuted(self, n: int, salt: int = 0) -> np.ndarray:
+        """The numbers that were dealt, all below ``n``."""
+        if self._numbers.size and int(self._numbers.max()) >= n:
+            raise ValueError(f"{self.path}: dealt out of more than {n} values")
+        return self._numbers

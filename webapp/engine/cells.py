@@ -7,9 +7,10 @@ arithmetic is on integers, which come out the same on every processor.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 from hashlib import blake2b
+from itertools import permutations
 from math import isqrt
 
 import numpy as np
@@ -34,6 +35,8 @@ _Network = Callable[[tuple[np.uint64, ...], Rows, int, int], Rows]
 
 _SMALL_PERMUTATION = 1024
 _FEISTEL_ROUNDS = 6
+_TINY = 7  # so few can be put in order by a table of all orders
+_FEW_ROUNDS_FROM = 128  # below, permutations of short domains need twice the rounds to be even
 
 
 @lru_cache(maxsize=8192)  # builders and pipelines ask with the same seed again and again
@@ -65,10 +68,9 @@ def mix(z: Rows) -> Rows:
 
 
 def bits(column: np.uint64 | Rows, rows: Rows) -> Rows:
-    """64 random bits for each row; ``column`` is a key, or a vector of keys as long as ``rows``."""
-    z = rows * _GOLDEN
-    z += column
-    return mix(z)
+    """64 random bits for each row; ``column`` is a key, a vector of keys as long as ``rows``, or a column of k keys
+    (``uint64[k, 1]``), which answers ``uint64[k, n]``."""
+    return mix(rows * _GOLDEN + column)
 
 
 def below(random: Rows, n: int) -> Rows:
@@ -80,7 +82,24 @@ def below(random: Rows, n: int) -> Rows:
     if random.size <= _FEW and random.ndim == 1:
         whole = int(n)
         return np.array([bits_of_row * whole >> 64 for bits_of_row in random.tolist()], np.uint64)
-    return _high_word(random, np.uint64(n))
+    return _high_word_of_short(random, np.uint64(n)) if n < 1 << 32 else _high_word(random, np.uint64(n))
+
+
+def _high_word_of_short(a: Rows, n: np.uint64) -> Rows:
+    """`_high_word` for n below 2**32, where no carry can be lost: half the work."""
+    low = a & _LOW_32
+    low *= n
+    low >>= _U32
+    high = a >> _U32
+    high *= n
+    high += low
+    high >>= _U32
+    return high
+
+
+def below_each(random: Rows, limits: Rows) -> Rows:
+    """Even draws from 0 to ``limits[i]`` - 1, a limit for each draw (0 where that is 0)."""
+    return _high_word(random, limits)
 
 
 def between(random: Rows, low: int, high: int) -> np.ndarray:
@@ -88,7 +107,7 @@ def between(random: Rows, low: int, high: int) -> np.ndarray:
     return (below(random, high - low + 1) + np.uint64(low & 0xFFFFFFFFFFFFFFFF)).view(np.int64)
 
 
-def _high_word(a: Rows, n: np.uint64) -> Rows:
+def _high_word(a: Rows, n: np.uint64 | Rows) -> Rows:
     n_low, n_high = n & _LOW_32, n >> _U32
     a_low, a_high = a & _LOW_32, a >> _U32
     carry = (a_low * n_low >> _U32) + (a_high * n_low & _LOW_32) + (a_low * n_high & _LOW_32)
@@ -153,6 +172,38 @@ def permutation_inverse(column: np.uint64, values: Rows, n: int) -> Rows:
     return _walk(_feistel_inverse, _round_keys(int(column)), values, n)
 
 
+def permutation_by(columns: Rows, rows: Rows, n: int) -> Rows:
+    """Where a permutation of 0..n-1 of its own sends each of ``rows`` (all below ``n``); n < 2**63.
+
+    ``columns`` is a vector of keys as long as ``rows``; equal keys mean the same permutation, which is not the one
+    that `permutation` makes of that key.
+    """
+    if n <= _TINY:
+        table = _all_permutations(n)
+        return table.take(below(mix(columns.copy()), table.shape[0]) * np.uint64(n) + rows)
+    a = isqrt(n - 1) + 1
+    b = -(-n // a)
+    steps = _steps(_FEISTEL_ROUNDS if n >= _FEW_ROUNDS_FROM else 2 * _FEISTEL_ROUNDS)
+    out = _feistel([columns + step for step in steps], rows, a, b)
+    outside = np.flatnonzero(out >= np.uint64(n))
+    while outside.size:
+        again = _feistel([columns[outside] + step for step in steps], out[outside], a, b)
+        out[outside] = again
+        outside = outside[again >= np.uint64(n)]
+    return out
+
+
+@lru_cache(maxsize=2)
+def _steps(rounds: int) -> tuple[np.uint64, ...]:
+    """What sets the rounds of `permutation_by` apart; its keys are random, so adding is enough."""
+    return tuple(derive(np.uint64(0), i) for i in range(rounds))
+
+
+@lru_cache(maxsize=8)
+def _all_permutations(n: int) -> Rows:
+    return np.array(list(permutations(range(n))), np.uint64)
+
+
 @lru_cache(maxsize=4096)
 def _small_permutation(column: int, n: int) -> Rows:
     hashes = bits(np.uint64(column), np.arange(n, dtype=np.uint64))
@@ -180,32 +231,46 @@ def _walk(network: _Network, keys: tuple[np.uint64, ...], rows: Rows, n: int) ->
     return out
 
 
-def _shift(column: np.uint64, half: Rows, size: int) -> Rows:
+def _shift(column: np.uint64 | Rows, half: Rows, size: int) -> Rows:
     return ((bits(column, half) >> _U32) * np.uint64(size)) >> _U32
 
 
-def _feistel(keys: tuple[np.uint64, ...], x: Rows, a: int, b: int) -> Rows:
-    left, right = np.divmod(x, np.uint64(b))
+def _feistel(keys: Sequence[np.uint64 | Rows], x: Rows, a: int, b: int) -> Rows:
+    left, right = _halves(x, np.uint64(b))
     for i, column in enumerate(keys):
         if i % 2 == 0:
             left += _shift(column, right, a)
-            np.subtract(left, np.uint64(a), out=left, where=left >= np.uint64(a))
+            left = _reduced(left, a)
         else:
             right += _shift(column, left, b)
-            np.subtract(right, np.uint64(b), out=right, where=right >= np.uint64(b))
-    return left * np.uint64(b) + right
+            right = _reduced(right, b)
+    left *= np.uint64(b)
+    left += right
+    return left
 
 
-def _feistel_inverse(keys: tuple[np.uint64, ...], x: Rows, a: int, b: int) -> Rows:
-    left, right = np.divmod(x, np.uint64(b))
+def _feistel_inverse(keys: Sequence[np.uint64 | Rows], x: Rows, a: int, b: int) -> Rows:
+    left, right = _halves(x, np.uint64(b))
     for i in reversed(range(len(keys))):
         if i % 2 == 0:
             left += np.uint64(a) - _shift(keys[i], right, a)
-            np.subtract(left, np.uint64(a), out=left, where=left >= np.uint64(a))
+            left = _reduced(left, a)
         else:
             right += np.uint64(b) - _shift(keys[i], left, b)
-            np.subtract(right, np.uint64(b), out=right, where=right >= np.uint64(b))
-    return left * np.uint64(b) + right
+            right = _reduced(right, b)
+    left *= np.uint64(b)
+    left += right
+    return left
+
+
+def _halves(x: Rows, b: np.uint64) -> tuple[Rows, Rows]:
+    left = x // b
+    return left, x - left * b
+
+
+def _reduced(half: Rows, size: int) -> Rows:
+    """``half`` modulo ``size``, of which it has less than two: where it has none, the difference wraps round."""
+    return np.minimum(half, half - np.uint64(size))
 
 
 def blanks(column: np.uint64, rows: Rows, numerator: int, denominator: int) -> np.ndarray:
@@ -214,11 +279,64 @@ def blanks(column: np.uint64, rows: Rows, numerator: int, denominator: int) -> n
     Exact in every full hundred: hundred b has floor((b+1)p) - floor(b p) blanks, at places found by sorting
     hashes with the place packed into their low bits, so that nothing ties.
     """
+    _, which, place, packed, latest = _hundreds(column, rows, numerator, denominator)
+    return packed[which, place] <= latest[which]
+
+
+def filled_rank(column: np.uint64, rows: Rows, numerator: int, denominator: int) -> np.ndarray:
+    """``int64[n]``: how many rows before each one are not blank, or -1 where the row itself is.
+
+    Blank is what `blanks` says with the same arguments.
+    """
+    blocks, which, place, packed, latest = _hundreds(column, rows, numerator, denominator)
+    full = packed > latest[:, None]
+    rank = np.cumsum(full, axis=1, dtype=np.int16)[which, place].astype(np.int64)
+    rank += _filled_before(blocks, numerator, denominator)[which]
+    rank -= 1
+    rank[~full[which, place]] = -1
+    return rank
+
+
+def filled_row(column: np.uint64, ranks: Rows, numerator: int, denominator: int) -> Rows:
+    """The row that `filled_rank` gives each of ``ranks``; the share of blanks is below 100."""
+    before = ranks.view(np.int64)
+    hundred = (ranks / (100 - numerator / denominator)).astype(
+        np.uint64
+    )  # the next one at most; integers decide
+    while (over := _filled_before(hundred, numerator, denominator) > before).any():
+        hundred -= over
+    while (under := _filled_before(hundred + np.uint64(1), numerator, denominator) <= before).any():
+        hundred += under
+    _, which, _, packed, latest = _hundreds(column, hundred * np.uint64(100), numerator, denominator)
+    full = packed > latest[:, None]
+    order = np.argsort(
+        ~full, axis=1, kind="stable"
+    )  # places that are not blank, in order, then the blank ones
+    inside = before - _filled_before(hundred, numerator, denominator)
+    return hundred * np.uint64(100) + order[which, inside].view(np.uint64)
+
+
+def filled(count: int, numerator: int, denominator: int) -> int:
+    """How many of the first ``count`` rows are not blank: exact in full hundreds; of a last partial hundred the
+    most there can be, for its blanks may all come later."""
+    blocks, rest = divmod(count, 100)
+    sure, following = (100 * b - b * numerator // denominator for b in (blocks, blocks + 1))
+    return sure + min(rest, following - sure)
+
+
+def _filled_before(blocks: Rows, numerator: int, denominator: int) -> np.ndarray:
+    shares = _floor_share(blocks, np.uint64(numerator), np.uint64(denominator))
+    return (blocks * np.uint64(100) - shares).view(np.int64)
+
+
+def _hundreds(column: np.uint64, rows: Rows, numerator: int, denominator: int) -> tuple[np.ndarray, ...]:
+    """The hundreds of ``rows`` in rising order, which of them and which place each row has, a hash for every place
+    (``uint64[k, 100]``) and the hash of each hundred up to which its places are blank."""
     hundred = rows // np.uint64(100)
     first, last = (hundred.min(), hundred.max()) if rows.size else (np.uint64(0), np.uint64(0))
     if int(last - first) <= rows.size // 50 + 1:
         blocks = np.arange(first, last + np.uint64(1), dtype=np.uint64)
-        which = hundred - first
+        which = (hundred - first).view(np.int64)
     else:
         blocks, which = np.unique(hundred, return_inverse=True)
     place = np.arange(100, dtype=np.uint64)
@@ -229,8 +347,8 @@ def blanks(column: np.uint64, rows: Rows, numerator: int, denominator: int) -> n
     quota = (_floor_share(blocks + np.uint64(1), p, d) - _floor_share(blocks, p, d)).astype(np.int64)
     order = np.sort(packed, axis=1)
     latest = order[np.arange(blocks.size), np.maximum(quota - 1, 0)]
-    chosen = packed[which, (rows - hundred * np.uint64(100)).astype(np.int64)]
-    return (chosen <= latest[which]) & (quota[which] > 0)
+    packed[quota == 0] = ~np.uint64(0)
+    return blocks, which, (rows - hundred * np.uint64(100)).view(np.int64), packed, latest
 
 
 def _floor_share(n: Rows, p: np.uint64, d: np.uint64) -> Rows:

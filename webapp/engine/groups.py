@@ -7,13 +7,13 @@ row's name without anybody asking, and the choice is there to see and to change.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import count
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from webapp.engine import cells
 from webapp.engine.fields.base import GroupKind
 from webapp.engine.spec import FieldSpec, TemplateSpec
 from webapp.errors import Fault
@@ -36,7 +36,7 @@ class Group:
 
     def key(self, seed: str, prefix: str) -> np.uint64:
         """The group's key under ``seed``; every kind of one group has its own."""
-        return cells.key(seed, "group", self.kind.kind, prefix, self.founder)
+        return self.kind.key(seed, prefix, self.founder)
 
     def prepare(self, env: Env, fixed: dict[str, Any]) -> tuple[Any, list[Fault]]:
         """See `GroupKind.prepare`."""
@@ -47,44 +47,112 @@ class Group:
         return self.kind.draw(draws, state)
 
 
-def compile_groups(fields: Iterable[FieldSpec], compiler: Compiler) -> dict[tuple[str, str], Group]:
-    """The groups of one level, by (name, kind)."""
+def members(
+    fields: Iterable[FieldSpec], compiler: Compiler | None = None
+) -> dict[tuple[str, str], tuple[FieldSpec, ...]]:
+    """The fields of one level by the group they are in, (name, kind), and behind them those of other kinds that read
+    it. A ``compiler`` is told of groups on fields that share nothing."""
     from webapp.engine.fields import GROUP_KINDS
 
-    members: dict[tuple[str, str], list[FieldSpec]] = {}
+    found: dict[tuple[str, str], list[FieldSpec]] = {}
+    readers: dict[tuple[str, str], list[FieldSpec]] = {}
     for field in fields:
-        kind = field.type.group_kind
-        if kind is not None:
-            members.setdefault((field.group or kind, kind), []).append(field)
-        elif field.group is not None:
+        key = key_of(field)
+        if key is not None:
+            found.setdefault(key, []).append(field)
+            other = field.type.reads(key[0])
+            if other is not None:
+                readers.setdefault(other, []).append(field)
+        elif field.type.group_kind is None and field.group is not None and compiler is not None:
             text = f"{field.type.label} shares nothing with other fields."
             compiler.fault(field, "group", "not_for_this_type", text, "Remove group.")
-    made = {}
-    for (name, kind), group in members.items():
-        ids = [field.id for field in group if field.id]
-        founder = min(ids) if ids else f"name:{name}"
-        compiled = GROUP_KINDS[kind](tuple(group), compiler)
-        made[name, kind] = Group(name, compiled, tuple(field.name for field in group), founder)
-    return made
+    for key, reading in readers.items():
+        if key in found or GROUP_KINDS[key[1]].founded_by_readers:
+            found.setdefault(key, []).extend(reading)
+    return {key: tuple(group) for key, group in found.items()}
 
 
-def assign(spec: TemplateSpec) -> TemplateSpec:
+def key_of(field: FieldSpec) -> tuple[str, str] | None:
+    """The group a field is in, (name, kind); None where it shares nothing."""
+    kind = field.type.group_kind
+    if kind is None or (field.type.solitary and field.group is None):
+        return None
+    return field.group or kind, kind
+
+
+def compiled(key: tuple[str, str], group: tuple[FieldSpec, ...], compiler: Compiler) -> Group:
+    """One group, ready to be drawn."""
+    from webapp.engine.fields import GROUP_KINDS
+
+    name, kind = key
+    own = tuple(field for field in group if field.type.group_kind == kind)
+    founders = group if GROUP_KINDS[kind].founded_by_readers else own
+    ids = [field.id for field in founders if field.id]
+    founder = min(ids) if ids else f"name:{name}"
+    made = GROUP_KINDS[kind](founders, compiler)
+    made.readers = group[len(own) :]
+    return Group(name, made, tuple(field.name for field in group), founder)
+
+
+def assign(spec: TemplateSpec, settled: Collection[str] = ()) -> TemplateSpec:
     """Gives each field that can share a thing, and names no group, one: ``person`` for the first name, e-mail and
-    so on, ``person_2`` for the second of the same type."""
-    return replace(spec, fields=_assign(spec.fields))
+    so on, ``person_2`` for the second of the same type.
+
+    ``settled`` are ids of fields that stood alone before: they are not put beside fields that came later.
+    """
+    return replace(spec, fields=_assign(spec.fields, settled))
 
 
-def _assign(fields: tuple[FieldSpec, ...]) -> tuple[FieldSpec, ...]:
-    taken = {(field.group, field.type.name) for field in fields if field.group}
-    made = []
-    for field in fields:
-        kind = field.type.group_kind
-        if kind is not None and not field.group:
-            group, number = kind, 1
-            while (group, field.type.name) in taken:
-                number += 1
-                group = f"{kind}_{number}"
-            taken.add((group, field.type.name))
+def _assign(fields: tuple[FieldSpec, ...], settled: Collection[str]) -> tuple[FieldSpec, ...]:
+    taken = {(field.group, field.type.part(field.options)) for field in fields if field.group}
+    about = {field.group: field.type.subject(field.options) for field in fields if field.group}
+    made = list(fields)
+    for place, field in enumerate(fields):
+        if field.type.group_kind is not None and not field.group and not _alone(field, fields, settled):
+            part, subject = field.type.part(field.options), field.type.subject(field.options)
+            group = next(
+                name
+                for name in _candidates(field, made)
+                if (name, part) not in taken and about.get(name, subject) == subject
+            )
+            taken.add((group, part))
+            about[group] = subject
             field = replace(field, common=field.common.model_copy(update={"group": group}))
-        made.append(replace(field, children=_assign(field.children)) if field.children else field)
+        made[place] = replace(field, children=_assign(field.children, settled)) if field.children else field
     return tuple(made)
+
+
+def _alone(field: FieldSpec, fields: Sequence[FieldSpec], settled: Collection[str]) -> bool:
+    """Whether a field of a type that only joins finds nothing to join."""
+    if not field.type.joins:
+        return False
+    if field.common.unique or field.id in settled:
+        return True
+    kind = field.type.group_kind
+    return not any(kind in _kinds(other) and not other.type.joins for other in fields)
+
+
+def _kinds(field: FieldSpec) -> tuple[str | None, ...]:
+    """Kinds of the groups that a field is in or reads."""
+    kind = field.type.group_kind
+    read = field.type.reads(field.group or kind) if kind else None
+    return (kind, read[1]) if read else (kind,)
+
+
+def _candidates(field: FieldSpec, fields: Sequence[FieldSpec]) -> Iterator[str]:
+    """Names of groups that a field may be put into, best first; ``fields`` are those of its level, with the groups
+    that they have got so far."""
+    kind = field.type.group_kind
+    if field.type.beside is not None:
+        same = [other for other in fields if other.type.group_kind == kind]
+        named = [other.group for other in same if other.group]
+        beside = [
+            other.group or field.type.beside for other in fields if other.type.group_kind == field.type.beside
+        ]
+        if named:
+            yield named[0]
+        elif beside and not any(other.common.unique for other in same):
+            yield beside[0]
+    yield kind
+    for number in count(2):
+        yield f"{kind}_{number}"

@@ -11,6 +11,7 @@ import re
 from calendar import monthrange
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
+from functools import lru_cache
 
 _STEP = re.compile(r"\s*([+-]?)\s*(\d{1,9})\s*([A-Za-z]+)\s*")
 _ANCHOR = re.compile(r"\s*(now|today|tomorrow|yesterday)\b", re.I)
@@ -66,6 +67,7 @@ def _moved(point: datetime, unit: str, count: int) -> datetime:
     return point.replace(year=year, month=month, day=min(point.day, monthrange(year, month)[1]))
 
 
+@lru_cache(maxsize=1024)  # asked anew for each request, always for the few texts that templates hold
 def parse(source: str) -> Moment:
     """Reads ``source``. Raises `MomentError`."""
     found = source.strip()

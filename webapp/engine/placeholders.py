@@ -1,6 +1,7 @@
 """``{{field}}`` with filters: text with holes, compiled once and filled by the block.
 
-Filters: ``json``, ``upper``, ``lower``, ``date('YYYY-MM-DD')``, chained with ``|`` (specification, section 2).
+Filters: ``json``, ``upper``, ``lower``, ``date('YYYY-MM-DD')``, chained with ``|`` (specification, section 2). What
+stands before them is the name of a field, or a formula, which whoever reads the text tells apart.
 """
 
 from __future__ import annotations
@@ -16,7 +17,8 @@ from webapp.engine import dates, text
 from webapp.engine.formats.nested import json_texts
 
 _HOLE = re.compile(r"\{\{(.*?)\}\}", re.S)
-_NAME = re.compile(r"\s*(?:([^|'\"{}]+?)|\"([^\"]+)\")\s*(\|.*)?", re.S)
+_HEAD = re.compile(r"(?:[^|'\"{}]|\"(?:[^\"\\]|\\.)*\"|'(?:[^'\\]|\\.)*')+", re.S)
+_QUOTED = re.compile(r"\"([^\"\\]+)\"")
 _FILTER = re.compile(r"\|\s*([a-z_]+)\s*(?:\(\s*(?:'([^']*)'|\"([^\"]*)\")\s*\))?\s*")
 
 Filter = Callable[[pa.Array], pa.Array]
@@ -35,8 +37,13 @@ class Hole:
     """One ``{{name | filter ...}}``."""
 
     name: str
+    """What stands before the filters, without quotation marks around the whole of it."""
     filters: tuple[Filter, ...]
     position: int
+    start: int = 0
+    """Where ``name`` begins, in characters from 0."""
+    quoted: bool = False
+    """The name stood in quotation marks: it is a field's."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +60,9 @@ class Pattern:
     def fill(self, column: Callable[[str], pa.Array], n: int) -> pa.Array:
         """``string[n]``; a blank value leaves nothing in its place."""
         if not self.holes:
-            return pa.DictionaryArray.from_arrays(pa.array([0] * n, pa.int32()), pa.array(["".join(self.parts)]))
+            return pa.DictionaryArray.from_arrays(
+                pa.array([0] * n, pa.int32()), pa.array(["".join(self.parts)])
+            )
         pieces = [part if isinstance(part, str) else _filled(part, column) for part in self.parts]
         if len(pieces) == 1:
             return pc.fill_null(pieces[0], "")
@@ -81,11 +90,17 @@ def _literal(source: str, start: int, end: int, parts: list[str | Hole]) -> None
 
 
 def _hole(inside: str, position: int) -> Hole:
-    match = _NAME.fullmatch(inside)
-    name = match and (match.group(1) or match.group(2))
-    if not name or not name.strip():
-        raise PlaceholderError("Between {{ and }} stands a field name, then filters after |.", position)
-    return Hole(name.strip(), tuple(_filters(match.group(3) or "", position)), position)
+    match = _HEAD.match(inside)
+    head = match[0] if match else ""
+    rest = inside[len(head) :]
+    name = head.strip()
+    if not name or (rest and not rest.startswith("|")):
+        text = "Between {{ and }} stands a field name or a formula, then filters after |."
+        raise PlaceholderError(text, position)
+    quoted = _QUOTED.fullmatch(name)
+    filters = tuple(_filters(rest, position))
+    start = position + 2 + len(head) - len(head.lstrip())
+    return Hole(quoted[1] if quoted else name, filters, position, start, quoted is not None)
 
 
 def _filters(source: str, position: int) -> list[Filter]:

@@ -70,6 +70,11 @@ def text_steps(common: CommonKeys) -> Text | None:
     return Text(common.text_case, common.prefix, common.suffix)
 
 
+def merges_letters(common: CommonKeys, locale: str | None) -> bool:
+    """Whether the field's case makes one letter of two that the lists of ``locale`` tell apart."""
+    return common.text_case in ("upper", "title", "sentence") and (locale or "")[:2] in ("tr", "az")
+
+
 def blanked(column: pa.Array, blank: np.ndarray) -> pa.Array:
     """``column`` with null where ``blank`` is true."""
     mask = pa.array(blank)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import unicodedata
 from functools import lru_cache
 
 import numpy as np
@@ -10,7 +11,7 @@ import pyarrow as pa
 from webapp import limits
 from webapp.engine.regex_fill import UNRANKED, Filler
 from webapp.engine.regex_parser import RegexError, parse
-from webapp.engine.regex_tree import Anchor, Chars, Choice, Node, Repeat, Sequence
+from webapp.engine.regex_tree import Anchor, Chars, Choice, Node, Repeat, Sequence, folded
 
 __all__ = ["Pattern", "RegexError", "compile_pattern", "compile_tree"]
 
@@ -35,6 +36,9 @@ class Pattern:
         """Why no two rows can be promised different texts; None where they can."""
         if any(char.isspace() for char in self._tree.first | self._tree.last):
             return "Texts that begin or end in blanks compare equal to those without."
+        odd = min(filter(_odd, _symbols(self._tree)), default=None)
+        if odd is not None:
+            return f'Leave out "{odd}", which compares equal to other letters, as ß does to ss.'
         part = self._tree.ambiguity()
         return None if part is None else "The same text can come about in several ways."
 
@@ -100,6 +104,18 @@ def _heaviest(node: Node) -> int:
             return 0
         node = max(inner, key=lambda part: part.weight)
     return node.position
+
+
+def _odd(char: str) -> bool:
+    """Whether without case and accents it is another count of letters, or like a letter that it is not in itself."""
+    if char.isascii():
+        return False
+    spelled = {len(bare) for bare in map(_bare, (char, char.upper()))}
+    return spelled != {1} or folded(char.upper()) != folded(char)
+
+
+def _bare(text: str) -> str:
+    return "".join(c for c in unicodedata.normalize("NFKD", text) if not unicodedata.combining(c)).casefold()
 
 
 def _symbols(node: Node) -> frozenset[str]:

@@ -60,6 +60,7 @@ class Filler:
         self.pool = None if self._ascii else pa.array(symbols)
         self.template = np.array([self.ids[place[0]] for place in self._places], self.item)
         self._groups = list(self._grouped())
+        self._spellings: dict[int, tuple[np.ndarray, int]] = {}
 
     def _lay_out(self, node: Node) -> Part:
         start = len(self._places)
@@ -129,6 +130,17 @@ class Filler:
         canvas = self._random(lanes, rows.size)
         Unranking(canvas, lanes).place(self.root, index, domain)
         return canvas.text()
+
+    def spellings(self, part: Part) -> tuple[np.ndarray, int]:
+        """Of one class: the ids of the characters that fold alike, family by family, each as often as the largest
+        family has members, and how many that is."""
+        found = self._spellings.get(part.start)
+        if found is None:
+            families = part.node.families
+            size = max(map(len, families))
+            ids = [self.ids[family[i % len(family)]] for family in families for i in range(size)]
+            found = self._spellings[part.start] = (np.array(ids, self.item), size)
+        return found
 
     def _chunked(self, n: int, make: Callable[[slice], pa.Array]) -> pa.Array:
         step = max(64, _CHUNK_BYTES // max(1, self.width * self.item.itemsize))
@@ -263,14 +275,12 @@ class Unranking:
             self._leave(inner)
 
     def _char(self, part: Part, number: np.ndarray) -> None:
-        families = part.node.families
-        size = max(map(len, families))
-        ids = [[self._filler.ids[family[i % len(family)]] for i in range(size)] for family in families]
-        table = np.array(ids, self._filler.item)
-        if size == 1:
-            self._canvas.write(part.start, table[:, 0][number])
-        else:
-            self._canvas.write(part.start, table[number, self._lanes.below(size)])
+        table, size = self._filler.spellings(part)
+        place = number.view(np.int64)
+        if size > 1:
+            place = place * size
+            place += self._lanes.below(size)
+        self._canvas.write(part.start, table.take(place))
 
     def _row(self, parts: tuple[Part, ...], number: np.ndarray, domain: int) -> None:
         for part in parts:
@@ -281,7 +291,8 @@ class Unranking:
                 self.place(part, number, domain)
                 domain = 1
             else:
-                number, digit = np.divmod(number, np.uint64(count))
+                whole = number // np.uint64(count)
+                number, digit = whole, number - whole * np.uint64(count)
                 domain = -(-domain // count)
                 self.place(part, digit, count)
 

@@ -8,6 +8,7 @@ ignored (`folded`).
 from __future__ import annotations
 
 import unicodedata
+from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache, cached_property
@@ -17,7 +18,7 @@ _LISTED = 4096
 """Choices of up to so many texts are compared text by text."""
 
 
-class Node:
+class Node(ABC):
     """A part of an expression. Sets of characters are of folded ones."""
 
     least: int
@@ -33,13 +34,13 @@ class Node:
     last: frozenset[str]
     alphabet: frozenset[str]
 
+    @abstractmethod
     def texts(self) -> Iterator[str]:
         """Every folded text, once for each way to it."""
-        raise NotImplementedError
 
+    @abstractmethod
     def ambiguity(self) -> Node | None:
         """The innermost part in which one text may come about in two ways; None where there is none."""
-        raise NotImplementedError
 
     def prefix_free(self) -> bool:
         """Whether no text of it surely is the beginning of another."""

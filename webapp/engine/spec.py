@@ -11,6 +11,7 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from webapp import limits
+from webapp.engine import picks
 from webapp.engine.errors import SpecError
 from webapp.engine.fields.base import FieldType
 from webapp.errors import Fault, did_you_mean
@@ -33,18 +34,30 @@ class CommonKeys(BaseModel):
     sensitive: bool = False
     masking: dict[str, Any] | None = None
     percent_blank: Decimal = Field(Decimal(0), ge=0, le=100, max_digits=9, decimal_places=4)
-    unique: bool = False
+    unique: bool = Field(False, description="No two rows alike; a word instead: no two alike in all fields with it.")
+    unique_together: str | None = Field(None, min_length=1, max_length=limits.MAX_NAME_CHARS, exclude=True)
+    """The word that stood for ``unique``: a caller writes it there."""
     hidden: bool = False
     locale: str | None = Field(None, max_length=20)
     group: str | None = Field(None, max_length=limits.MAX_NAME_CHARS)
-    formula: str | None = Field(None, max_length=limits.MAX_FORMULA_CHARS)
+    formula: str | None = Field(None, max_length=limits.MAX_FORMULA_CHARS, json_schema_extra=picks.FORMULA)
     prefix: str = Field("", max_length=limits.MAX_AFFIX_CHARS)
     suffix: str = Field("", max_length=limits.MAX_AFFIX_CHARS)
     text_case: Literal["upper", "lower", "title", "sentence"] | None = None
     description: str = Field("", max_length=limits.MAX_DESCRIPTION_CHARS)
 
 
-_MOVED_UP = frozenset(CommonKeys.model_fields) - {"id", "name", "type", "options"}
+def field_schema() -> dict[str, Any]:
+    """The JSON Schema of the keys that every field has, as a caller writes them."""
+    made = CommonKeys.model_json_schema()
+    made["properties"].pop("unique_together")
+    unique = made["properties"]["unique"]
+    unique.pop("type")
+    unique["anyOf"] = [{"type": "boolean"}, {"type": "string", "minLength": 1, "maxLength": limits.MAX_NAME_CHARS}]
+    return made
+
+
+_MOVED_UP = frozenset(CommonKeys.model_fields) - {"id", "name", "type", "options", "unique_together"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +98,7 @@ class FieldSpec:
             "sensitive": common.sensitive,
             "masking": common.masking,
             "percent_blank": int(blank) if blank == int(blank) else float(blank),
-            "unique": common.unique,
+            "unique": common.unique_together or common.unique,
             "hidden": common.hidden,
             "locale": common.locale,
             "group": common.group,
@@ -186,6 +199,8 @@ class _Parser:
         known = {k: v for k, v in raw.items() if k not in READ_ONLY_KEYS}
         if "active" in known:
             known["hidden"] = not known.pop("active")
+        if "unique_together" in known:
+            self._refuse(f"{path}.unique_together", "unknown_key", "There is no such key here.", "Write it as unique.")
         options = known.get("options")
         if options is None:
             known["options"] = options = {}
@@ -193,6 +208,8 @@ class _Parser:
             moved = {k: v for k, v in options.items() if k in _MOVED_UP}
             known["options"] = {k: v for k, v in options.items() if k not in moved}
             known = {**moved, **known}
+        if isinstance(known.get("unique"), str):
+            known["unique_together"] = known.pop("unique")
         return validated(CommonKeys, known, path, self.faults)
 
     def _type(self, raw: Any, path: str) -> type[FieldType] | None:

@@ -249,6 +249,38 @@ class Part(FormField):
         return found or UNSET
 
 
+class Range(Part):
+    """An object with `min` and `max`, and rarer keys beside them. Both empty: no object at all; one alone: so many."""
+
+    def __init__(self, form_class: Any, label: str, shape: Mapping[str, Any], **kwargs: Any) -> None:
+        super().__init__(form_class, label, **kwargs)
+        self._normally = {name: shape[name].get("default") for name in ("min", "max")}
+
+    def process(self, formdata: Any, data: Any = None, extra_filters: Any = None) -> None:
+        """From the browser, or from JSON; an end that is not said is the default one."""
+        if isinstance(data, Mapping) and data:
+            data = {**self._normally, **data}
+        super().process(formdata, data, extra_filters)
+
+    def json_value(self) -> Any:
+        """The object; unset while neither end is said."""
+        found = payload(self.form)
+        ends = [found[name] for name in ("min", "max") if name in found]
+        if not ends:
+            return UNSET
+        return {**found, "min": ends[0], "max": ends[-1]}
+
+    @property
+    def ends(self) -> list[Field]:
+        """The controls of the two ends."""
+        return [self.form["min"], self.form["max"]]
+
+    @property
+    def rarer(self) -> list[Field]:
+        """The controls of the other keys."""
+        return [field for field in self.form if field.short_name not in ("min", "max")]
+
+
 def payload(form: BaseForm) -> dict[str, Any]:
     """The JSON object that a form holds: what was filled in, under the names of its model."""
     found: dict[str, Any] = {}

@@ -16,7 +16,7 @@ from webapp import limits
 from webapp.engine.fields import find
 from webapp.engine.spec import CommonKeys
 from webapp.forms import controls, guess
-from webapp.forms.field_rows import HEAD, MORE, OWN, SHOWN, NewId, holds_fields
+from webapp.forms.field_rows import FOLDED, HEAD, MORE, OWN, SHOWN, NewId, holds_fields
 from webapp.forms.from_model import bound, inline, keys
 
 Values = MultiDict[str, str]
@@ -38,12 +38,14 @@ def read(form: Values) -> dict[str, Any]:
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """A row of the form: its key, its field's id, the type whose options the browser has, the row around it."""
+    """A row of the form: its key, its field's id, the type whose options the browser has, the row around it, and
+    whether it has but the name and the type, and holds the rest."""
 
     key: str
     id: str
     drawn: str
     parent: str
+    folded: bool = False
 
 
 def marks(form: Values) -> list[Mark]:
@@ -51,7 +53,7 @@ def marks(form: Values) -> list[Mark]:
     found = []
     for text in form.getlist("row")[: limits.MAX_FIELDS + 1]:
         key, field_id, drawn, parent, *_ = *text.split(" "), "", "", ""
-        found.append(Mark(key, field_id or key, drawn, parent))
+        found.append(Mark(key, field_id or key, drawn.removeprefix(FOLDED), parent, drawn.startswith(FOLDED)))
     return found
 
 
@@ -90,16 +92,25 @@ def _read_row(form: Values, mark: Mark) -> dict[str, Any]:
     drawn = find(mark.drawn)
     is_open = f"{key}.open" in form
     options: dict[str, Any] = dict(held.get("options", {}))
-    if drawn is not None:
+    if drawn is not None and not mark.folded:
         names = keys(drawn.Options) if is_open else inline(drawn.Options)
         options |= bound(drawn.Options, formdata=form, prefix=f"{key}.o.", names=names).payload()
     kind = find(common["type"])
     if kind is not None and kind is not drawn:
         options = {name: value for name, value in options.items() if name in keys(kind.Options)}
-    shown = (*SHOWN, *MORE) if is_open else SHOWN
+    shown = (*SHOWN, *MORE) if is_open else () if mark.folded else SHOWN
     common |= {name: value for name, value in held.items() if name not in OWN and name not in shown}
     common |= bound(CommonKeys, formdata=form, prefix=f"{key}.", names=shown).payload()
     common["options"] = options
+    return _unique(common, held.get("unique_together"), is_open)
+
+
+def _unique(common: dict[str, Any], before: Any, is_open: bool) -> dict[str, Any]:
+    """What was ticked and the word beside it as one key: a field that is unique together with others bears both. The
+    tick that was taken away takes the word with it, unless another word was written."""
+    word = common.pop("unique_together", None)
+    if isinstance(word, str) and word and (common.get("unique") or (is_open and word != before)):
+        common["unique"] = word
     return common
 
 

@@ -14,21 +14,75 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+from markupsafe import Markup
+
 from webapp.engine.fields import find
 from webapp.engine.fields.base import FieldType
 from webapp.engine.spec import CommonKeys
 from webapp.errors import Fault
 from webapp.forms import controls
-from webapp.forms.from_model import ModelForm, bound, inline, keys
+from webapp.forms.from_model import ModelForm, bound, form_class, inline, keys
 
 NewId = Callable[[], str]
 
 HEAD: Final = ("name", "description", "quantity", "locale", "anchor")
 SHOWN: Final = ("percent_blank", "unique", "sensitive")  # common keys that every row shows
-MORE: Final = ("prefix", "suffix", "text_case", "locale", "group", "formula", "description", "hidden")
+MORE: Final = (
+    "group",
+    "unique_together",
+    "prefix",
+    "suffix",
+    "text_case",
+    "locale",
+    "formula",
+    "description",
+    "hidden",
+)
 OWN: Final = frozenset({"id", "name", "type", "options", "label"})
+FOLDED: Final = "~"
 _KEY_CHARS: Final = 6
 _NOTE_CHARS: Final = 28
+_UNTOLD: Final = frozenset({"description", "group"})  # the group has a chip of its own
+
+
+@dataclass(frozen=True, slots=True)
+class Marked:
+    """The line of a text at which something is wrong, cut at the character: `line` counts from 1."""
+
+    line: int
+    before: str
+    at: str
+    after: str
+
+    @property
+    def space(self) -> str:
+        """What stands before a caret in the next line, as wide as `before`."""
+        return "".join("\t" if one == "\t" else " " for one in self.before)
+
+
+def marked(text: Any, position: int | None) -> Marked | None:
+    """Where `position`, in characters from 1, is in a text; its end stands for all that lies beyond."""
+    if position is None or not isinstance(text, str):
+        return None
+    text = text.replace("\r\n", "\n")
+    at = max(0, min(position - 1, len(text)))
+    begin, end = text.rfind("\n", 0, at) + 1, text.find("\n", at)
+    end = len(text) if end < 0 else end
+    return Marked(
+        text.count("\n", 0, at) + 1, text[begin:at], text[at : at + 1].strip("\n") or " ", text[at + 1 : end]
+    )
+
+
+def at_path(given: Any, path: str) -> Any:
+    """What stands at a fault's path (`fields[3].options.cases[0].when`); None where nothing does."""
+    for step in path.replace("[", ".").replace("]", "").split("."):
+        if isinstance(given, Mapping):
+            given = given.get(step)
+        elif isinstance(given, list) and step.isdecimal() and int(step) < len(given):
+            given = given[int(step)]
+        else:
+            return None
+    return given
 
 
 @dataclass(slots=True)
@@ -49,13 +103,17 @@ class Row:
     rest: ModelForm | None = None  # further options of an open row
     held: dict[str, Any] = field(default_factory=dict)
     holds_fields: bool = False
+    folded: bool = False  # drawn as name and type alone, for a page of many rows; all else is held
     fresh: bool = False  # just made: its type follows its name
     faults: dict[str, str] = field(default_factory=dict)  # by input name; "" for the row as a whole
+    marks: dict[str, Marked] = field(default_factory=dict)  # likewise: where in a formula the fault is
 
     @property
     def mark(self) -> str:
-        """What the hidden input `row` says: key, field id, the type whose options are drawn, key of the row around."""
-        return " ".join((self.key, self.id, self.kind.name if self.kind else "-", self.parent)).rstrip()
+        """What the hidden input `row` says: key, field id, the type whose options are drawn (`~` before it: none of
+        them are), key of the row around."""
+        drawn = (FOLDED if self.folded else "") + (self.kind.name if self.kind else "-")
+        return " ".join((self.key, self.id, drawn, self.parent)).rstrip()
 
     @property
     def label(self) -> str:
@@ -66,6 +124,42 @@ class Row:
     def is_open(self) -> bool:
         """Whether the row shows all it has."""
         return self.more is not None
+
+    @property
+    def group(self) -> str:
+        """The group that the field names; "" for none."""
+        named = self.held.get("group") if self.more is None else self.more["group"].data
+        return named if isinstance(named, str) else ""
+
+    def options_value(self, name: str) -> Any:
+        """What an option is set to, wherever the row has it."""
+        for form in (self.options, self.rest):
+            if form is not None and name in form:
+                return form[name].data
+        return self.held.get("options", {}).get(name)
+
+    @property
+    def ranges(self) -> list[controls.Range]:
+        """The ranges on the row, whose rarer keys an open row shows."""
+        return [one for one in self.options or () if isinstance(one, controls.Range)]
+
+    @property
+    def relates(self) -> bool:
+        """Whether an option of it is picked from other templates."""
+        return self.kind is not None and any(
+            pick["kind"] == "template" for pick in form_class(self.kind.Options).picks.values()
+        )
+
+    @property
+    def held_attribute(self) -> Markup:
+        """`held_json` as it stands between single quotes, which leave the quotes of JSON as they are."""
+        text = (
+            self.held_json.replace("&", "&amp;")
+            .replace("'", "&#39;")
+            .replace("<", "&lt;")
+            .replace(">", "&gt;")
+        )
+        return Markup(text)  # noqa: S704 - escaped in the line above
 
     @property
     def held_json(self) -> str:
@@ -79,13 +173,11 @@ class Row:
         """In a few words, what a closed row holds that one should know of."""
         held = self.held if self.more is None else {}
         options = held.get("options", {})
-        found = [_note(key, held[key]) for key in MORE if key in held and key != "description"]
+        found = [_note(key, held[key]) for key in MORE if key in held and key not in _UNTOLD]
         return [*(f"{key} {_brief(value)}" for key, value in options.items()), *found]
 
 
 def _note(key: str, value: Any) -> str:
-    if key == "group":
-        return _brief(value)
     return f"{key.replace('_', ' ')} {_brief(value)}".removesuffix(" yes")
 
 
@@ -100,11 +192,22 @@ def rows(
     *,
     opened: Iterable[str] = (),
     faults: Iterable[Fault] = (),
+    most: int | None = None,
 ) -> list[Row]:
-    """The rows of a template's fields, nested ones after the field that holds them."""
+    """The rows of a template's fields, nested ones after the field that holds them; from the `most`-th on folded,
+    but for those that are open or have faults."""
     found = list(_rows(fields, "", 0, "fields", new_id, frozenset(opened), set()))
-    place_faults(found, faults)
+    place_faults(found, faults, fields)
+    for made in found[most:] if most is not None else ():
+        if not made.is_open and not made.faults:
+            _fold(made)
     return found
+
+
+def _fold(made: Row) -> None:
+    options = {**made.held.get("options", {}), **(made.options.payload() if made.options is not None else {})}
+    made.held |= made.shown.payload() | ({"options": options} if options else {})
+    made.folded = True
 
 
 def _rows(
@@ -147,6 +250,8 @@ def row(
         {name: value for name, value in raw.items() if name != "fields"} if isinstance(raw, Mapping) else {}
     )
     common = {name: value for name, value in given.items() if name not in OWN and _is_said(name, value)}
+    if isinstance(common.get("unique"), str):
+        common |= {"unique": True, "unique_together": common["unique"]}
     made = Row(
         key=key,
         id=row_id,
@@ -167,11 +272,15 @@ def row(
     if row_id in opened:
         made.more = bound(CommonKeys, common, prefix=f"{key}.", names=MORE)
         if kind is not None:
+            on_row = tuple(name for name in on_row if made.options[name].pick.get("kind") != "formula")
+            made.options = bound(kind.Options, options, prefix=f"{key}.o.", names=on_row)
             others = tuple(name for name in keys(kind.Options) if name not in on_row)
             made.rest = bound(kind.Options, options, prefix=f"{key}.o.", names=others) if others else None
             on_row = keys(kind.Options)
     seen = {*SHOWN, *(MORE if made.is_open else ())}
-    made.held = {name: value for name, value in common.items() if name not in seen}
+    made.held = {
+        name: value for name, value in common.items() if name not in seen or name == "unique_together"
+    }
     kept = {name: value for name, value in options.items() if name not in on_row}
     if kept:
         made.held["options"] = kept
@@ -210,8 +319,11 @@ def holds_fields(kind: type[FieldType] | None) -> bool:
     return kind is not None and "fields" in kind.Options.model_fields
 
 
-def place_faults(found: Sequence[Row], faults: Iterable[Fault]) -> list[tuple[str, Fault]]:
-    """Puts each fault at its row; answers `(input name, row's key or "", fault)` for all of them, in order."""
+def place_faults(
+    found: Sequence[Row], faults: Iterable[Fault], given: Sequence[Any] = ()
+) -> list[tuple[str, Fault]]:
+    """Puts each fault at its row; answers `(input name or row's key or "", fault)` for all of them, in order. `given`
+    are the fields that the rows show."""
     by_path = {one.path: one for one in found}
     placed = []
     for fault in faults:
@@ -220,7 +332,10 @@ def place_faults(found: Sequence[Row], faults: Iterable[Fault]) -> list[tuple[st
             placed.append((fault.path if fault.path in HEAD else "", fault))
             continue
         name = _input_name(owner, fault.path[len(owner.path) :])
-        owner.faults.setdefault(name, sentence(fault))
+        if name not in owner.faults:
+            owner.faults[name] = sentence(fault)
+            mark = marked(at_path({"fields": given}, fault.path), fault.position)
+            owner.marks |= {name: mark} if mark else {}
         placed.append((name or owner.key, fault))
     return placed
 

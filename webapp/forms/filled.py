@@ -7,6 +7,9 @@ from typing import Any
 
 from pydantic import BaseModel, ValidationError
 
+from webapp.engine.fields import find
+from webapp.forms import controls
+
 _TRIES = 4  # an object inside an object shows its own faults once those around it are gone
 
 
@@ -14,8 +17,10 @@ def filled(model: type[BaseModel], values: dict[str, Any]) -> dict[str, Any]:
     """`values` of a form (texts, nested as their names say) as `model` can read them.
 
     Empty texts go where the model cannot take them, and only there: an empty description stays one. A text where
-    a list is wanted becomes a list of it. Everything else is left to the model to judge.
+    a list is wanted becomes a list of it, and digits where only a whole number will do become that. Everything else
+    is left to the model to judge.
     """
+    _fill_options(values.get("fields"))
     for _ in range(_TRIES):
         try:
             model.model_validate(values, strict=False)
@@ -26,6 +31,17 @@ def filled(model: type[BaseModel], values: dict[str, Any]) -> dict[str, Any]:
         else:
             break
     return values
+
+
+def _fill_options(fields: Any) -> None:
+    """Likewise the options of field definitions, each by the model of its field's type."""
+    for field in fields if isinstance(fields, list) else ():
+        options = field.get("options") if isinstance(field, dict) else None
+        kind = (
+            find(field["type"]) if isinstance(options, dict) and isinstance(field.get("type"), str) else None
+        )
+        if kind is not None and options:
+            filled(kind.Options, options)
 
 
 def _mend(values: Any, path: Sequence[str | int], kind: str) -> bool:
@@ -42,6 +58,9 @@ def _mend(values: Any, path: Sequence[str | int], kind: str) -> bool:
         return False
     if not here:
         del held[key]
+        return True
+    if kind == "int_type" and isinstance(number := controls.integer(here), int):
+        held[key] = number
         return True
     if "list" in kind:
         held[key] = [here]

@@ -15,12 +15,14 @@ from typing import Any, ClassVar, Final
 from pydantic import BaseModel
 from wtforms.form import BaseForm
 
+from webapp.engine import picks
 from webapp.forms import controls
 
 LONG_TEXT: Final = 500  # characters from which a text gets more than one line
 FEW_CHOICES: Final = 12
 MOST_INLINE: Final = 2
 MOST_GROWING: Final = 2
+MOST_BESIDE_PICKS: Final = 3
 Schema = Mapping[str, Any]
 
 
@@ -34,6 +36,8 @@ class ModelForm(BaseForm):
     names: ClassVar[tuple[str, ...]] = ()
     short: ClassVar[frozenset[str]] = frozenset()
     anything: ClassVar[frozenset[str]] = frozenset()
+    picks: ClassVar[Mapping[str, Mapping[str, Any]]] = {}
+    """What is offered for an option beside a box to type in; see ``engine/picks.py``."""
 
     def __init__(
         self, formdata: Any = None, obj: Any = None, prefix: str = "", data: Any = None, **more: Any
@@ -44,6 +48,8 @@ class ModelForm(BaseForm):
             name: given.get(name, controls.UNSET if name in self.anything else None) for name in self.names
         }
         self.process(formdata, data=known)
+        for field in self:
+            field.pick = self.picks.get(field.short_name, {})
 
     def payload(self) -> dict[str, Any]:
         """What was filled in."""
@@ -77,9 +83,12 @@ def keys(model: type[BaseModel]) -> tuple[str, ...]:
 
 def inline(model: type[BaseModel]) -> tuple[str, ...]:
     """The first few keys that have room on one line: numbers, switches, choices, short texts; where there are none
-    of those, lists and texts that grow."""
+    of those, lists and texts that grow. What is picked from other templates always has it."""
     made = form_class(model)
-    short = tuple(name for name in made.names if name in made.short)[:MOST_INLINE]
+    short = tuple(name for name in made.names if name in made.short)
+    if any(made.picks.get(name, {}).get("kind") == "template" for name in short):
+        return short[:MOST_BESIDE_PICKS]
+    short = short[:MOST_INLINE]
     return (
         short
         or tuple(name for name in made.names if made.controls[name].field_class in _GROWING)[:MOST_GROWING]
@@ -102,11 +111,19 @@ def _form(schema: Schema, defs: Schema, names: Collection[str] | None = None) ->
         "names": tuple(body),
         "short": frozenset(name for name in body if body[name].field_class in _SHORT),
         "anything": frozenset(name for name in body if body[name].field_class is controls.Anything),
+        "picks": {name: properties[name][picks.KEY] for name in body if picks.KEY in properties[name]},
     }
     return type("MadeForm", (ModelForm,), kept)
 
 
-_SHORT: Final = (controls.Number, controls.Line, controls.Choice, controls.Switch, controls.Anything)
+_SHORT: Final = (
+    controls.Number,
+    controls.Line,
+    controls.Choice,
+    controls.Switch,
+    controls.Anything,
+    controls.Range,
+)
 _GROWING: Final = (controls.Lines, controls.Text)
 
 
@@ -131,6 +148,9 @@ def _control(name: str, schema: Schema, defs: Schema, *, required: bool) -> Any:
             )
         return controls.Switch(label, bool(default), **common)
     if "object" in kinds:
+        if schema.get(picks.KEY, {}).get("kind") == "range":
+            shape = next(branch for branch in branches if branch.get("type") == "object")
+            return controls.Range(_form(shape, defs), label, shape["properties"], **_plain(common))
         return _object(label, branches, defs, kinds, common)
     if "array" in kinds:
         alone = bool(kinds & {"string", "integer", "number"})
@@ -153,8 +173,12 @@ def _object(label: str, branches: list[Schema], defs: Schema, kinds: set[str], c
     if len(objects) == 1 and shape.get("properties") and kinds <= {"object", "integer"}:
         inner = _form(shape, defs)
         if set(inner.names) <= inner.short:
-            return controls.Part(inner, label, separator=".", description=common["description"])
+            return controls.Part(inner, label, **_plain(common))
     return controls.Json(label, **common)
+
+
+def _plain(common: dict[str, Any]) -> dict[str, Any]:
+    return {"separator": ".", "description": common["description"]}
 
 
 def _array(label: str, schema: Schema, defs: Schema, common: dict[str, Any], alone: bool) -> Any:

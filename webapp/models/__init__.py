@@ -2,6 +2,7 @@
 
 from webapp.models.audit import AuditEntry
 from webapp.models.base import JSON_DOC, Base, UtcTime
+from webapp.models.datasets import Dataset, DatasetVersion
 from webapp.models.exports import Export
 from webapp.models.idempotency import IdempotencyRecord
 from webapp.models.keys import ApiKey
@@ -20,6 +21,8 @@ __all__ = [
     "AuditEntry",
     "Base",
     "BrowserSession",
+    "Dataset",
+    "DatasetVersion",
     "Export",
     "IdempotencyRecord",
     "Invitation",

@@ -13,10 +13,10 @@ from webapp.models.work import Work
 
 
 class Export(Work, SoftDeleted, InProject, Base):
-    """One file to be made from one template version.
+    """One file to be made from one template version, or from all tables of one dataset version.
 
     `request` is the body as accepted (format, overrides, options); `pins` is what it takes to make the same bytes
-    again: seed, now, version, vocabulary, engine.
+    again: seed, now, version, vocabulary, engine; for a dataset those of each table, with its name and count.
     """
 
     __tablename__ = "exports"
@@ -24,6 +24,8 @@ class Export(Work, SoftDeleted, InProject, Base):
     id: Mapped[str] = identity("exp")
     template_id: Mapped[str | None] = reference("templates.id", nullable=True, ondelete="SET NULL")
     template_version: Mapped[int | None] = mapped_column(Integer)
+    dataset_id: Mapped[str | None] = reference("datasets.id", nullable=True, ondelete="SET NULL")
+    dataset_version: Mapped[int | None] = mapped_column(Integer)
     format: Mapped[str] = mapped_column(String(16))
     count: Mapped[int] = mapped_column(BigInteger)
     rows_done: Mapped[int] = mapped_column(BigInteger, default=0)

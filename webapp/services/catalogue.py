@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import Any
 
+from webapp.engine.expressions.functions import FUNCTIONS
 from webapp.engine.fields import REGISTRY, plain
 from webapp.engine.fields.base import FieldType
 
@@ -39,6 +40,21 @@ def entries() -> tuple[dict[str, Any], ...]:
     return tuple(entry(kind) for kind in REGISTRY)
 
 
+def functions(q: str = "") -> list[dict[str, Any]]:
+    """The functions of formulas whose name, signature or description holds every word of `q`, in their order."""
+    words = q.casefold().split()
+    return [
+        one
+        for one in _functions()
+        if all(word in f"{one['name']} {one['signature']} {one['description']}".casefold() for word in words)
+    ]
+
+
+@lru_cache(maxsize=1)
+def _functions() -> tuple[dict[str, Any], ...]:
+    return tuple(one.as_dict() for one in FUNCTIONS)
+
+
 def search(q: str = "") -> list[dict[str, Any]]:
     """The types that fit `q`, best first: by name, label or alias (letters and digits only, case ignored), else
     by every word of `q` standing in the description or category. All of them for an empty `q`."""
@@ -48,7 +64,9 @@ def search(q: str = "") -> list[dict[str, Any]]:
     words = q.casefold().split()
     ranked = [(_rank(item, wanted, words), item) for item in entries()]
     fits = [(rank, item) for rank, item in ranked if rank is not None]
-    return [item for _, item in sorted(fits, key=lambda one: one[0])]  # a stable sort: else the registry's order
+    return [
+        item for _, item in sorted(fits, key=lambda one: one[0])
+    ]  # a stable sort: else the registry's order
 
 
 def _rank(item: dict[str, Any], wanted: str, words: list[str]) -> int | None:

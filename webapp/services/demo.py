@@ -1,4 +1,4 @@
-"""The demo: a workspace with three templates, enough to see what the product is. Seeded once, into an empty service."""
+"""The demo: a workspace with linked templates and a dataset, enough to see what the product is. Seeded once."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from sqlalchemy import select
 
 from webapp import limits
 from webapp.extensions import db
-from webapp.models import Project, Team, Template, User, Workspace
-from webapp.services import actors, people, templates, tenancy
+from webapp.models import Dataset, Project, Team, Template, User, Workspace
+from webapp.services import actors, datasets, people, templates, tenancy
 from webapp.services.actors import Actor
 
 EMAIL: Final = "demo@example.com"  # RFC 2606: nobody's address
@@ -58,22 +58,38 @@ CUSTOMERS: Final[dict[str, Any]] = {
 
 ORDERS: Final[dict[str, Any]] = {
     "name": "Orders",
-    "description": "Money, dates and states. The order number is derived from two other fields.",
-    "quantity": 100,
+    "description": "One to five for each customer, with a number derived from two fields and the total of its lines.",
+    "quantity": 300,
     "fields": [
-        _field("id", "uuid"),
-        _field("serial", "sequence", start=1, pad=6, hidden=True),
+        _field("id", "row_number"),
+        _field("customer_id", "reference", template_id="Customers", field="id", cardinality={"min": 1, "max": 5}),
+        _field("customer_email", "reference", template_id="Customers", field="email"),
         _field("ordered_at", "datetime", min="-90d", max="now"),
+        _field("serial", "sequence", start=1, pad=6, hidden=True),
         _field("order_number", "derived", value="{{ordered_at | date('YYYYMM')}}-{{serial}}"),
-        _field("customer", "name"),
-        _field("email", "email"),
+        _field("status", "enum", values=["paid", "shipped", "open", "returned"], weights=[50, 30, 15, 5]),
+        _field("note", "sentences", count=1, percent_blank=80),
+    ],
+}
+
+TOTALS: Final = (
+    _field("lines", "aggregate", template_id="Order lines", function="count"),
+    _field("total", "aggregate", template_id="Order lines", function="sum", field="amount"),
+)
+"""Fields of an order that its lines make; they come once there are lines."""
+
+LINES: Final[dict[str, Any]] = {
+    "name": "Order lines",
+    "description": "One to five for each order. Amounts follow from two other fields, totals of orders from amounts.",
+    "quantity": 900,
+    "fields": [
+        _field("order_id", "reference", template_id="Orders", field="id", cardinality={"min": 1, "max": 5}),
+        _field("line", "position_in_parent"),
         _field("product", "product_name"),
         _field("sku", "sku"),
         _field("quantity", "number", min=1, max=12),
         _field("unit_price", "number", min=3, max=900, decimals=2, distribution="lognormal", mean=60, stddev=55),
-        _field("currency", "enum", values=["EUR", "USD", "GBP"], weights=[5, 3, 2]),
-        _field("status", "enum", values=["paid", "shipped", "open", "returned"], weights=[50, 30, 15, 5]),
-        _field("note", "sentences", count=1, percent_blank=80),
+        _field("amount", "formula", expression="quantity * unit_price"),
     ],
 }
 
@@ -120,7 +136,14 @@ DOCUMENTS: Final[dict[str, Any]] = {
     ],
 }
 
-TEMPLATES: Final = (CUSTOMERS, ORDERS, DOCUMENTS)
+TEMPLATES: Final = (CUSTOMERS, ORDERS, LINES, DOCUMENTS)
+
+SHOP: Final[dict[str, Any]] = {
+    "name": "Shop",
+    "description": "Customers, their orders and the orders' lines, with one seed: every key finds its row.",
+    "seed": "shop",
+    "templates": ("Customers", "Orders", "Order lines"),
+}
 
 
 def ensure_demo(plan: str = limits.DEMO_PLAN) -> DemoInfo | None:
@@ -141,6 +164,8 @@ def ensure_demo(plan: str = limits.DEMO_PLAN) -> DemoInfo | None:
     if not done:
         for template in TEMPLATES:
             _template(here, template)
+        _totals(here)
+        _shop(here)
         mine = actors.system(workspace.id)
         tenancy.change_workspace(mine, {"settings": {**workspace.settings, _SEEDED: True}})
     assert here.project_id is not None
@@ -165,15 +190,46 @@ def _here(user: User, workspace: Workspace) -> Actor:
 
 
 def _oldest(model: Any, workspace: Workspace) -> Any:
-    return db.session.scalar(select(model).where(model.workspace_id == workspace.id).order_by(model.id).limit(1))
+    return db.session.scalar(
+        select(model).where(model.workspace_id == workspace.id).order_by(model.id).limit(1)
+    )
+
+
+def _named(here: Actor, name: str) -> Template | None:
+    mine = select(Template).where(Template.project_id == here.project_id, Template.name == name)
+    return db.session.scalar(mine.where(Template.deleted_at.is_(None)).limit(1))
 
 
 def _template(here: Actor, template: dict[str, Any]) -> None:
-    mine = select(Template.id).where(Template.project_id == here.project_id, Template.name == template["name"])
-    if db.session.scalar(mine.limit(1)) is None:
-        templates.create(here, **template)
+    if _named(here, template["name"]) is None:
+        templates.create(here, **{**template, "fields": [_linked(here, field) for field in template["fields"]]})
+
+
+def _linked(here: Actor, field: dict[str, Any]) -> dict[str, Any]:
+    """A field whose other template is named by its id."""
+    asked = field["options"].get("template_id")
+    other = _named(here, asked) if asked else None
+    return {**field, "options": {**field["options"], "template_id": other.id}} if other else field
+
+
+def _totals(here: Actor) -> None:
+    orders = _named(here, ORDERS["name"])
+    if orders is None or orders.version > 1 or _named(here, LINES["name"]) is None:
+        return
+    fields = templates.version_of(orders).spec["fields"]
+    locked = templates.get(here, orders.id, "write", lock=True)
+    templates.change(here, locked, {"fields": [*fields, *(_linked(here, field) for field in TOTALS)]})
+
+
+def _shop(here: Actor) -> None:
+    tables = [found for name in SHOP["templates"] if (found := _named(here, name)) is not None]
+    there = db.session.scalar(select(Dataset.id).where(Dataset.project_id == here.project_id).limit(1))
+    if there is None and len(tables) == len(SHOP["templates"]):
+        datasets.create(here, **{**SHOP, "templates": [{"template_id": table.id, "count": None} for table in tables]})
 
 
 def _ids(here: Actor) -> Sequence[str]:
-    statement = select(Template.id).where(Template.project_id == here.project_id, Template.deleted_at.is_(None))
+    statement = select(Template.id).where(
+        Template.project_id == here.project_id, Template.deleted_at.is_(None)
+    )
     return db.session.scalars(statement.order_by(Template.id)).all()

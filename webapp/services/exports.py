@@ -1,4 +1,4 @@
-"""Exports: files that a worker makes, from the same recipe as generate.
+"""Exports: files that a worker makes, from the same recipe as generate, of one template or of a whole dataset.
 
 An export keeps its request and its pins, so whichever worker takes it up, at whichever attempt, makes the same
 bytes. Its rows are spent when it is asked for; what a failed or cancelled one did not deliver is given back, once.
@@ -21,8 +21,21 @@ from webapp.engine.plan import ENGINE
 from webapp.errors import ApiError
 from webapp.extensions import db, reading, redis_client
 from webapp.models import END_STATES, Export
-from webapp.services import audit, enqueue, generate, paging, quotas, rows, tenancy
+from webapp.services import (
+    audit,
+    dataset_rows,
+    datasets,
+    enqueue,
+    generate,
+    paging,
+    pins,
+    quotas,
+    rows,
+    tenancy,
+)
 from webapp.services.actors import Actor
+from webapp.services.dataset_requests import DatasetExportInput
+from webapp.services.dataset_rows import Bundle
 from webapp.services.pins import Pins
 from webapp.services.quotas import Reservation
 from webapp.services.row_requests import GenerateInput
@@ -40,9 +53,11 @@ def as_json(export: Export) -> dict[str, Any]:
         "status": export.status,
         "template_id": export.template_id,
         "template_version": export.template_version,
+        "dataset_id": export.dataset_id,
+        "dataset_version": export.dataset_version,
         "format": export.format,
         "count": export.count,
-        "offset": export.request["ask"]["offset"],
+        "offset": export.request["ask"].get("offset", 0),
         "rows_done": export.rows_done,
         "bytes": export.bytes,
         "sha256": export.sha256,
@@ -51,6 +66,8 @@ def as_json(export: Export) -> dict[str, Any]:
         "attempt": export.attempt,
         "seed": export.pins["seed"],
         "now": export.pins["now"],
+        "pins": pins.shown(export.pins),
+        "request": asked_again(export),
         "error": export.error,
         "project_id": export.project_id,
         "team_id": export.team_id,
@@ -62,6 +79,17 @@ def as_json(export: Export) -> dict[str, Any]:
     }
 
 
+def asked_again(export: Export) -> dict[str, Any]:
+    """The body that asks for the same bytes: the one that was sent, with what it left open filled in. Of a template,
+    generate takes it as well; the version is not in it."""
+    ask = export.request["ask"]
+    unsaid = {"offset": 0}
+    given = {name: value for name, value in ask.items() if value not in (None, {}, unsaid.get(name))}
+    count = {} if "tables" in export.pins else {"count": export.count}
+    now = {"now": export.pins["now"]} if export.pins["now"] else {}
+    return {**given, **count, "format": export.format, "seed": export.pins["seed"], **now}
+
+
 def create(actor: Actor, template_id: str, ask: GenerateInput, format: str | None = None) -> Export:
     """An export of a template's newest version, queued; commits, and rings for a worker.
 
@@ -69,58 +97,87 @@ def create(actor: Actor, template_id: str, ask: GenerateInput, format: str | Non
     Errors: those of `generate.saved`.
     """
     found = generate.head(actor, template_id, "generate")
-    source = generate.saved_source(found, ask.locale)
-    count = ask.count if ask.count is not None else source.quantity
+    source = generate.saved_source(found, ask.locale, rows_of=ask.rows)
+    count = source.count(ask.count)
     quotas.check_rows(actor, count)
     recipe = rows.recipe(source, ask, present=clock.now(), format=format)
     recipe.open().close()
-    reservation = quotas.reserve_rows(actor, count)
-    try:
-        export = _row(actor, found, recipe, ask, reservation)
-        db.session.add(export)
-        db.session.flush()
-        audit.record(
-            actor,
-            "template.export",
-            ("template", found.id),
-            join=True,
-            rows=count,
-            export=export.id,
-            version=found.version,
-            seed=recipe.pins.seed,
-            format=recipe.format.name,
-            offset=recipe.offset,
-        )
-        enqueue.after_commit(db.session, redis_client(), KIND, export.id)
-        db.session.commit()
-    except BaseException:
-        db.session.rollback()
-        quotas.give_back(reservation, count)
-        raise
-    return export
-
-
-def _row(
-    actor: Actor, found: generate.Head, recipe: Recipe, ask: GenerateInput, reservation: Reservation
-) -> Export:
-    return Export(
-        id=ids.new("exp"),
-        workspace_id=actor.workspace_id,
+    export = Export(
         project_id=found.project_id,
         team_id=found.team_id,
         template_id=found.id,
         template_version=found.version,
         format=recipe.format.name,
-        count=recipe.count,
+        count=count,
         file_name=recipe.file_name,
-        request={
-            "ask": ask.model_dump(mode="json"),
-            "quota": {"rows": reservation.rows, "second": reservation.second},
-        },
+        request={"ask": ask.model_dump(mode="json")},
         pins=recipe.pins.to_json(),
-        created_by=actor.user_id,
-        key_id=actor.key_id,
     )
+    told = {
+        "version": found.version,
+        "seed": recipe.pins.seed,
+        "format": recipe.format.name,
+        "offset": recipe.offset,
+    }
+    return queue(actor, export, "template.export", ("template", found.id), largest=count, **told)
+
+
+def create_of_dataset(actor: Actor, dataset_id: str, ask: DatasetExportInput) -> Export:
+    """An export of all tables of a dataset's newest version, queued; commits, and rings for a worker.
+
+    The first block of each table is made and thrown away. Errors: not_found, forbidden, row_limit_exceeded (for any
+    one table), validation_error with paths such as `templates[1].fields[0]`, quota_exceeded for the sum.
+    """
+    dataset = datasets.get(actor, dataset_id, "generate")
+    version = datasets.version_of(dataset)
+    datasets.known_templates(actor, version.spec, "generate")
+    members = dataset_rows.members(version.spec, version.pins["templates"])
+    bundle = dataset_rows.of_version(version.spec, (dataset.id, version.number), members, ask)
+    largest = max(recipe.count for recipe in bundle.recipes)
+    quotas.check_rows(actor, largest)
+    for member, recipe in zip(bundle.members, bundle.recipes, strict=True):
+        with dataset_rows.placed(member):
+            recipe.open().close()
+    bundle.open().close()
+    export = Export(
+        project_id=dataset.project_id,
+        team_id=dataset.team_id,
+        dataset_id=dataset.id,
+        dataset_version=version.number,
+        format=bundle.format.name,
+        count=bundle.count,
+        file_name=bundle.file_name,
+        request={"ask": ask.model_dump(mode="json")},
+        pins=bundle.pins(),
+    )
+    told = {"version": version.number, "seed": bundle.seed, "format": export.format, "tables": len(members)}
+    return queue(actor, export, "dataset.export", ("dataset", dataset.id), largest=largest, **told)
+
+
+def queue(
+    actor: Actor, export: Export, action: str, of: tuple[str, str], *, largest: int, **told: Any
+) -> Export:
+    """Spend the rows of a new export, save it with its audit entry and ring for a worker; commits.
+
+    `largest`: rows of its largest table. Errors: row_limit_exceeded, quota_exceeded.
+    """
+    reservation = quotas.reserve_rows(actor, export.count, largest=largest)
+    try:
+        export.id = ids.new("exp")
+        export.workspace_id = actor.workspace_id
+        export.created_by, export.key_id = actor.user_id, actor.key_id
+        quota = {"rows": reservation.rows, "second": reservation.second}
+        export.request = {**export.request, "quota": quota}
+        db.session.add(export)
+        db.session.flush()
+        audit.record(actor, action, of, join=True, rows=export.count, export=export.id, **told)
+        enqueue.after_commit(db.session, redis_client(), KIND, export.id)
+        db.session.commit()
+    except BaseException:
+        db.session.rollback()
+        quotas.give_back(reservation, reservation.rows)
+        raise
+    return export
 
 
 def get(actor: Actor, export_id: str, scope: str = "read", *, lock: bool = False) -> Export:
@@ -135,12 +192,15 @@ def listing(
     limit: int = limits.PAGE_LIMIT_DEFAULT,
     q: str | None = None,
     template_id: str | None = None,
+    dataset_id: str | None = None,
     status: str | None = None,
 ) -> paging.Page[Export]:
     """A page of the project's exports, newest first. `q` searches file names."""
     statement = tenancy.listing(actor, Export)
     if template_id is not None:
         statement = statement.where(Export.template_id == template_id)
+    if dataset_id is not None:
+        statement = statement.where(Export.dataset_id == dataset_id)
     if status is not None:
         statement = statement.where(Export.status == status)
     return paging.page(
@@ -150,7 +210,7 @@ def listing(
         cursor=cursor,
         limit=limit,
         search=(q, Export.file_name),
-        context=f"{actor.project_id} {template_id} {status}",
+        context=f"{actor.project_id} {template_id} {dataset_id} {status}",
     )
 
 
@@ -176,7 +236,7 @@ def cancel(actor: Actor, export: Export) -> Export:
 class Order:
     """What a worker needs to make an export's file."""
 
-    recipe: Recipe
+    recipe: Recipe | Bundle
     folder: str
     """Where in the storage the attempts of this export lie."""
     extension: str
@@ -191,19 +251,25 @@ def order(export_id: str) -> Order:
     with reading() as session:
         export = session.get_one(Export, export_id)
         stored, workspace_id, template_id = export.pins, export.workspace_id, export.template_id
-        ask = GenerateInput.model_validate_json(orjson.dumps(export.request["ask"]))
-        ask = ask.model_copy(update={"count": export.count, "format": export.format})
-    pins = Pins.from_json(stored)
-    if pins.engine != ENGINE:
-        told = f"This export was asked for under engine {pins.engine}; this is engine {ENGINE}."
-        raise ApiError("unavailable", told, {"pinned": pins.engine, "present": ENGINE})
-    if template_id is None or pins.version is None:
-        raise tenancy.not_found("template", pins.template_id or "")
-    found = generate.Head(template_id, pins.version, "", "")
-    source = generate.saved_source(found, ask.locale)
+        asked, count, kind = export.request["ask"], export.count, export.format
+    if stored["engine"] != ENGINE:
+        told = f"This export was asked for under engine {stored['engine']}; this is engine {ENGINE}."
+        raise ApiError("unavailable", told, {"pinned": stored["engine"], "present": ENGINE})
+    folder = f"exports/{workspace_id}/{export_id}"
+    if "tables" in stored:
+        bundle = dataset_rows.again(stored, asked, kind)
+        db.session.remove()
+        return Order(bundle, folder, bundle.extension)
+    ask = GenerateInput.model_validate_json(orjson.dumps(asked))
+    ask = ask.model_copy(update={"count": count, "format": kind})
+    kept = Pins.from_json(stored)
+    if template_id is None or kept.version is None:
+        raise tenancy.not_found("template", kept.template_id or "")
+    found = generate.Head(template_id, kept.version, "", "")
+    source = generate.saved_source(found, ask.locale, rows_of=ask.rows)
     db.session.remove()
-    recipe = rows.recipe(source, ask, present=pins.now, pins=pins)
-    return Order(recipe, f"exports/{workspace_id}/{export_id}", recipe.format.extension)
+    recipe = rows.recipe(source, ask, present=kept.now, pins=kept)
+    return Order(recipe, folder, recipe.format.extension)
 
 
 class Digest:
@@ -237,7 +303,10 @@ def settle(export_id: str) -> None:
     unused = held["rows"] - export.rows_done if export.status == "cancelled" else held["rows"]
     try:
         first = redis_client().set(
-            f"rowsmith:{{{export.workspace_id}}}:settled:{export_id}", 1, nx=True, ex=2 * limits.ROWS_WINDOW_SECONDS
+            f"rowsmith:{{{export.workspace_id}}}:settled:{export_id}",
+            1,
+            nx=True,
+            ex=2 * limits.ROWS_WINDOW_SECONDS,
         )
         if first:
             quotas.give_back(Reservation(export.workspace_id, held["rows"], held["second"]), unused)
@@ -272,7 +341,12 @@ class State:
 
     def counts(self) -> dict[str, Any]:
         """The data of a `progress` event."""
-        return {"status": self.status, "attempt": self.attempt, "rows_done": self.rows_done, "count": self.count}
+        return {
+            "status": self.status,
+            "attempt": self.attempt,
+            "rows_done": self.rows_done,
+            "count": self.count,
+        }
 
     def end(self) -> dict[str, Any]:
         """The data of the `end` event."""
@@ -281,7 +355,15 @@ class State:
 
 def state(export_id: str) -> State | None:
     """The present state of an export; None when it is gone. A short read of its own."""
-    columns = (Export.status, Export.attempt, Export.rows_done, Export.count, Export.bytes, Export.sha256, Export.error)
+    columns = (
+        Export.status,
+        Export.attempt,
+        Export.rows_done,
+        Export.count,
+        Export.bytes,
+        Export.sha256,
+        Export.error,
+    )
     with reading() as session:
         row = session.execute(select(*columns).where(Export.id == export_id)).one_or_none()
     return State(*row) if row is not None else None

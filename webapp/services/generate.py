@@ -8,11 +8,14 @@ the way gives the rows back and is an error; nothing is ever a broken 200. From 
 from __future__ import annotations
 
 import logging
+import threading
 import time
 from collections.abc import Callable, Iterator
+from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 import redis
 from flask import Flask, current_app
 from sqlalchemy import bindparam, select
@@ -23,7 +26,7 @@ from webapp.engine.errors import SpecError
 from webapp.errors import ApiError
 from webapp.extensions import db
 from webapp.models import Template
-from webapp.services import audit, plans, quotas, rows, template_fields, templates, tenancy
+from webapp.services import audit, kin, plans, quotas, rows, template_fields, templates, tenancy
 from webapp.services.actors import Actor, require
 from webapp.services.plans import Source
 from webapp.services.quick import Quick
@@ -39,6 +42,11 @@ _HEAD = Quick(
         _T.id == bindparam("id"), _T.workspace_id == bindparam("workspace"), _T.deleted_at.is_(None)
     )
 )
+
+
+# Few rows are a hundred short calls, thirty of which let go of the interpreter's lock and take it back. Threads that
+# make them side by side on one interpreter gain nothing and wake each other each time.
+_one_by_one = threading.Lock()
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,15 +70,21 @@ def head(actor: Actor, template_id: str, scope: str) -> Head:
     return found
 
 
-def saved_source(found: Head, locale: str | None, version: int | None = None) -> Source:
-    """A version of a template (default: its newest), compiled. Errors: not_found, validation_error, unavailable."""
+def saved_source(
+    found: Head, locale: str | None, version: int | None = None, rows_of: kin.Rows = plans.NOTHING
+) -> Source:
+    """A version of a template (default: its newest), compiled; `rows_of` are rows of related templates that the
+    request states. Errors: not_found, validation_error, unavailable."""
     number = found.version if version is None else version
-    return plans.of_version(found.id, number, locale, templates.loader(found.id, number))
+    return plans.of_version(found.id, number, locale, templates.loader(found.id, number), rows_of)
 
 
-def draft_source(ask: DraftInput) -> Source:
-    """A template that is not saved, compiled. Error: validation_error with every fault."""
-    return plans.of_draft(ask.name, ask.fields, ask.quantity or limits.DEFAULT_QUANTITY, ask.anchor, ask.locale)
+def draft_source(actor: Actor | None, ask: DraftInput, own: str = "") -> Source:
+    """A template that is not saved, compiled; `own` is the id of the saved one that it is a draft of. Without an
+    actor no other template is seen. Error: validation_error with every fault."""
+    around = kin.gather(ask.fields, own, lambda wanted: kin.newest(actor, wanted) if actor else {})
+    quantity = ask.quantity or limits.DEFAULT_QUANTITY
+    return plans.of_draft(ask.name, ask.fields, quantity, ask.anchor, ask.locale, own, around, ask.rows)
 
 
 # --- Generate ---------------------------------------------------------------------------------------------
@@ -117,12 +131,12 @@ class Generation:
 def saved(actor: Actor, template_id: str, ask: GenerateInput, format: str | None = None) -> Generation:
     """Rows of a saved template's newest version; see `_run`. Errors: not_found, forbidden, and those of `_run`."""
     found = head(actor, template_id, "generate")
-    return _run(actor, saved_source(found, ask.locale), ask, format)
+    return _run(actor, saved_source(found, ask.locale, rows_of=ask.rows), ask, format)
 
 
-def draft(actor: Actor, ask: DraftInput, format: str | None = None) -> Generation:
-    """Rows of a template that is not saved."""
-    return _run(actor, draft_source(ask), ask, format)
+def draft(actor: Actor, ask: DraftInput, format: str | None = None, own: str = "") -> Generation:
+    """Rows of a template that is not saved; see `draft_source`."""
+    return _run(actor, draft_source(actor, ask, own), ask, format)
 
 
 def _run(actor: Actor, source: Source, ask: GenerateInput, format: str | None) -> Generation:
@@ -130,13 +144,14 @@ def _run(actor: Actor, source: Source, ask: GenerateInput, format: str | None) -
 
     Errors: row_limit_exceeded, validation_error, quota_exceeded (with Retry-After), unavailable.
     """
-    count = ask.count if ask.count is not None else source.quantity
+    count = source.count(ask.count)
     quotas.check_rows(actor, count)
     recipe = rows.recipe(source, ask, present=clock.now(), format=format)
     reservation = quotas.reserve_rows(actor, count)
     try:
-        output = recipe.open()
-        small = output.whole() if count <= limits.FIRST_BLOCK_ROWS else None
+        with _one_by_one if count * source.plan.leaves <= limits.FIRST_BLOCK_ROWS else nullcontext():
+            output = recipe.open()
+            small = output.whole() if count <= limits.FIRST_BLOCK_ROWS else None
         entry = _record(actor, recipe)
     except BaseException:
         quotas.give_back(reservation, count)
@@ -190,13 +205,13 @@ def preview(actor: Actor, template_id: str, ask: PreviewInput) -> Preview:
     saved. Errors: not_found, forbidden, validation_error.
     """
     found = head(actor, template_id, "read")
-    source = saved_source(found, ask.locale) if ask.fields is None else _draft_of(found, ask)
+    source = saved_source(found, ask.locale, rows_of=ask.rows) if ask.fields is None else _draft_of(actor, found, ask)
     return _preview(source, ask)
 
 
-def preview_draft(ask: DraftInput) -> Preview:
+def preview_draft(actor: Actor | None, ask: DraftInput) -> Preview:
     """Three rows of a template that is not saved; spends no rows. Error: validation_error."""
-    return _preview(draft_source(ask), ask)
+    return _preview(draft_source(actor, ask), ask)
 
 
 def preview_version(found: Head, version: int, seed: str) -> Preview:
@@ -204,38 +219,85 @@ def preview_version(found: Head, version: int, seed: str) -> Preview:
     return _preview(saved_source(found, None, version), PreviewInput(seed=seed))
 
 
-def _draft_of(found: Head, ask: PreviewInput) -> Source:
+def _draft_of(actor: Actor, found: Head, ask: PreviewInput) -> Source:
     spec, _ = templates.loader(found.id, found.version)()
     parsed = plans.parsed_fields(ask.fields, name=spec["name"], locale=spec["locale"])
-    merged = groups.assign(template_fields.carry_over(parsed, spec["fields"]))
-    plan = plans.compiled(merged, plans.vocabulary(), ask.locale)
-    return Source(plan, spec["name"], spec["quantity"], plans.anchor_of(spec), found.id, found.version)
+    before = spec["fields"]
+    merged = groups.assign(template_fields.carry_over(parsed, before), template_fields.settled(before))
+    around = kin.gather(ask.fields, found.id, lambda wanted: kin.newest(actor, wanted))
+    library = kin.library(around, found.id, spec["quantity"], ask.rows)
+    plan = plans.compiled(merged, plans.vocabulary(), ask.locale, library)
+    related = kin.related_of(around, library)
+    return Source(plan, spec["name"], spec["quantity"], plans.anchor_of(spec), found.id, found.version, related)
 
 
 def _preview(source: Source, ask: PreviewInput | DraftInput) -> Preview:
     wanted = GenerateInput(
         count=limits.PREVIEW_ROWS, seed=ask.seed, overrides=ask.overrides, now=ask.now, locale=ask.locale
     )
-    recipe = rows.recipe(source, wanted, present=clock.now())
-    made = recipe.open().whole()
+    recipe, made = _first_rows(source, wanted)
     warnings = [fault.as_dict() for fault in recipe.bound.warnings]
     return Preview(recipe, made, warnings + capacity_warnings(recipe))
+
+
+def _first_rows(source: Source, ask: GenerateInput) -> tuple[Recipe, bytes]:
+    """The first rows of a template as JSON: as many as `ask` says, or all of them where its parents bear fewer."""
+    few = rows.recipe(source, ask.model_copy(update={"count": 0}), present=clock.now())
+    assert ask.count is not None
+    low, high = 0, ask.count
+    while low < high:
+        middle = (low + high + 1) // 2
+        low, high = (middle, high) if _borne(few, middle) else (low, middle - 1)
+    if low == 0:
+        return few, b"[]"
+    recipe = rows.recipe(source, ask.model_copy(update={"count": low}), present=clock.now(), pins=few.pins)
+    return recipe, recipe.open().whole()
+
+
+def _borne(recipe: Recipe, count: int) -> bool:
+    """Whether there are so many rows. What else may be wrong with them is not asked here."""
+    try:
+        recipe.bound.check(0, count)
+    except SpecError as error:
+        return not any(fault.code in ("not_enough_rows", "too_far") for fault in error.faults)
+    return True
 
 
 def capacity_warnings(recipe: Recipe) -> list[dict[str, Any]]:
     """Unique fields with fewer values than the template's own quantity asks for."""
     try:
-        recipe.bound.check(0, recipe.source.quantity)
+        recipe.bound.check(0, recipe.source.count(None))
     except SpecError as error:
         return [fault.as_dict() for fault in error.faults]
     return []
 
 
-def sample(ask: DraftInput, count: int) -> bytes:
+def sample(actor: Actor, ask: DraftInput, count: int, own: str = "") -> tuple[Recipe, bytes]:
     """The first `count` rows of a template that is not saved, as JSON, for a look at how their values spread: they
     are counted and not handed on, and so not spent. Error: validation_error."""
     wanted = GenerateInput(count=count, seed=ask.seed, locale=ask.locale)
-    return rows.recipe(draft_source(ask), wanted, present=clock.now()).open().whole()
+    return _first_rows(draft_source(actor, ask, own), wanted)
+
+
+def capacity(recipe: Recipe, name: str) -> int | None:
+    """How many values a field of the template has, as it is set; None where that is not known."""
+    column = recipe.bound.layer.columns[name]
+    return None if column.formula is not None else column.type.space_in(recipe.bound.states.get(name))
+
+
+def cost(recipe: Recipe, name: str, timer: Callable[[], float] = time.perf_counter) -> float:
+    """Seconds that one value of a field takes: the quickest of a few blocks, without the fields that it reads."""
+    column = recipe.bound.layer.columns[name]
+    needs = {*column.type.needs, *(column.formula.needs if column.formula is not None else ())} - {name}
+    taken = []
+    for _ in range(limits.COST_TRIES):
+        block = recipe.bound.at(np.arange(recipe.count, dtype=np.uint64))
+        for other in needs:
+            block.column(other)
+        began = timer()
+        block.column(name)
+        taken.append(timer() - began)
+    return min(taken) / max(1, recipe.count)
 
 
 # --- Estimate ---------------------------------------------------------------------------------------------
@@ -258,8 +320,8 @@ def estimate(
 
     Errors: those of `saved`, apart from quota_exceeded.
     """
-    source = saved_source(head(actor, template_id, "generate"), ask.locale)
-    count = ask.count if ask.count is not None else source.quantity
+    source = saved_source(head(actor, template_id, "generate"), ask.locale, rows_of=ask.rows)
+    count = source.count(ask.count)
     quotas.check_rows(actor, count)
     sample = min(count, limits.ESTIMATE_ROWS)
     recipe = rows.recipe(source, ask.model_copy(update={"count": sample}), present=clock.now())

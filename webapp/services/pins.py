@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import string
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Final
 from urllib.parse import quote
@@ -31,6 +31,8 @@ class Pins:
     version: int | None = None
     locale: str | None = None
     engine: int = ENGINE
+    related: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
+    """Version and rows of each template that relations reach, by id."""
 
     def headers(self) -> dict[str, str]:
         """The headers of an answer. `X-Seed` is percent-encoded UTF-8 where a seed holds anything but visible
@@ -43,6 +45,11 @@ class Pins:
         }
         if self.version is not None:
             out["X-Template-Version"] = str(self.version)
+        if self.related:
+            told = [
+                f"{one}@v{pinned['version']}; rows={pinned['rows']}" for one, pinned in self.related.items()
+            ]
+            out["X-References"] = ", ".join(told)
         return out
 
     def to_json(self) -> dict[str, Any]:
@@ -55,9 +62,47 @@ class Pins:
             "version": self.version,
             "locale": self.locale,
             "engine": self.engine,
+            "related": {one: dict(pinned) for one, pinned in self.related.items()},
         }
 
     @classmethod
     def from_json(cls, stored: Mapping[str, Any]) -> Pins:
         """As it was stored."""
         return cls(**{**stored, "now": moments.parse(stored["now"])})
+
+
+def shown(stored: Mapping[str, Any]) -> dict[str, Any]:
+    """Stored pins of an export as the API shows them; `tables` of a dataset's, in the order of the file."""
+    tables = stored.get("tables", ())
+    told: dict[str, Any] = {"engine": stored["engine"], "seed": stored["seed"], "now": stored["now"]}
+    if not tables:
+        return {**told, **_of_table(stored), "dataset_version": None, "tables": []}
+    words = {one["vocabulary"] for one in tables}
+    return {
+        **told,
+        "vocabulary": words.pop() if len(words) == 1 else None,
+        "template_version": None,
+        "dataset_version": stored["version"],
+        "locale": None,
+        "references": [],
+        "tables": [
+            {
+                "name": one["name"],
+                "template_id": one["template_id"],
+                "rows": one["rows"],
+                "now": one["now"],
+                **_of_table(one),
+            }
+            for one in tables
+        ],
+    }
+
+
+def _of_table(stored: Mapping[str, Any]) -> dict[str, Any]:
+    related = stored.get("related", {})
+    return {
+        "vocabulary": stored["vocabulary"],
+        "template_version": stored["version"],
+        "locale": stored["locale"],
+        "references": [{"template_id": one, **pinned} for one, pinned in related.items()],
+    }

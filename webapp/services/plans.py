@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Hashable
-from dataclasses import dataclass
+from collections.abc import Callable, Hashable, Mapping
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from hashlib import blake2b
+from types import MappingProxyType
 from typing import Any, Final
 
 import orjson
@@ -19,13 +20,15 @@ from webapp import limits
 from webapp.engine import groups
 from webapp.engine import plan as engine_plan
 from webapp.engine import spec as engine_spec
-from webapp.engine.data import vocabulary as vocabularies
-from webapp.engine.data.vocabulary import Vocabulary, VocabularyError
+from webapp.engine.data.vocabulary import Vocabulary
 from webapp.engine.errors import SpecError
+from webapp.engine.kinship import Library
 from webapp.engine.plan import Plan
 from webapp.engine.spec import TemplateSpec
-from webapp.errors import ApiError, validation_error
-from webapp.services import moments
+from webapp.errors import validation_error
+from webapp.services import moments, vocabularies
+
+NOTHING: Final[Mapping[str, Any]] = MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +44,15 @@ class Source:
     anchor: datetime | None = None
     template_id: str | None = None
     version: int | None = None
+    related: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
+    """The templates that relations reach, by id: the version and how many rows each has."""
+
+    def count(self, asked: int | None) -> int:
+        """Rows of a request: as many as it says, else the template's quantity, or all where its parents bear fewer."""
+        if asked is not None:
+            return asked
+        kinds = [group.kind.most_rows() for group in self.plan.layer.groups.values()]
+        return min([self.quantity, *(most for most in kinds if most is not None)])
 
 
 class PlanMemory:
@@ -76,43 +88,69 @@ MEMORY: Final = PlanMemory()
 
 
 def of_version(
-    template_id: str, version: int, locale: str | None, load: Callable[[], tuple[dict[str, Any], dict[str, Any]]]
+    template_id: str,
+    version: int,
+    locale: str | None,
+    load: Callable[[], tuple[dict[str, Any], dict[str, Any]]],
+    stated: Mapping[str, int] = NOTHING,
+    instead: Mapping[str, int] = NOTHING,
 ) -> Source:
     """The compiled version of a template in a locale (None: its own). `load` answers its stored spec and pins,
-    and is asked only where the plan is not kept.
+    and is asked only where the plan is not kept. `stated` are the rows of templates that a request or a dataset says,
+    `instead` the versions that a dataset pins, which win over those that the template's version does.
 
-    Errors: validation_error (a locale that is none, a template this engine cannot carry out), unavailable (its
-    vocabulary is missing).
+    Errors: validation_error (a locale that is none, a template this engine cannot carry out, a related template that
+    was deleted), unavailable (its vocabulary is missing).
     """
-    key = (template_id, version, locale)
+    from webapp.services import kin
+
+    key = (template_id, version, locale, tuple(sorted(stated.items())), tuple(sorted(instead.items())))
     found = MEMORY.get(key)
-    if found is None:
-        spec, pins = load()
-        found = _source(spec, vocabulary(pins.get("vocabulary")), locale, template_id, version)
-        MEMORY.put(key, found, len(orjson.dumps(spec)))
+    if found is not None and (not found.related or kin.still_there(found)):
+        return found
+    spec, pins = load()
+    versions = kin.gather(spec["fields"], template_id, kin.pinned(pins, instead))
+    if not instead:  # of a dataset's templates not every one is reached from each
+        kin.check_stated(stated, versions, template_id)
+    library = kin.library(versions, template_id, spec["quantity"], stated)
+    parsed = parsed_fields(spec["fields"], name=spec["name"], locale=spec["locale"])
+    plan = compiled(parsed, vocabulary(pins.get("vocabulary")), locale, library)
+    related = kin.related_of(versions, library)
+    found = Source(plan, spec["name"], spec["quantity"], anchor_of(spec), template_id, version, related)
+    MEMORY.put(key, found, len(orjson.dumps(spec)) * (1 + len(versions)))
     return found
 
 
-def of_draft(name: str, fields: Any, quantity: int, anchor: datetime | None, locale: str | None) -> Source:
-    """A template that is not saved, compiled; the same definition sent again is found compiled.
+def of_draft(
+    name: str,
+    fields: Any,
+    quantity: int,
+    anchor: datetime | None,
+    locale: str | None,
+    own: str = "",
+    gathered: Mapping[str, Any] = NOTHING,
+    stated: Mapping[str, int] = NOTHING,
+) -> Source:
+    """A template that is not saved, compiled; the same definition sent again is found compiled. `gathered` are the
+    versions of the templates it refers to (see ``kin.py``).
 
     Error: validation_error with every fault.
     """
+    from webapp.services import kin
+
     words = vocabulary()
     raw = orjson.dumps(fields)
-    key = ("draft", blake2b(raw, digest_size=16).digest(), locale, words.id)
+    around = tuple((one, version[0]) for one, version in sorted(gathered.items()))
+    kept = (own, quantity, around, tuple(sorted(stated.items()))) if b'"template_id"' in raw or stated else ()
+    key = ("draft", blake2b(raw, digest_size=16).digest(), locale, words.id, kept)
     found = MEMORY.get(key)
     if found is None:
-        plan = compiled(groups.assign(parsed_fields(fields, locale=locale)), words)
-        found = Source(plan, "", 0)
-        MEMORY.put(key, found, len(raw))
-    return Source(found.plan, name, quantity, anchor)
-
-
-def _source(spec: dict[str, Any], words: Vocabulary, locale: str | None, template_id: str, version: int) -> Source:
-    parsed = parsed_fields(spec["fields"], name=spec["name"], locale=spec["locale"])
-    plan = compiled(parsed, words, locale)
-    return Source(plan, spec["name"], spec["quantity"], anchor_of(spec), template_id, version)
+        kin.check_stated(stated, gathered, own)
+        library = kin.library(gathered, own, quantity, stated)
+        plan = compiled(groups.assign(parsed_fields(fields, locale=locale)), words, None, library)
+        found = Source(plan, "", 0, related=kin.related_of(gathered, library))
+        MEMORY.put(key, found, len(raw) * (1 + len(gathered)))
+    return replace(found, name=name, quantity=quantity, anchor=anchor)
 
 
 def anchor_of(spec: dict[str, Any]) -> datetime | None:
@@ -128,23 +166,16 @@ def parsed_fields(fields: Any, *, name: str = "rows", locale: str | None = None)
         raise validation_error(error.faults) from None
 
 
-def compiled(spec: TemplateSpec, words: Vocabulary, locale: str | None = None) -> Plan:
+def compiled(
+    spec: TemplateSpec, words: Vocabulary, locale: str | None = None, library: Library | None = None
+) -> Plan:
     """The plan of a parsed template; `validation_error` with every fault."""
     try:
-        return engine_plan.compile_plan(spec, words, locale)
+        return engine_plan.compile_plan(spec, words, locale, library)
     except SpecError as error:
         raise validation_error(error.faults) from None
 
 
 def vocabulary(wanted: str | None = None) -> Vocabulary:
-    """The present vocabulary, or the one a version was saved under. A missing one is never replaced.
-
-    Error: unavailable, naming it.
-    """
-    try:
-        present = vocabularies.default()
-        if wanted in (None, present.id):
-            return present
-        return vocabularies.open_in(vocabularies.REPOSITORY / "var" / "vocab", wanted)
-    except VocabularyError as error:
-        raise ApiError("unavailable", str(error), {"vocabulary": wanted}) from None
+    """The present vocabulary, or the one a version was saved under. Error: unavailable, as `vocabularies.opened`."""
+    return vocabularies.opened(wanted)

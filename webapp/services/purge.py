@@ -12,6 +12,7 @@ from webapp import limits, storage
 from webapp.extensions import reading, writing
 from webapp.models import (
     BrowserSession,
+    Dataset,
     Export,
     IdempotencyRecord,
     Invitation,
@@ -22,7 +23,7 @@ from webapp.models import (
 )
 
 # Soft-deleted rows go after RESTORE_DAYS; children before parents, whose removal takes what is left in them along.
-_SOFT: Final[tuple[Any, ...]] = (Export, Template, Project, Team)
+_SOFT: Final[tuple[Any, ...]] = (Export, Dataset, Template, Project, Team)
 
 
 def purge(now: datetime) -> int:

@@ -37,12 +37,13 @@ def check_rows(actor: Actor, rows: int) -> None:
         )
 
 
-def reserve_rows(actor: Actor, rows: int) -> Reservation:
-    """Take `rows` from the workspace's hour, all or none.
+def reserve_rows(actor: Actor, rows: int, *, largest: int | None = None) -> Reservation:
+    """Take `rows` from the workspace's hour, all or none. `largest`: the most rows of one table, where several
+    are asked for together.
 
     Errors: row_limit_exceeded (more than one call may ask for), quota_exceeded with Retry-After.
     """
-    check_rows(actor, rows)
+    check_rows(actor, rows if largest is None else largest)
     limit = actor.limits.rows_per_hour
     answer = _ask(actor.workspace_id, rows, limit)
     if answer.state == "taken":

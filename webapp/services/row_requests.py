@@ -17,44 +17,49 @@ from pydantic import (
     model_validator,
 )
 
-from webapp import limits
+from webapp import limits, whole
 from webapp.engine.formats import FORMATS
 from webapp.engine.formats.base import Arrays, Format
-from webapp.engine.spec import CommonKeys
+from webapp.engine.spec import field_schema
 from webapp.services.moments import Moment
 
 FormatName = Literal["json", "csv", "sql", "xlsx", "ndjson", "parquet"]
 
 READ_ONLY: Final = frozenset(
-    "id label version created_at updated_at deleted_at created_by project_id team_id workspace_id warnings".split()
+    "id label version created_at updated_at deleted_at created_by project_id team_id workspace_id warnings "
+    "references".split()
 )
 """Keys of a template that a client sends back, and that are then ignored."""
 
 
-class RowsInput(BaseModel):
+class RowsInput(whole.Model):
     """A body of this page: unknown keys are refused, nothing is coerced."""
 
     model_config = ConfigDict(extra="forbid", strict=True)
     read_only: ClassVar[frozenset[str]] = READ_ONLY
 
 
-def _section(name: str, kind: type[Format], *without: str) -> Any:
+class _Section(whole.Model):
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
+
+
+def section(name: str, kind: type[Format], *without: str) -> Any:
     """The options of a format as a key of the request, without those that stand beside it."""
     fields: dict[str, Any] = {
         key: (info.annotation, info) for key, info in kind.Options.model_fields.items() if key not in without
     }
 
-    def fit_together(section: BaseModel) -> BaseModel:
+    def fit_together(given: BaseModel) -> BaseModel:
         try:
-            kind.Options(**section.model_dump(exclude_unset=True))
+            kind.Options(**given.model_dump(exclude_unset=True))
         except ValidationError as error:
             told = [str(item["msg"]).removeprefix("Value error, ") for item in error.errors()]
             raise ValueError("; ".join(told)) from None
-        return section
+        return given
 
     made = create_model(
         name,
-        __config__=ConfigDict(extra="forbid", strict=True, frozen=True),
+        __base__=_Section,
         __validators__={"fit_together": model_validator(mode="after")(fit_together)},
         **fields,
     )
@@ -62,42 +67,53 @@ def _section(name: str, kind: type[Format], *without: str) -> Any:
     return made
 
 
-CsvSection = _section("CsvOptions", FORMATS["csv"], "arrays")
-SqlSection = _section("SqlOptions", FORMATS["sql"], "arrays")
+CsvSection = section("CsvOptions", FORMATS["csv"], "arrays")
+SqlSection = section("SqlOptions", FORMATS["sql"], "arrays")
 
 Count = Annotated[int, Field(ge=limits.MIN_ROWS)]
 Seed = Annotated[str, Field(min_length=1, max_length=limits.MAX_SEED_CHARS)]
 Locale = Annotated[str, Field(min_length=1, max_length=limits.MAX_LOCALE_CHARS)]
 # Fields are checked by the engine, which tells every fault of every field; what they look like is told here.
-FIELD_SCHEMA: Final = {**CommonKeys.model_json_schema(), "title": "Field", "additionalProperties": True}
+FIELD_SCHEMA: Final = {**field_schema(), "title": "Field", "additionalProperties": True}
 Fields = Annotated[
-    list[Any], WithJsonSchema({"type": "array", "minItems": 1, "maxItems": limits.MAX_FIELDS, "items": FIELD_SCHEMA})
+    list[Any],
+    WithJsonSchema({"type": "array", "minItems": 1, "maxItems": limits.MAX_FIELDS, "items": FIELD_SCHEMA}),
 ]
+RowsOf = Annotated[dict[str, Count], Field(max_length=limits.MAX_RELATED)]
+_ROWS_OF: Final = "Rows of related templates, by id: what references choose from and children are dealt out to."
 Name = Annotated[str, Field(min_length=1, max_length=limits.MAX_NAME_CHARS)]
 
 
 class PreviewInput(RowsInput):
     """Three rows of a template, or of an unsaved draft of it."""
 
-    seed: Seed | None = Field(None, description="Same seed, same rows; one is made and told when none is sent.")
+    seed: Seed | None = Field(
+        None, description="Same seed, same rows; one is made and told when none is sent."
+    )
     overrides: dict[str, Any] = Field(default_factory=dict, description="Fixed values by field name.")
     now: Moment | None = Field(None, description="What relative dates hang on.")
     locale: Locale | None = Field(None, description="Stands in for the template's own.")
+    rows: RowsOf = Field(default_factory=dict, description=_ROWS_OF)
     fields: Fields | None = Field(None, description="Field definitions of an unsaved draft.")
 
 
 class GenerateInput(RowsInput):
     """Rows of a template, in a format."""
 
-    count: Count | None = Field(None, description="Number of rows; the template's quantity when it is left out.")
+    count: Count | None = Field(
+        None, description="Number of rows; the template's quantity when it is left out."
+    )
     format: FormatName = Field("json", description="Output format; `Accept: text/csv` wins over it.")
-    seed: Seed | None = Field(None, description="Same seed, same rows; one is made and told when none is sent.")
+    seed: Seed | None = Field(
+        None, description="Same seed, same rows; one is made and told when none is sent."
+    )
     overrides: dict[str, Any] = Field(default_factory=dict, description="Fixed values by field name.")
     offset: int = Field(0, ge=0, le=limits.MAX_OFFSET, description="Rows to skip.")
     locale: Locale | None = Field(None, description="Stands in for the template's own.")
     now: Moment | None = Field(
         None, description="What relative dates hang on: with a seed the template's anchor, else the present."
     )
+    rows: RowsOf = Field(default_factory=dict, description=_ROWS_OF)
     csv: CsvSection | None = Field(None, description="How CSV is written.")  # type: ignore[valid-type]
     sql: SqlSection | None = Field(None, description="How SQL is written.")  # type: ignore[valid-type]
     arrays: Arrays | None = Field(
@@ -120,4 +136,6 @@ class DraftInput(GenerateInput):
     description: str = Field("", max_length=limits.MAX_DESCRIPTION_CHARS)
     fields: Fields = Field(description="Field definitions.")
     quantity: Count | None = Field(None, description="Number of rows where count says none.")
-    anchor: Moment | None = Field(None, description="What relative dates hang on when a seed is given and no now.")
+    anchor: Moment | None = Field(
+        None, description="What relative dates hang on when a seed is given and no now."
+    )

@@ -9,8 +9,9 @@ from __future__ import annotations
 import os
 import re
 import unicodedata
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final
 from urllib.parse import quote
@@ -47,6 +48,7 @@ def pins_for(
         template_id=source.template_id,
         version=source.version,
         locale=locale,
+        related=source.related,
     )
 
 
@@ -90,24 +92,34 @@ class Recipe:
 
 
 def recipe(
-    source: Source, ask: GenerateInput, *, present: datetime, format: str | None = None, pins: Pins | None = None
+    source: Source,
+    ask: GenerateInput,
+    *,
+    present: datetime,
+    format: str | None = None,
+    pins: Pins | None = None,
+    anchored: bool | None = None,
 ) -> Recipe:
-    """`ask` on `source`. `format` wins over the request's own; `pins` are those of an earlier attempt.
+    """`ask` on `source`. `format` wins over the request's own; `pins` are those of an earlier attempt. `anchored` says
+    whether related templates hang on their own anchors; None: where the request hangs on the template's.
 
     Errors: validation_error, for overrides, uniqueness, format options, rows that cannot be numbered.
     """
     pinned = pins or pins_for(source, seed=ask.seed, now=ask.now, locale=ask.locale, present=present)
-    count = ask.count if ask.count is not None else source.quantity
+    count = source.count(ask.count)
     kind = FORMATS[format or ask.format]
     options = ask.options_for(kind)
-    bound = bind(source, pinned, ask.overrides, ask.offset, count)
+    own = pinned.now == source.anchor if anchored is None else anchored
+    bound = bind(source, pinned, ask.overrides, ask.offset, count, own)
     return Recipe(source, bound, pinned, ask.offset, count, kind, options)
 
 
-def bind(source: Source, pins: Pins, overrides: dict[str, Any], offset: int, count: int) -> Bound:
+def bind(
+    source: Source, pins: Pins, overrides: dict[str, Any], offset: int, count: int, anchored: bool = False
+) -> Bound:
     """The plan bound to seed and now, checked for these rows. `validation_error` with every fault."""
     try:
-        bound = Bound(source.plan, Env(pins.seed, pins.now, pins.locale), overrides)
+        bound = Bound(source.plan, Env(pins.seed, pins.now, pins.locale, anchored), overrides)
         bound.check(offset, count)
     except SpecError as error:
         raise validation_error(error.faults) from None
@@ -118,21 +130,21 @@ def bind(source: Source, pins: Pins, overrides: dict[str, Any], offset: int, cou
     return bound
 
 
-@dataclass(slots=True)
-class Output:
-    """The bytes of a recipe, in pieces, made as they are asked for. Used once.
+class Stream(ABC):
+    """Bytes in pieces, made as they are asked for, of one table or of several. Used once.
 
     `rows_made` counts the rows of the blocks made so far, `rows_sent` those whose bytes were all taken.
     """
 
-    recipe: Recipe
-    rows_made: int = 0
-    rows_sent: int = 0
-    _pieces: Iterator[bytes] = field(init=False, repr=False)
-    _first: list[bytes] = field(default_factory=list, repr=False)
-
-    def __post_init__(self) -> None:
+    def __init__(self) -> None:
+        self.rows_made = 0
+        self.rows_sent = 0
         self._pieces = self._make()
+        self._first: list[bytes] = []
+
+    @abstractmethod
+    def _make(self) -> Iterator[bytes]:
+        """Every piece."""
 
     def prime(self) -> None:
         """Make the first block, so that what is wrong with it is known before anything is sent."""
@@ -142,9 +154,8 @@ class Output:
         except SpecError as error:
             raise validation_error(error.faults) from None
 
-    def _make(self) -> Iterator[bytes]:
-        recipe = self.recipe
-        writer = recipe.format(recipe.bound.schema, recipe.options, title=recipe.title)
+    def _rows(self, recipe: Recipe, writer: Format) -> Iterator[bytes]:
+        """The pieces of one table."""
         start = writer.start()
         if start:
             yield start
@@ -174,6 +185,18 @@ class Output:
         """Stop the work."""
         self._first.clear()
         self._pieces.close()  # type: ignore[attr-defined]
+
+
+class Output(Stream):
+    """The bytes of a recipe."""
+
+    def __init__(self, recipe: Recipe) -> None:
+        self.recipe = recipe
+        super().__init__()
+
+    def _make(self) -> Iterator[bytes]:
+        recipe = self.recipe
+        yield from self._rows(recipe, recipe.format(recipe.bound.schema, recipe.options, title=recipe.title))
 
 
 def content_type(kind: type[Format], options: Format.Options) -> str:

@@ -25,7 +25,12 @@ def finished(spec: TemplateSpec, before: Sequence[Stored] = ()) -> TemplateSpec:
     `before` are the stored fields of the version before; none for a new template.
     """
     carried = carry_over(spec, before) if before else spec
-    return groups.assign(with_ids(carried, lambda: ids.new("fld")))
+    return groups.assign(with_ids(carried, lambda: ids.new("fld")), settled(before))
+
+
+def settled(before: Sequence[Stored]) -> frozenset[str]:
+    """Ids of the fields that were in no group before: they are not put beside fields that come later."""
+    return frozenset(field["id"] for field in walk(before) if not field["group"])
 
 
 def carry_over(spec: TemplateSpec, before: Sequence[Stored]) -> TemplateSpec:

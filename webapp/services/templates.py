@@ -13,13 +13,13 @@ from typing import Any, Final
 
 from sqlalchemy import Select, select
 
-from webapp import clock, limits
+from webapp import clock, ids, limits
 from webapp.engine.block import Bound, Env
 from webapp.engine.errors import SpecError
 from webapp.engine.plan import ENGINE, Plan
 from webapp.extensions import db
 from webapp.models import Template, TemplateVersion
-from webapp.services import audit, paging, plans, template_fields, tenancy
+from webapp.services import audit, kin, paging, plans, template_fields, tenancy, vocabularies
 from webapp.services.actors import Actor
 
 CHANGEABLE: Final = ("name", "description", "quantity", "fields", "locale", "anchor")
@@ -45,6 +45,7 @@ def as_json(template: Template, version: TemplateVersion) -> dict[str, Any]:
         "updated_at": clock.to_text(version.created_at),
         "deleted_at": clock.to_text(template.deleted_at),
         "warnings": spec["warnings"],
+        "references": [{"template_id": one, **pinned} for one, pinned in version.pins.get("templates", {}).items()],
     }
 
 
@@ -147,8 +148,8 @@ def create(
         "locale": locale,
         "anchor": clock.to_text(anchor or moment.replace(microsecond=0)),
     }
-    ready, pins = _checked(spec, before=())
-    template = Template(**tenancy.here(actor), created_by=actor.user_id, created_at=moment)
+    template = Template(id=ids.new("tpl"), **tenancy.here(actor), created_by=actor.user_id, created_at=moment)
+    ready, pins = _checked(actor, template, spec, before=())
     db.session.add(template)
     return _save(actor, template, ready, pins, "template.create", moment)
 
@@ -164,7 +165,7 @@ def change(actor: Actor, template: Template, changes: Mapping[str, Any]) -> dict
     spec = {key: changes.get(key, before[key]) for key in CHANGEABLE}
     if "anchor" in changes:
         spec["anchor"] = clock.to_text(changes["anchor"] or moment.replace(microsecond=0))
-    ready, pins = _checked(spec, before["fields"])
+    ready, pins = _checked(actor, template, spec, before["fields"])
     return _save(actor, template, ready, pins, "template.change", moment)
 
 
@@ -176,12 +177,19 @@ def restore_version(actor: Actor, template: Template, number: int) -> dict[str, 
 
 
 def refresh_references(actor: Actor, template: Template) -> dict[str, Any]:
-    """Pin the newest versions of the templates this one refers to; commits.
+    """Pin the newest versions of the templates that a locked one refers to; commits.
 
-    A template whose pins are the newest already, or that refers to none, keeps its version.
+    A template whose pins are the newest already, or that refers to none, keeps its version. Error: validation_error
+    where what it refers to has changed so that it no longer fits.
     """
-    db.session.commit()
-    return show(template)
+    newest = version_of(template)
+    versions = kin.gather(newest.spec["fields"], template.id, lambda wanted: kin.newest(actor, wanted))
+    if kin.pins_of(versions) == newest.pins.get("templates", {}):
+        db.session.commit()
+        return show(template)
+    spec = {key: newest.spec[key] for key in CHANGEABLE}
+    ready, pins = _checked(actor, template, spec, newest.spec["fields"])
+    return _save(actor, template, ready, pins, "template.refresh_references", clock.now())
 
 
 def delete(actor: Actor, template: Template) -> dict[str, Any]:
@@ -196,15 +204,20 @@ def restore(actor: Actor, template: Template) -> dict[str, Any]:
     return show(template)
 
 
-def _checked(spec: dict[str, Any], before: Sequence[template_fields.Stored]) -> tuple[dict[str, Any], dict[str, Any]]:
+def _checked(
+    actor: Actor, template: Template, spec: dict[str, Any], before: Sequence[template_fields.Stored]
+) -> tuple[dict[str, Any], dict[str, Any]]:
     """A spec as it is stored, and its pins. `validation_error` with every fault."""
     parsed = plans.parsed_fields(spec["fields"], name=spec["name"], locale=spec["locale"])
+    versions = kin.gather(spec["fields"], template.id, lambda wanted: kin.newest(actor, wanted))
     finished = template_fields.finished(parsed, before)
+    library = kin.library(versions, template.id, spec["quantity"], {})
     words = plans.vocabulary()
-    plan = plans.compiled(finished, words)
-    ready = {**spec, "fields": [field.to_json() for field in finished.fields]}
+    plan = plans.compiled(finished, words, None, library)
+    vocabularies.keep(words.id)
+    ready = {**spec, "fields": kin.spelled([field.to_json() for field in finished.fields], finished, library)}
     ready["warnings"] = warnings_of(plan, spec["quantity"])
-    return ready, {"vocabulary": words.id, "engine": ENGINE, "templates": {}}
+    return ready, {"vocabulary": words.id, "engine": ENGINE, "templates": kin.pins_of(versions)}
 
 
 def warnings_of(plan: Plan, quantity: int) -> list[dict[str, str]]:

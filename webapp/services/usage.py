@@ -13,7 +13,7 @@ from webapp.extensions import db
 from webapp.models import AuditEntry
 from webapp.services.actors import Actor, require
 
-_RUNS = ("template.generate", "template.export")
+_RUNS = ("template.generate", "template.export", "dataset.export")
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""Files behind three verbs: put a stream, get a range as a stream, delete.
+"""Files behind four verbs: put a stream, get a range as a stream, list, delete.
 
 A local folder by default, S3 by STORAGE_URL. Keys are paths such as `exports/exp_01.../rows.csv`. A put is all or
 nothing: until its last byte is there, nobody sees the file. The client has threads of its own, so a process that
@@ -94,6 +94,16 @@ class Storage:
         except FileNotFoundError:
             raise MissingError(key) from None
         return (bytes(piece) for piece in found.stream(min_chunk_size=limits.STORAGE_CHUNK_BYTES))
+
+    def listing(self, folder: str) -> list[Stored]:
+        """The files whose keys begin with `folder` and a slash, by key; few are expected."""
+        import obstore
+
+        found = [one for batch in obstore.list(self._store, prefix=check_key(folder)) for one in batch]
+        return sorted(
+            (Stored(one["path"], int(one["size"]), one.get("e_tag")) for one in found),
+            key=lambda one: one.key,
+        )
 
     def delete(self, key: str) -> None:
         """Remove a file; it need not be there."""

@@ -12,6 +12,8 @@ from webapp.views import (
     api_keys,
     audit,
     builder,
+    dataset_pages,
+    datasets,
     documents,
     drafts,
     exports,
@@ -42,6 +44,8 @@ BLUEPRINTS: Final[tuple[Blueprint, ...]] = (
     pages.bp,
     builder.bp,
     drafts.bp,
+    datasets.bp,
+    dataset_pages.bp,
 )
 
 

@@ -16,7 +16,8 @@ from webapp.models import Template, TemplateVersion, User
 from webapp.services import plans, template_diff, template_fields, templates
 from webapp.services.actors import Actor
 from webapp.services.row_requests import CsvSection, SqlSection
-from webapp.views import drafts, rows_shown
+from webapp.views import drafts, version_page
+from webapp.views.around import Around
 from webapp.views.inputs import Query, parse
 from webapp.views.reply import render_block
 from webapp.views.routes import route
@@ -51,13 +52,17 @@ def page(
     """The builder's page: of a saved template, of a new one (`template` None), or of what a form holds (`given`)."""
     saved = templates.show(template) if template is not None else None
     shown = given or saved or _fresh()
+    opened = opened if opened is not None else set(request.args.getlist("open"))
     seed = request.form.get("seed") or "sample"
     return Response(
         render_template(
             drafts.PAGE,
             data=saved,
             draft=shown,
-            rows=field_rows.rows(shown["fields"], drafts.new_id, opened=opened or (), faults=found or ()),
+            rows=field_rows.rows(
+                shown["fields"], drafts.new_id, opened=opened, faults=found or (), most=limits.BUILDER_ROWS
+            ),
+            around=Around(actor, shown, saved["id"] if saved else ""),
             preview=drafts.preview_of(actor, shown, saved["id"] if saved else "", seed),
             seed=seed,
             loaded=request.form.get("version") or (saved["version"] if saved else ""),
@@ -177,7 +182,9 @@ def _refused(actor: Actor, template: Template | None, given: dict[str, Any], err
         return page(actor, template, given, status=error.status, opened=drafts.open_rows(), found=found)
     shown = drafts.faulty(given, found)
     headers = {"HX-Retarget": "#preview", "HX-Reswap": "innerHTML"}
-    html = render_block(drafts.PAGE, "preview", preview=shown) + render_block(drafts.PAGE, "refused", found=found)
+    html = render_block(drafts.PAGE, "preview", preview=shown) + render_block(
+        drafts.PAGE, "refused", found=found
+    )
     return Response(html, error.status, headers=headers)
 
 
@@ -261,6 +268,7 @@ def _versions(template: Template) -> list[dict[str, Any]]:
             "who": (user.name or user.email) if user else "",
             "fields": len(version.spec["fields"]),
             "diff_href": url_for("builder.diff", template_id=template.id, number=version.number),
+            "href": url_for("templates.show_version", template_id=template.id, number=version.number),
             "restore_href": url_for(
                 "templates.restore_version", template_id=template.id, number=version.number
             ),
@@ -284,14 +292,5 @@ def diff(actor: Actor, template_id: str, number: int, query: DiffQuery) -> Respo
     template = templates.get(actor, template_id)
     other = query.to or (template.version if number != template.version else max(1, number - 1))
     old, new_ = sorted((number, other))
-    try:
-        found = template_diff.between(template, old, new_, query.seed)
-    except ApiError as error:
-        if error.status >= 500:
-            raise
-        found = {**template_diff.between(template, old, new_), "problem": error.message}
-    grids = rows_shown.compared(found["preview"]) if found["preview"] else None
-    return Response(
-        render_template("templates/diff.html", diff=found, grids=grids, seed=query.seed, template=template),
-        mimetype="text/html",
-    )
+    context = version_page.compared(template, old, new_, query.seed)
+    return Response(render_template("templates/diff.html", **context), mimetype="text/html")

@@ -16,13 +16,16 @@ from pydantic import Field, ValidationError
 from werkzeug.datastructures import MultiDict
 
 from webapp import ids, limits
+from webapp.engine.expressions.build import BUILT_IN
+from webapp.engine.expressions.functions import FAMILIES
 from webapp.errors import ApiError, Fault
 from webapp.forms import draft, field_rows
 from webapp.forms.filled import filled
-from webapp.services import generate
+from webapp.services import catalogue, generate
 from webapp.services.actors import Actor
 from webapp.services.row_requests import DraftInput, GenerateInput, PreviewInput
 from webapp.views import explained, rows_shown, snippets
+from webapp.views.around import Around
 from webapp.views.inputs import Query, faults, form_values, parse
 from webapp.views.pages import families
 from webapp.views.reply import render_block
@@ -33,7 +36,8 @@ PAGE: Final = "templates/builder.html"
 HINTS: Final = {
     "hidden": "Other fields may read it; output leaves it out.",
     "locale": "Of this field alone, such as de_DE.",
-    "group": "Fields of one group share one person, place, company or card.",
+    "group": "Fields of one group share one person, place, company, card or row of another template.",
+    "unique_together": "A word; no two rows are alike in all the fields that bear it.",
     "text_case": "Of the finished text.",
     "formula": "Worked on the value, which is called this.",
     "description": "For people.",
@@ -75,22 +79,36 @@ def edit_rows(actor: Actor) -> Response:
     field_id = field_id.partition(":")[0]
     before = {mark.id for mark in draft.marks(request.form)}
     if verb == "paste":
-        made = [field_rows.row(one, new_id) for one in pasted(request.form.get("names", ""))]
-        return _rows(made)
+        fields = pasted(request.form.get("names", ""))
+        made = [field_rows.row(one, new_id) for one in fields]
+        return _rows(made, Around(actor, {"fields": [*given, *fields]}, template_id()))
     if verb == "guess":
         given = [_guessed(one, field_id) for one in given]
     edited, opened = draft.edit(given, do, new_id)
+    around = Around(actor, {**draft.read(request.form), "fields": edited}, template_id(), whole=True)
+    if verb == "again":
+        around.forget_strangers(field_id)
     made = field_rows.rows(edited, new_id, opened=opened | open_rows())
     wanted = [one for one in made if one.id not in before] or [one for one in made if one.id == field_id]
     for one in wanted:
         one.fresh = verb in ("add", "insert", "inside")
-    return _rows(wanted)
+    return _rows(wanted, around)
 
 
-def _rows(made: list[field_rows.Row]) -> Response:
-    return Response(
-        render_template("templates/row_list.html", rows=made, common_hints=HINTS), mimetype="text/html"
-    )
+def _rows(made: list[field_rows.Row], around: Around) -> Response:
+    html = render_template("templates/row_list.html", rows=made, common_hints=HINTS, around=around)
+    return Response(html, mimetype="text/html")
+
+
+@route(bp, "/rest", ["POST"], scope="read", reads=True, hidden=True, programs=False)
+def rest(actor: Actor) -> Response:
+    """What a page leaves for later so as to be small: choices that its selects share, and folded rows in full."""
+    given = draft.read(request.form)
+    around = Around(actor, given, template_id())
+    folded = {mark.id for mark in draft.marks(request.form) if mark.folded}
+    made = [one for one in field_rows.rows(given["fields"], new_id) if one.id in folded]
+    context = {"lists": around.lists, "rows": made, "around": around, "common_hints": HINTS}
+    return Response(render_template("templates/rest.html", **context), mimetype="text/html")
 
 
 def _guessed(one: dict[str, Any], field_id: str) -> dict[str, Any]:
@@ -116,7 +134,25 @@ def pasted(text: str) -> list[dict[str, Any]]:
 @route(bp, "/types", scope="read", hidden=True, programs=False)
 def types(actor: Actor) -> Response:
     """The type picker's list: every type by family, with an example."""
-    response = Response(render_template("templates/types.html", families=families()), mimetype="text/html")
+    return _kept(render_template("templates/types.html", families=families()))
+
+
+@route(bp, "/functions", scope="read", hidden=True, programs=False)
+def functions(actor: Actor) -> Response:
+    """The functions of formulas, by family; without htmx as a page."""
+    found = {
+        label: [one for one in catalogue.functions() if one["family"] == name]
+        for name, label in FAMILIES.items()
+    }
+    context = {"families": found, "built_in": BUILT_IN}
+    if "HX-Request" in request.headers:
+        return _kept(render_block("templates/functions.html", "functions", **context))
+    return Response(render_template("templates/functions.html", **context), mimetype="text/html")
+
+
+def _kept(html: str) -> Response:
+    response = Response(html, mimetype="text/html")
+    response.vary.add("HX-Request")
     response.add_etag()
     return response.make_conditional(request)
 
@@ -129,7 +165,11 @@ def preview(actor: Actor) -> Response:
     """Three rows of the draft, or what is wrong with it."""
     given = draft.read(request.form)
     made = preview_of(actor, given, template_id(), request.form.get("seed", ""))
-    return Response(render_block(PAGE, "preview", preview=made))
+    around = Around(actor, given, template_id())
+    again = field_rows.rows(given["fields"], new_id)
+    return Response(
+        render_block(PAGE, "preview", preview=made) + render_block(PAGE, "told", rows=again, around=around)
+    )
 
 
 def preview_of(actor: Actor, given: dict[str, Any], saved_id: str, seed: str) -> dict[str, Any]:
@@ -140,7 +180,7 @@ def preview_of(actor: Actor, given: dict[str, Any], saved_id: str, seed: str) ->
             ask = {"fields": given["fields"], "seed": seed or None, "locale": given.get("locale")}
             made = generate.preview(actor, saved_id, parse(PreviewInput, _said(ask), strict=False))
         else:
-            made = generate.preview_draft(parse(DraftInput, _draft_of(given, seed), strict=False))
+            made = generate.preview_draft(actor, parse(DraftInput, _draft_of(given, seed), strict=False))
     except ApiError as error:
         if error.code == "validation_error":
             return faulty(given, faults_of(error))
@@ -176,14 +216,16 @@ def faulty(given: dict[str, Any], found: list[Fault]) -> dict[str, Any]:
         if row is not None:
             rest = "" if "." in target else fault.path.removeprefix(row.path).removeprefix(".options.")
             where = " ".join(filter(None, (row.name or "field without a name", rest)))
-        shown.append({"target": target, "where": where, "text": field_rows.sentence(fault)})
+        mark = field_rows.marked(field_rows.at_path(given, fault.path), fault.position)
+        shown.append({"target": target, "where": where, "text": field_rows.sentence(fault), "marked": mark})
     return {"faults": shown}
 
 
 def faults_of(error: ApiError) -> list[Fault]:
     """The faults that a `validation_error` tells."""
     return [
-        Fault(one["path"], one["code"], one["message"], one.get("hint")) for one in error.details["fields"]
+        Fault(one["path"], one["code"], one["message"], one.get("hint"), one.get("position"))
+        for one in error.details["fields"]
     ]
 
 
@@ -219,7 +261,7 @@ def _grid(actor: Actor, given: dict[str, Any], asked: GridForm) -> dict[str, Any
     body = _draft_of(given, request.form.get("seed", ""))
     body |= {"offset": offset, "count": min(size, asked.count - offset), "format": "json"}
     try:
-        made = generate.draft(actor, parse(DraftInput, body, strict=False)).body
+        made = generate.draft(actor, parse(DraftInput, body, strict=False), own=template_id()).body
     except ApiError as error:
         if error.code == "validation_error":
             return faulty(given, faults_of(error))
@@ -244,16 +286,25 @@ def explain(actor: Actor) -> Response:
     field_id = pressed().partition(":")[2]
     row = next((one for one in made if one.id == field_id), None)
     try:
-        ask = parse(DraftInput, _draft_of(given, request.form.get("seed", "")), strict=False)
-        data = orjson.loads(generate.sample(ask, limits.EXPLAIN_ROWS)) if row else []
+        if row is None:
+            raise ApiError("not_found", "There is no such field here.")
+        shown = {**given, "fields": explained.unhidden(given["fields"])}
+        ask = parse(DraftInput, _draft_of(shown, request.form.get("seed", "")), strict=False)
+        recipe, raw = generate.sample(actor, ask, limits.EXPLAIN_ROWS, template_id())
+        path = field_rows.names_to(row, made)
+        cost = generate.cost(recipe, path[0])
     except ApiError as error:
         if error.status >= 500:
             raise
         return Response(render_template("templates/explain.html", error=error.message))
-    path = field_rows.names_to(row, made) if row else []
-    found = explained.summary(list(explained.values_at(data, path)))
-    capacity = row.kind.capacity() if row and row.kind and not row.held.get("options") else None
-    return Response(render_template("templates/explain.html", found=found, capacity=capacity))
+    context = {
+        "found": explained.summary(list(explained.values_at(orjson.loads(raw), path))),
+        "capacity": generate.capacity(recipe, path[0]) if len(path) == 1 else None,
+        "cost": cost,
+        "rows": limits.EXPLAIN_COST_ROWS,
+        "whole": path[0] if len(path) > 1 else "",
+    }
+    return Response(render_template("templates/explain.html", **context))
 
 
 @route(bp, "/estimate", ["POST"], scope="generate", reads=True, hidden=True, programs=False)
@@ -297,7 +348,10 @@ def from_json(actor: Actor) -> Response:
     if not all(isinstance(one, dict) for one in given["fields"]):
         return _json_state("Every field definition is an object.", bad=True)
     made = field_rows.rows(given["fields"], new_id)
-    table = render_block(PAGE, "field_table", rows=made, common_hints=HINTS, draft=given, oob=True)
+    around = Around(actor, given, template_id())
+    table = render_block(
+        PAGE, "field_table", rows=made, common_hints=HINTS, draft=given, oob=True, around=around
+    )
     state = render_block(PAGE, "json_state", state=f"In the fields now: {len(made)} fields.", bad=False)
     return Response(state + table, headers={"HX-Trigger-After-Settle": "preview"})
 

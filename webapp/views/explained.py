@@ -25,8 +25,19 @@ def values_at(rows: Iterable[Any], path: Sequence[str]) -> Iterator[Any]:
             yield from values_at([row[path[0]]], path[1:])
 
 
+def unhidden(fields: Sequence[Any]) -> list[Any]:
+    """Field definitions, none of them hidden: a hidden field's values are looked at like any other's."""
+    found = []
+    for field in fields:
+        options = field.get("options", {})
+        if isinstance(options.get("fields"), list):
+            options = {**options, "fields": unhidden(options["fields"])}
+        found.append({**{key: value for key, value in field.items() if key != "hidden"}, "options": options})
+    return found
+
+
 def summary(values: Sequence[Any]) -> dict[str, Any]:
-    """`{count, blank, distinct, numbers, bars, top}`.
+    """`{count, blank, distinct, example, numbers, bars, top}`.
 
     Numbers have `numbers` (least, mean, most) and a histogram in `bars`; values that repeat are in `top`, the most
     common first. Bars are `{height, title}`, heights 0 to `HEIGHT`.
@@ -37,6 +48,7 @@ def summary(values: Sequence[Any]) -> dict[str, Any]:
         "count": len(values),
         "blank": len(values) - len(held),
         "distinct": len(counted),
+        "example": cell(held[0])["text"] if held else "",
         "numbers": None,
         "bars": [],
         "top": [],

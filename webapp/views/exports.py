@@ -12,7 +12,7 @@ from webapp.engine.formats import FORMATS
 from webapp.errors import ApiError
 from webapp.extensions import db
 from webapp.models import Export
-from webapp.services import exports, rows, tenancy
+from webapp.services import dataset_rows, exports, rows, tenancy
 from webapp.services.actors import Actor
 from webapp.services.pins import Pins
 from webapp.services.row_requests import GenerateInput
@@ -25,14 +25,53 @@ from webapp.views.routes import route
 
 bp = Blueprint("exports", __name__)
 
-_FILE = tuple(kind.media_type for name, kind in FORMATS.items() if name != "json")
+_FILE = (*(kind.media_type for name, kind in FORMATS.items() if name != "json"), "application/zip")
 
 
 class ExportQuery(ListQuery):
     """Which exports. `q` searches file names."""
 
     template_id: str | None = None
+    dataset_id: str | None = None
     status: str | None = None
+
+
+class ReferencePin(Output):
+    """A template that relations reach: which version of it, and how many rows they reckon with."""
+
+    template_id: str
+    version: int
+    rows: int
+
+
+class TablePins(Output):
+    """What one table of a dataset's file was made with."""
+
+    name: str
+    template_id: str
+    template_version: int
+    rows: int
+    now: str
+    vocabulary: str
+    locale: str | None
+    references: list[ReferencePin]
+
+
+class ExportPins(Output):
+    """What a file was made with. The same pins and the same request give the same bytes.
+
+    `now` is null for a dataset whose tables hang on their own anchors; `vocabulary` where they differ in it.
+    """
+
+    engine: int
+    seed: str
+    now: str | None
+    vocabulary: str | None
+    template_version: int | None
+    dataset_version: int | None
+    locale: str | None
+    references: list[ReferencePin]
+    tables: list[TablePins]
 
 
 class ExportOut(Output):
@@ -42,6 +81,8 @@ class ExportOut(Output):
     status: str
     template_id: str | None
     template_version: int | None
+    dataset_id: str | None
+    dataset_version: int | None
     format: str
     count: int
     offset: int
@@ -52,7 +93,9 @@ class ExportOut(Output):
     download_url: str | None
     attempt: int
     seed: str
-    now: str
+    now: str | None
+    pins: ExportPins
+    request: dict[str, Any]
     error: dict[str, Any] | None
     project_id: str
     team_id: str
@@ -163,11 +206,15 @@ def download(actor: Actor, export_id: str) -> Response:
 
 def _describe(export: Export) -> dict[str, str]:
     kind = FORMATS[export.format]
-    ask = GenerateInput.model_validate(export.request["ask"], strict=False)
     digest = base64.b64encode(bytes.fromhex(export.sha256)).decode()
+    if "tables" in export.pins:
+        told = {"Content-Type": dataset_rows.content_type(kind), **dataset_rows.headers(export.pins)}
+    else:
+        ask = GenerateInput.model_validate(export.request["ask"], strict=False)
+        made = rows.content_type(kind, ask.options_for(kind))
+        told = {"Content-Type": made, **Pins.from_json(export.pins).headers()}
     return {
-        **Pins.from_json(export.pins).headers(),
-        "Content-Type": rows.content_type(kind, ask.options_for(kind)),
+        **told,
         "Content-Disposition": rows.attachment(export.file_name),
         "Accept-Ranges": "bytes",
         "ETag": f'"{export.sha256}"',
@@ -189,5 +236,7 @@ def _asked(size: int, etag: str) -> tuple[int, int]:
     found = asked.range_for_length(size)
     if found is None:
         outside = {"Content-Range": f"bytes */{size}"}
-        raise ApiError("invalid_request", f"The file has {size} bytes.", {"bytes": size}, status=416, headers=outside)
+        raise ApiError(
+            "invalid_request", f"The file has {size} bytes.", {"bytes": size}, status=416, headers=outside
+        )
     return found

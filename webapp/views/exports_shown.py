@@ -36,11 +36,15 @@ def _moment(text: str | None) -> datetime | None:
 
 def _code(data: Mapping[str, Any]) -> list[tuple[str, str]]:
     base = snippets.origin()
-    ask = {"count": data["count"], "format": data["format"], "seed": data["seed"]}
+    ask = data["request"]
     made = []
     if data["template_id"]:
         made.append(
             ("Ask for it", snippets.curl("POST", f"{base}/templates/{data['template_id']}/exports", ask))
+        )
+    if data["dataset_id"]:
+        made.append(
+            ("Ask for it", snippets.curl("POST", f"{base}/datasets/{data['dataset_id']}/exports", ask))
         )
     made.append(("Follow it", snippets.curl("GET", f"{base}/exports/{data['id']}/events", more="-N")))
     download = snippets.curl(

@@ -10,7 +10,7 @@ from pydantic import Field
 from webapp import limits
 from webapp.services import catalogue, paging
 from webapp.views.inputs import Query
-from webapp.views.outputs import Listed, Output
+from webapp.views.outputs import Output
 from webapp.views.reply import reply
 from webapp.views.routes import route
 
@@ -38,13 +38,34 @@ class FieldTypeOut(Output):
     capacity: int | None
 
 
-@route(bp, "/field-types", scope="member", query=CatalogueQuery, returns=Listed(FieldTypeOut))
+class FunctionOut(Output):
+    """One function of the formula language. `result` is what `example` gives in row 1."""
+
+    name: str
+    family: str
+    signature: str
+    description: str
+    example: str
+    result: Any
+    aliases: list[str]
+
+
+class CatalogueOut(Output):
+    """The field types, and beside them the functions of formulas that fit `q`."""
+
+    items: list[FieldTypeOut]
+    next_cursor: str | None
+    total: int
+    functions: list[FunctionOut]
+
+
+@route(bp, "/field-types", scope="member", query=CatalogueQuery, returns=CatalogueOut)
 def index(query: CatalogueQuery) -> Response:
-    """List the field types."""
+    """List the field types, and the functions of formulas."""
     return _listed(query)
 
 
-@route(bp, "/fields", scope="member", query=CatalogueQuery, returns=Listed(FieldTypeOut))
+@route(bp, "/fields", scope="member", query=CatalogueQuery, returns=CatalogueOut)
 def fields(query: CatalogueQuery) -> Response:
     """List the field types: the same as /field-types."""
     return _listed(query)
@@ -53,4 +74,5 @@ def fields(query: CatalogueQuery) -> Response:
 def _listed(query: CatalogueQuery) -> Response:
     found = catalogue.search(query.q)
     page = paging.of_list(found, name="field-types", cursor=query.cursor, limit=query.limit, context=query.q)
-    return reply(page.as_dict(dict), see=url_for("pages.field_types", q=query.q or None))
+    answer = {**page.as_dict(dict), "functions": catalogue.functions(query.q)}
+    return reply(answer, see=url_for("pages.field_types", q=query.q or None))

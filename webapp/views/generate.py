@@ -100,9 +100,9 @@ def preview(actor: Actor, template_id: str, body: PreviewIn) -> Response:
 
 
 @route(bp, "/preview", ["POST"], scope="read", body=DraftIn, returns=PreviewOut, reads=True)
-def preview_draft(body: DraftIn) -> Response:
+def preview_draft(actor: Actor, body: DraftIn) -> Response:
     """Make the first three rows of a template that is not saved; no rows are spent."""
-    return _previewed(generate.preview_draft(body))
+    return _previewed(generate.preview_draft(actor, body))
 
 
 def format_by_accept() -> str | None:

@@ -22,6 +22,7 @@ from webapp.config import Settings, is_loopback
 from webapp.errors import ApiError
 from webapp.extensions import db
 from webapp.net import addresses
+from webapp.services.windows import Passage
 from webapp.views import identify, inputs, reply
 from webapp.views.cookies import CookieSessions
 
@@ -49,9 +50,9 @@ _HTTP_CODES: Final = {
     404: "not_found",
     405: "method_not_allowed",
     413: "payload_too_large",
-    414: "invalid_request",
+    414: "uri_too_long",
     415: "unsupported_media_type",
-    431: "invalid_request",
+    431: "headers_too_large",
     503: "unavailable",
 }
 
@@ -110,8 +111,7 @@ def begin() -> ResponseReturnValue | None:
     """Request id, transport, API version. Runs before anything that could fail."""
     environ = request.environ
     here = g._get_current_object()
-    sent = environ.get("HTTP_X_REQUEST_ID", "")
-    here.request_id = sent if _REQUEST_ID.fullmatch(sent) else ids.new("req")
+    here.request_id = request_id(environ.get("HTTP_X_REQUEST_ID", ""))
     here.actor = here.passage = None
     here.asked_version = ""
     here.api_version = NEWEST_VERSION
@@ -129,6 +129,11 @@ def begin() -> ResponseReturnValue | None:
             raise ApiError("unsupported_version", details={"known": list(API_VERSIONS)})
         here.asked_version = here.api_version = asked
     return None
+
+
+def request_id(sent: str) -> str:
+    """The caller's own id where it is well formed, else a new one."""
+    return sent if _REQUEST_ID.fullmatch(sent) else ids.new("req")
 
 
 def _is_safe_transport(origin: addresses.Origin, host: str) -> bool:
@@ -151,15 +156,8 @@ def finish(response: Response) -> Response:
     environ = request.environ
     here = g._get_current_object()
     passage = here.passage or identify.unspent()
-    headers = [
-        ("X-Request-Id", here.request_id),
-        ("Api-Version", here.api_version),
-        ("X-RateLimit-Limit", str(passage.limit)),
-        ("X-RateLimit-Remaining", str(passage.remaining)),
-        ("X-RateLimit-Reset", str(math.ceil(passage.reset))),
-    ]
-    if environ["wsgi.url_scheme"] == "https":
-        headers.append(("Strict-Transport-Security", f"max-age={limits.HSTS_SECONDS}; includeSubDomains"))
+    secure = environ["wsgi.url_scheme"] == "https"
+    headers = common_headers(here.request_id, here.api_version, passage, secure=secure)
     if request.endpoint != "static":
         headers.append(("Vary", "Accept, Authorization, X-API-Key, HX-Request"))
         if "Cache-Control" not in response.headers:
@@ -167,6 +165,20 @@ def finish(response: Response) -> Response:
             headers.append(("Cache-Control", kept))
     environ[HEADERS] = headers
     return response
+
+
+def common_headers(request: str, version: str, passage: Passage, *, secure: bool) -> list[tuple[str, str]]:
+    """What every answer says of its request: id, version, rate, and over TLS that TLS is to be kept."""
+    headers = [
+        ("X-Request-Id", request),
+        ("Api-Version", version),
+        ("X-RateLimit-Limit", str(passage.limit)),
+        ("X-RateLimit-Remaining", str(passage.remaining)),
+        ("X-RateLimit-Reset", str(math.ceil(passage.reset))),
+    ]
+    if secure:
+        headers.append(("Strict-Transport-Security", f"max-age={limits.HSTS_SECONDS}; includeSubDomains"))
+    return headers
 
 
 def failed(error: Exception) -> ResponseReturnValue:

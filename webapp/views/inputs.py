@@ -18,7 +18,7 @@ from flask import Request
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, WithJsonSchema
 from werkzeug.datastructures import MultiDict
 
-from webapp import limits
+from webapp import limits, whole
 from webapp.errors import ApiError, Fault, did_you_mean, validation_error
 from webapp.forms.filled import filled
 
@@ -31,7 +31,7 @@ READ_ONLY: Final = frozenset(
 M = TypeVar("M", bound=BaseModel)
 
 
-class Input(BaseModel):
+class Input(whole.Model):
     """A JSON body or form. Keys it does not declare are refused, those of `read_only` ignored."""
 
     model_config = ConfigDict(extra="forbid", strict=True, str_strip_whitespace=False)
@@ -65,7 +65,9 @@ def _moment(value: Any) -> datetime:
 
 
 # A time of RFC 3339, always with its zone.
-Moment = Annotated[datetime, BeforeValidator(_moment), WithJsonSchema({"type": "string", "format": "date-time"})]
+Moment = Annotated[
+    datetime, BeforeValidator(_moment), WithJsonSchema({"type": "string", "format": "date-time"})
+]
 
 
 class Nothing(Input):
@@ -85,7 +87,7 @@ def read_body(request: Request, model: type[M], max_bytes: int) -> M:
     raw = request.get_data()
     if len(raw) > max_bytes:
         raise ApiError("payload_too_large", details={"max_bytes": max_bytes})
-    if not kind and not raw.strip():
+    if not kind and not raw:
         return parse(model, {})
     if kind and kind != "application/json" and not kind.endswith("+json"):
         raise ApiError(
@@ -93,7 +95,7 @@ def read_body(request: Request, model: type[M], max_bytes: int) -> M:
             "Send the body as application/json.",
             {"content_type": kind, "expected": ["application/json"]},
         )
-    return parse(model, read_json(raw) if raw.strip() else {})
+    return parse(model, read_json(raw) if raw else {})
 
 
 def read_json(raw: bytes) -> Any:

@@ -16,7 +16,7 @@ from webapp.errors import CODES, ApiError
 from webapp.extensions import db
 from webapp.forms import schema_text
 from webapp.forms.from_model import label_of
-from webapp.models import Project, Template
+from webapp.models import Dataset, Project, Template
 from webapp.services import catalogue, generate, tenancy
 from webapp.services.actors import Actor
 from webapp.services.row_requests import DraftInput
@@ -61,17 +61,22 @@ def status() -> Response:
 def trash(actor: Actor) -> Response:
     """What was deleted and can be had back."""
     found = {}
-    for model in (Template, Project):
-        listed = tenancy.listing(actor, model, project=model is Template, deleted=True)
+    for model in (Template, Dataset, Project):
+        listed = tenancy.listing(actor, model, project=model is not Project, deleted=True)
         gone = listed.where(model.deleted_at.is_not(None)).order_by(model.deleted_at.desc())
         found[model] = db.session.scalars(gone.limit(limits.PAGE_LIMIT_MAX)).all()
     return reply(
         template="trash.html",
         templates=found[Template],
+        datasets=found[Dataset],
         projects=found[Project],
         days=limits.RESTORE_DAYS,
         keep=timedelta(days=limits.RESTORE_DAYS),
-        may={"template": actor.can("write"), "project": actor.can("admin")},
+        may={
+            "template": actor.can("write"),
+            "dataset": actor.can("write"),
+            "project": actor.can("admin"),
+        },
     )
 
 
@@ -153,7 +158,7 @@ def _rows_of(name: str) -> list[str]:
     """A few values that the type makes with default options; none where it needs options or other fields."""
     ask = DraftInput(fields=[{"name": "value", "type": name}], seed="docs", count=_TYPE_ROWS)
     try:
-        made = orjson.loads(generate.preview_draft(ask).rows)
+        made = orjson.loads(generate.preview_draft(None, ask).rows)
     except ApiError:
         return []
     return [rows_shown.cell(row.get("value"))["text"] for row in made]

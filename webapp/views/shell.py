@@ -11,6 +11,7 @@ from typing import Any, Final
 
 from flask import Flask, current_app, g, request, url_for
 from flask_wtf.csrf import generate_csrf
+from markupsafe import Markup
 
 from webapp import clock, limits
 from webapp.extensions import db
@@ -23,11 +24,22 @@ THEMES: Final = ("light", "dark")
 # Address and text of an entry of the navigation, and the addresses that lie under it.
 NAV: Final = (
     ("/templates", "Templates", ("/templates", "/trash")),
+    ("/datasets", "Datasets", ("/datasets",)),
     ("/exports", "Exports", ("/exports",)),
     (
         "/api-keys",
         "Settings",
-        ("/api-keys", "/me", "/usage", "/projects", "/teams", "/members", "/invitations", "/workspace", "/audit"),
+        (
+            "/api-keys",
+            "/me",
+            "/usage",
+            "/projects",
+            "/teams",
+            "/members",
+            "/invitations",
+            "/workspace",
+            "/audit",
+        ),
     ),
     ("/docs", "Docs", ("/docs", "/status")),
 )
@@ -48,8 +60,12 @@ def init_app(app: Flask) -> None:
     """Give the templates their helpers. Assets carry a hash in their address, so browsers may keep them."""
     app.get_send_file_max_age = _max_age  # type: ignore[method-assign]
     app.jinja_env.trim_blocks = app.jinja_env.lstrip_blocks = True
-    app.jinja_env.globals.update(asset=asset, csrf_token=generate_csrf, in_days=in_days, origin=snippets.origin)
-    app.jinja_env.filters.update(ago=ago, brief=brief, browser=browser, count=count, duration=duration, size=size)
+    app.jinja_env.globals.update(
+        asset=asset, csrf_token=generate_csrf, in_days=in_days, origin=snippets.origin
+    )
+    app.jinja_env.filters.update(
+        ago=ago, brief=brief, browser=browser, count=count, duration=duration, lean=lean, size=size
+    )
     app.context_processor(lambda: {"shell": Shell()})
 
 
@@ -155,6 +171,14 @@ def brief(value: Any, most: int = _BRIEF_CHARS) -> str:
         return "none"
     text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
     return text if len(text) <= most else text[: most - 1] + "…"
+
+
+def lean(html: str) -> Markup:
+    """The HTML of a control without what a browser takes for granted of an input: type text, and no value."""
+    plain = (
+        str(html).replace(' type="text" value=""', "").replace(' type="number" value=""', ' type="number"')
+    )
+    return Markup(plain.replace(' type="text"', ""))  # noqa: S704 - as safe as it came: quotes inside values are escaped
 
 
 def count(number: int | None) -> str:

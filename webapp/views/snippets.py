@@ -40,9 +40,10 @@ def curl(method: str, url: str, body: Mapping[str, Any] | None = None, *, more: 
 def python(
     method: str, url: str, body: Mapping[str, Any] | None = None, *, then: str = "print(answer.json())"
 ) -> str:
-    """One call with `requests`."""
+    """One call with `requests`, and what is done with its `answer`."""
     sent = f", json={_python(body)}" if body is not None else ""
-    return f'{_PY_HEAD}answer = api.{method.lower()}("{url}"{sent})\nanswer.raise_for_status()\n{then}'
+    head = _PY_HEAD.replace("os, ", "os, time, ") if "time." in then else _PY_HEAD
+    return f'{head}answer = api.{method.lower()}("{url}"{sent})\nanswer.raise_for_status()\n{then}'
 
 
 def _json(body: Any) -> str:
@@ -116,6 +117,44 @@ def of_template(base: str, template_id: str, given: Mapping[str, Any], seed: str
             ),
         ]
     return made
+
+
+def of_dataset(base: str, dataset_id: str, given: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """A dataset's "Use it"; parts as in `of_template`."""
+    url = f"{base}/datasets/{dataset_id}"
+    seed = given["seed"]
+    tables = [{key: one[key] for key in ("template_id", "count")} for one in given["templates"]]
+    follow = (
+        "export = answer.json()\n"
+        'while export["status"] in ("queued", "running"):\n'
+        "    time.sleep(1)\n"
+        f'    export = api.get("{base}/exports/" + export["id"]).json()\n'
+        'open(export["file_name"], "wb").write(api.get(export["download_url"]).content)'
+    )
+    return [
+        _part(
+            "All tables in one file",
+            "A worker makes it: xlsx a workbook, sql a script, every other format a ZIP archive of files.",
+            "POST",
+            f"{url}/exports",
+            {"format": "xlsx", "seed": seed},
+            then=follow,
+        ),
+        _part(
+            "Three rows of each table",
+            "Spends no rows of the hour.",
+            "POST",
+            f"{url}/preview",
+            {"seed": seed},
+        ),
+        _part(
+            "This dataset, read and changed",
+            "Every change makes a version, on the newest versions of its templates.",
+            "PATCH",
+            url,
+            {"templates": tables},
+        ),
+    ]
 
 
 def _part(

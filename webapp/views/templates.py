@@ -41,7 +41,8 @@ class TemplateInput(Input):
         try:
             engine_plan.compile_plan(engine_spec.parse(fields), plans.vocabulary())
         except SpecError as error:
-            return error.faults
+            # What templates there are to refer to is looked up when everything else is right.
+            return [fault for fault in error.faults if fault.code not in ("unknown_template", "no_cardinality")]
         return []
 
 
@@ -67,6 +68,14 @@ class TemplatePatch(TemplateInput):
     anchor: Moment | None = None
 
 
+class TemplateReference(Output):
+    """A template that fields reach, directly or through others, as it was when the version was saved."""
+
+    template_id: str
+    version: int
+    rows: int
+
+
 class TemplateOut(Output):
     """A template as of one version."""
 
@@ -85,6 +94,7 @@ class TemplateOut(Output):
     updated_at: str
     deleted_at: str | None
     warnings: list[dict[str, str]]
+    references: list[TemplateReference]
 
 
 class PageQuery(Query):
@@ -198,7 +208,13 @@ def versions(actor: Actor, template_id: str, query: PageQuery) -> Response:
 @route(bp, "/templates/<template_id>@v<int:number>", scope="read", returns=TemplateOut)
 def show_version(actor: Actor, template_id: str, number: int) -> Response:
     """Read one version of a template."""
-    return reply(templates.show(templates.get(actor, template_id), number), tag=True)
+    template = templates.get(actor, template_id)
+    found = templates.show(template, number)
+    if g.face == "person":
+        from webapp.views import version_page
+
+        return version_page.page(actor, template, found)
+    return reply(found, tag=True)
 
 
 @route(
@@ -218,7 +234,14 @@ def restore_version(actor: Actor, template_id: str, number: int) -> Response:
     return reply(back, see=url_for("templates.show", template_id=template_id), tag=True)
 
 
-@route(bp, "/templates/<template_id>/refresh-references", ["POST"], scope="write", returns=TemplateOut)
+@route(
+    bp,
+    "/templates/<template_id>/refresh-references",
+    ["POST"],
+    scope="write",
+    returns=TemplateOut,
+    errors=("validation_error",),
+)
 def refresh_references(actor: Actor, template_id: str) -> Response:
     """Pin the newest versions of the templates this one refers to; without a newer one nothing changes."""
     template = templates.get(actor, template_id, "write", lock=True)
@@ -231,4 +254,8 @@ def diff(actor: Actor, template_id: str, number: int, query: DiffQuery) -> Respo
     """What changed from one version to another (default: the newest); with `seed`, cell by cell in a preview."""
     template = templates.get(actor, template_id)
     other = template.version if query.to is None else query.to
+    if g.face == "person":
+        from webapp.views import version_page
+
+        return version_page.diff_page(template, number, other, query.seed or "sample")
     return reply(template_diff.between(template, number, other, query.seed))

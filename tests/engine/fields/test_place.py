@@ -33,6 +33,9 @@ PLACE = [
     "phone_number",
 ]
 
+ZONES = {("CN", "Asia/Macau"): "Asia/Shanghai", ("ID", "Asia/Ho_Chi_Minh"): "Asia/Pontianak"}
+"""Where GeoNames names a zone that the tz database does not have in that country."""
+
 
 def fields(*kinds: str, **common) -> list[dict]:
     return [{"name": kind, "type": kind, **common} for kind in kinds or PLACE]
@@ -84,7 +87,7 @@ def test_ten_thousand_places_of_the_world_never_contradict_themselves():
         country = countries()[code]
         assert row["country"] in {country["name"], "Netherlands"}
         (city, *_) = [city for city in geonames()[code, row["city"]] if near(row, city)]
-        assert city["timezone"] == row["time_zone"]
+        assert row["time_zone"] == ZONES.get((code, city["timezone"]), city["timezone"])
         regions.add((code, city["admin1code"], row["state"]))
         ZoneInfo(row["time_zone"])
         assert well_formed(row["zip_code"], country["postalcoderegex"]), row
@@ -257,7 +260,8 @@ def test_a_unique_part_of_a_place_is_used_up_and_the_rest_follows(kind, locale):
     if kind == "city":
         for part in made:
             for city, zone, code in zip(*part.values(), strict=True):
-                assert zone in {known["timezone"] for known in geonames()[code, city]}
+                known = {place["timezone"] for place in geonames()[code, city]}
+                assert zone in known | {ZONES.get((code, other), other) for other in known}
     with pytest.raises(SpecError):
         source.check(0, space + 1)
 

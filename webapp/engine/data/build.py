@@ -1,7 +1,13 @@
-"""Builds the vocabulary from the installed libraries and holds it to ``vocab.lock``.
+"""Builds a vocabulary from the installed libraries and holds it to ``vocab.lock``.
 
-``python -m webapp.engine.data.build [folder] [--relock]``: builds into ``folder`` (default ``var/vocab``); a build
-whose id differs from the lock is refused by name, or with ``--relock`` becomes the lock.
+``python -m webapp.engine.data.build [folder] [--id ID] [--relock [--unreleased]]``: builds the present vocabulary, or
+another one that the lock names, into ``folder`` (default ``var/vocab``). A build whose id differs from the lock is
+refused by name; with ``--relock`` it becomes the present one, and what was present goes among the earlier ones.
+
+An extractor is frozen as soon as a vocabulary it built has been released, since versions of templates pin that: a
+change goes into a copy of the package under another name, which `EXTRACTOR` then names. Library versions may move
+without that. Nothing here needs more than pyarrow and the libraries, so that an earlier vocabulary can be built in an
+environment that holds just those.
 """
 
 from __future__ import annotations
@@ -10,19 +16,46 @@ import argparse
 import json
 import os
 import sys
-from importlib.metadata import version
+from dataclasses import asdict
+from hashlib import blake2b
+from importlib import import_module
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
+from types import ModuleType
+from typing import Final
 
 import pyarrow as pa
 
 from webapp.engine.data import archive
-from webapp.engine.data.vocabulary import LOCK, REPOSITORY, VocabularyError, locked
+from webapp.engine.data.vocabulary import LOCK, REPOSITORY, Lock, VocabularyError, history, lock_of, locked
+
+EXTRACTOR: Final = "extract"
+"""The package beside this file that builds new vocabularies."""
 
 
-def contents() -> dict[str, pa.Array]:
-    """Every list and table of ``extract.WORDS`` and ``extract.TABLES``, cleaned, as the columns of the file."""
-    from webapp.engine.data import extract
-    from webapp.engine.data.extract.tools import word_list
+def extractor(name: str = EXTRACTOR) -> ModuleType:
+    """An extractor's package. Raises `VocabularyError` where there is none of that name."""
+    try:
+        return import_module(f"webapp.engine.data.{name}")
+    except ModuleNotFoundError as error:
+        raise VocabularyError(f"The extractor {name} cannot be used: {error}.") from None
+
+
+def source_of(name: str = EXTRACTOR) -> str:
+    """Digest of the names and contents of an extractor's files: 32 hexadecimal digits."""
+    folder = Path(__file__).with_name(name)
+    hashed = blake2b(digest_size=archive.ID_BYTES)
+    for path in sorted(folder.iterdir(), key=lambda path: path.name):
+        if path.suffix in (".py", ".txt"):
+            for part in (path.name.encode(), path.read_bytes()):
+                hashed.update(len(part).to_bytes(4, "little") + part)
+    return hashed.hexdigest()
+
+
+def contents(package: str = EXTRACTOR) -> dict[str, pa.Array]:
+    """Every list and table of an extractor's ``WORDS`` and ``TABLES``, cleaned, as the columns of the file."""
+    extract = extractor(package)
+    word_list = import_module(f"{extract.__name__}.tools").word_list
 
     made: dict[str, pa.Array] = {}
     for name, source in extract.WORDS.items():
@@ -42,29 +75,37 @@ def _struct(name: str, table: pa.Table) -> pa.StructArray:
     )
 
 
-def versions() -> dict[str, str]:
+def versions(package: str = EXTRACTOR) -> dict[str, str]:
     """The libraries that words come from, with their installed versions."""
-    from webapp.engine.data import extract
+    found = {}
+    for library in sorted(extractor(package).LIBRARIES):
+        try:
+            found[library] = version(library)
+        except PackageNotFoundError:
+            raise VocabularyError(f"The library {library} is not installed; words come from it.") from None
+    return found
 
-    return {name: version(name) for name in sorted(extract.LIBRARIES)}
 
+def build(folder: Path, relock: bool = False, *, wanted: str | None = None, unreleased: bool = False) -> Path:
+    """Builds the vocabulary ``wanted`` (default: the present one) into ``folder`` and answers the file's path.
 
-def build(folder: Path, relock: bool = False) -> Path:
-    """Builds into ``folder`` and answers the file's path. Raises `VocabularyError` where the build is not what the
-    lock says, naming the libraries that moved, unless ``relock``."""
-    from webapp.engine.data import extract
-
-    made = contents()
-    found, have = archive.digest(made), versions()
+    With ``relock`` the lock says what was built; what was present is kept among the earlier ones, unless nobody can
+    have pinned it (``unreleased``). Raises `VocabularyError` where the build is not what the lock says, naming the
+    libraries that moved; where ``wanted`` is not in it; or where an earlier one could no longer be built.
+    """
+    name = EXTRACTOR if relock else (lock_of(wanted) if wanted else locked()).extractor
+    have, made = versions(name), contents(name)
+    found = archive.digest(made)
     if relock:
-        _write_lock(found, have)
-    lock = locked()
+        _write_lock(Lock(found, have, name, source_of(name)), unreleased)
+    lock = lock_of(wanted) if wanted else locked()
     if found != lock.id:
         was = {name: lock.versions.get(name, "none") for name in have}
         moved = ", ".join(f"{name} {was[name]} -> {have[name]}" for name in have if have[name] != was[name])
         reason = moved or "the same library versions, so the extractor has changed"
         raise VocabularyError(f"This build is vocabulary {found}; {LOCK.name} asks for {lock.id} ({reason}).")
     path = Path(folder) / f"{found}.arrow"
+    extract = extractor(name)
     metadata = {
         "id": found,
         "versions": json.dumps(have, sort_keys=True),
@@ -75,11 +116,19 @@ def build(folder: Path, relock: bool = False) -> Path:
     return path
 
 
-def _write_lock(found: str, have: dict[str, str]) -> None:
+def _write_lock(present: Lock, unreleased: bool) -> None:
+    before = history() if LOCK.exists() else []
+    earlier = [one for one in before[1 if unreleased else 0 :] if one.id != present.id]
+    for one in earlier:
+        if one.extractor == present.extractor and one.source != present.source:
+            raise VocabularyError(
+                f"Vocabulary {one.id} was built by the extractor {one.extractor} as it was before: put the change "
+                "into a copy of that package under another name (or, if the vocabulary was never released, add "
+                "--unreleased)."
+            )
+    lock = {**asdict(present), "earlier": [asdict(one) for one in earlier]}
     temporary = LOCK.with_suffix(f".{os.getpid()}")
-    temporary.write_text(
-        json.dumps({"id": found, "versions": have}, indent=2, sort_keys=True) + "\n", "utf-8"
-    )
+    temporary.write_text(json.dumps(lock, indent=2, sort_keys=True) + "\n", "utf-8")
     temporary.replace(LOCK)
 
 
@@ -87,10 +136,12 @@ def main(arguments: list[str]) -> int:
     """The command line. Answers the exit code."""
     parser = argparse.ArgumentParser(prog="python -m webapp.engine.data.build", description=__doc__)
     parser.add_argument("folder", nargs="?", type=Path, default=REPOSITORY / "var" / "vocab")
+    parser.add_argument("--id", help="build this one, which the lock names, instead of the present one")
     parser.add_argument("--relock", action="store_true", help="write what is built into vocab.lock")
+    parser.add_argument("--unreleased", action="store_true", help="with --relock: forget what was present")
     given = parser.parse_args(arguments)
     try:
-        print(build(given.folder, given.relock))
+        print(build(given.folder, given.relock, wanted=given.id, unreleased=given.unreleased))
     except VocabularyError as error:
         print(error, file=sys.stderr)
         return 1

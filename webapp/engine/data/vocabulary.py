@@ -29,10 +29,15 @@ class VocabularyError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Lock:
-    """What ``vocab.lock`` says."""
+    """What ``vocab.lock`` says of one vocabulary: what it takes to build it again."""
 
     id: str
     versions: dict[str, str]
+    """The libraries its words come from."""
+    extractor: str = "extract"
+    """The package beside this file that took the words out of them."""
+    source: str = ""
+    """Digest of that package's files (`build.source_of`)."""
 
 
 class Vocabulary:
@@ -110,14 +115,29 @@ class Vocabulary:
         return {name: tuple(sorted(locales)) for name, locales in sorted(found.items())}
 
 
-def locked() -> Lock:
-    """What the committed lock says. Raises `VocabularyError` where there is none."""
+def history() -> list[Lock]:
+    """What the committed lock says: the present vocabulary, then the earlier ones, newest first. Raises
+    `VocabularyError` where there is no lock."""
     try:
         raw = json.loads(LOCK.read_text("utf-8"))
     except FileNotFoundError:
         hint = "`python -m webapp.engine.data.build --relock` writes it"
         raise VocabularyError(f"{LOCK.name} is missing; {hint}.") from None
-    return Lock(raw["id"], raw["versions"])
+    present = {name: value for name, value in raw.items() if name != "earlier"}
+    return [Lock(**one) for one in (present, *raw.get("earlier", ()))]
+
+
+def locked() -> Lock:
+    """The vocabulary of this engine. Raises `VocabularyError` where there is no lock."""
+    return history()[0]
+
+
+def lock_of(wanted: str) -> Lock:
+    """What the lock says of the vocabulary ``wanted``. Raises `VocabularyError` where it names none such."""
+    found = [one for one in history() if one.id == wanted]
+    if not found:
+        raise VocabularyError(f"{LOCK.name} names no vocabulary {wanted}.")
+    return found[0]
 
 
 @lru_cache(maxsize=8)

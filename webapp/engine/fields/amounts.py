@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from decimal import Decimal
 from fractions import Fraction
+from math import gcd, lcm
 from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
@@ -41,6 +43,15 @@ Amount = Annotated[
 def places_of(value: Decimal) -> int:
     """Digits after the point that ``value`` needs."""
     return max(0, -value.normalize().as_tuple().exponent)
+
+
+def whole(weights: Sequence[Decimal]) -> list[int]:
+    """The same proportions in whole numbers."""
+    exact = [Fraction(weight) for weight in weights]
+    scale = lcm(*(weight.denominator for weight in exact))
+    numbers = [int(weight * scale) for weight in exact]
+    common = gcd(*numbers)
+    return [number // common for number in numbers]
 
 
 class Units:

@@ -15,8 +15,9 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from pydantic import BaseModel, ConfigDict
+from pydantic import ConfigDict
 
+from webapp import whole
 from webapp.engine import cells
 
 if TYPE_CHECKING:
@@ -26,7 +27,11 @@ if TYPE_CHECKING:
     from webapp.errors import Fault
 
 
-class Options(BaseModel):
+RELATION = "parent"
+"""The kind of group that fields of type reference form: they share one row of another template."""
+
+
+class Options(whole.ExactModel):
     """Base of every type's options: unknown keys are refused, and nothing is coerced silently."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, populate_by_name=True)
@@ -67,6 +72,14 @@ class FieldType(ABC):
     """The text is a JSON document, which JSON output embeds as it is."""
     primary: bool = False
     """The column identifies its rows: it never repeats, whether or not ``unique`` is set on the field."""
+    blank_together: ClassVar[bool] = False
+    """The fields of a group are blank in the same rows, which the group sees to."""
+    solitary: ClassVar[bool] = False
+    """Without a named group a field of this type shares nothing."""
+    joins: ClassVar[bool] = False
+    """It is put into a group only where another field has founded that; by itself it shares nothing."""
+    beside: ClassVar[str | None] = None
+    """Kind of the things whose group it is put into where there is one, rather than into a group of its own kind."""
     needs: tuple[str, ...] = ()
     """Names of fields of the same row that `fill` reads."""
 
@@ -97,6 +110,44 @@ class FieldType(ABC):
     def unique_hint(self) -> str:
         """Advice for a person who asked for ``unique`` where it cannot be kept."""
         return "Use a uuid, a sequence or a regular expression for values that never repeat."
+
+    def bounds(self, rows: int) -> tuple[int, int] | None:
+        """The least and the largest number of the first ``rows`` rows, in units of the last decimal; None where the
+        values are no numbers, or it is not known how large they are."""
+        return None
+
+    def rows_in(self, state: Any) -> int | None:
+        """How many rows from row 0 on there are values for; None: as many as there are rows."""
+        return None
+
+    def reaches(self, rows: int) -> tuple[str, int] | None:
+        """Address of another template, and how many of its first rows the first ``rows`` elements at the column's
+        level may read; None where it reads no other, or by its group alone."""
+        return None
+
+    def far_hint(self) -> str:
+        """Advice for a person who asked for rows beyond `rows_in`."""
+        return "Ask for earlier rows, or take the field out."
+
+    def refuses(self, name: str, fixed: pa.Array) -> str:
+        """Why the column cannot be made while the field ``name``, which it reads, is overridden with the one value
+        of ``fixed``; empty where it can."""
+        return ""
+
+    @classmethod
+    def reads(cls, group: str) -> tuple[str, str] | None:
+        """(name, kind) of another group, whose thing a field in ``group`` takes over where there is such a group."""
+        return None
+
+    @classmethod
+    def part(cls, options: Any) -> str:
+        """Which part of its group's thing a field shows: a group has each part once, of its own accord."""
+        return cls.name
+
+    @classmethod
+    def subject(cls, options: Any) -> str:
+        """What the thing of its group must be about, where groups of one kind differ in that."""
+        return ""
 
     @classmethod
     def capacity(cls) -> int | None:
@@ -169,6 +220,10 @@ class GroupKind(ABC):
     """One kind of shared thing, compiled for one group of one template."""
 
     kind: ClassVar[str]
+    founded_by_readers: ClassVar[bool] = False
+    """Whether a field of another kind that reads the group founds it; such fields are then among ``fields``."""
+    readers: tuple[FieldSpec, ...] = ()
+    """Fields of other kinds that read the group; set once it is compiled."""
 
     def __init__(self, fields: tuple[FieldSpec, ...], compiler: Compiler) -> None:
         self.fields = fields
@@ -177,6 +232,14 @@ class GroupKind(ABC):
         """What hangs on the request: the pools narrowed to ``fixed`` (values of overridden fields, by field
         name), and a warning for each override that nothing fits."""
         return None, []
+
+    def key(self, seed: str, prefix: str, founder: str) -> np.uint64:
+        """The key of the group's draws; ``founder`` is its oldest field's id, ``prefix`` the path of its level."""
+        return cells.key(seed, "group", self.kind, prefix, founder)
+
+    def most_rows(self) -> int | None:
+        """How many rows there are, where the group decides it."""
+        return None
 
     @abstractmethod
     def draw(self, draws: Draws, state: Any) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from fractions import Fraction
@@ -186,9 +187,9 @@ class Point(FieldType):
         span = cells.state
         return self.column(cells.permuted(span.size).view(np.int64) + span.low, cells)
 
+    @abstractmethod
     def column(self, units: np.ndarray, cells: Cells) -> pa.Array:
         """The column for ``int64[n]`` of days or seconds since 1970."""
-        raise NotImplementedError
 
     def unique_hint(self) -> str:
         if getattr(self.options, "distribution", "uniform") != "uniform":
@@ -197,20 +198,24 @@ class Point(FieldType):
 
     def spelling(self, compiler: Compiler, clock: bool) -> Callable[[pa.Array], pa.Array] | None:
         """The options' format, checked; ``clock`` says whether there is a time of day to write."""
-        source = self.options.format
-        if source is None:
-            return None
-        try:
-            spell = dates.formatter(source)
-            if not clock and dates.needs_clock(source):
-                message = "A date has no time of day to write."
-                compiler.fault(
-                    self.field, "options.format", "not_for_this_type", message, "Use type datetime."
-                )
-            return spell
-        except dates.DateFormatError as error:
-            compiler.fault(self.field, "options.format", "bad_format", str(error))
-            return None
+        return spelling(self.field, self.options.format, compiler, clock)
+
+
+def spelling(
+    field: FieldSpec, source: str | None, compiler: Compiler, clock: bool
+) -> Callable[[pa.Array], pa.Array] | None:
+    """The option ``format`` as a function from dates or moments to texts; None where there is none, or a fault."""
+    if source is None:
+        return None
+    try:
+        spell = dates.formatter(source)
+        if not clock and dates.needs_clock(source):
+            message = "A date has no time of day to write."
+            compiler.fault(field, "options.format", "not_for_this_type", message, "Use type datetime.")
+        return spell
+    except dates.DateFormatError as error:
+        compiler.fault(field, "options.format", "bad_format", str(error))
+        return None
 
 
 _NOW = moments.parse("now")

@@ -126,30 +126,32 @@ class Cards:
     def __init__(self, kind: CardKind, draws: Draws, issuers: tuple[int, ...]) -> None:
         self._kind, self._draws, self._issuers = kind, draws, np.array(issuers)
 
+        self._free = min(_ALL[issuer].free for issuer in issuers)
+        self._most = max(_ALL[issuer].free for issuer in issuers)
+
     @cached_property
-    def _parts(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Issuer, prefix and the digits before the check digit: ``int64[n]`` each."""
-        free = min(_ALL[issuer].free for issuer in self._issuers)
-        most = max(_ALL[issuer].free for issuer in self._issuers)
-        size = self._issuers.size * _PREFIXES * 10 ** (free if self._kind.unique else most)
-        index = (self._draws.permuted(size) if self._kind.unique else self._draws.below(size)).view(np.int64)
+    def _drawn(self) -> tuple[np.ndarray, np.ndarray]:
+        """Issuer, and what the rest of the number follows from: ``int64[n]`` each."""
+        unique = self._kind.unique
+        size = self._issuers.size * _PREFIXES * 10 ** (self._free if unique else self._most)
+        index = (self._draws.permuted(size) if unique else self._draws.below(size)).view(np.int64)
         # Two divisions by a constant are faster than one divmod.
         rest = index // self._issuers.size
-        issuer = self._issuers[index - rest * self._issuers.size]
-        digits = rest // _PREFIXES
-        prefix = rest - digits * _PREFIXES
-        if self._kind.unique and most > free:
-            digits += self._draws.below(10 ** (most - free), _HIGH_SALT).view(np.int64) * 10**free
-        return issuer, prefix, digits
+        return self._issuers[index - rest * self._issuers.size], rest
 
     @property
     def issuer(self) -> np.ndarray:
         """``int64[n]``: which of `ISSUERS`."""
-        return self._parts[0]
+        return self._drawn[0]
 
     def numbers(self) -> np.ndarray:
         """``int64[n]`` of whole card numbers."""
-        issuer, prefix, digits = self._parts
+        issuer, rest = self._drawn
+        digits = rest // _PREFIXES
+        prefix = rest - digits * _PREFIXES
+        free, most = self._free, self._most
+        if self._kind.unique and most > free:
+            digits += self._draws.below(10 ** (most - free), _HIGH_SALT).view(np.int64) * 10**free
         span = _SPAN[issuer]
         return with_check_digit(_IIN[issuer, prefix] * span + digits % span)
 

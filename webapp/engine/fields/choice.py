@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from decimal import Decimal
-from fractions import Fraction
-from math import gcd, lcm
 from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
@@ -17,7 +15,7 @@ from webapp import limits
 from webapp.engine import cells as cellular
 from webapp.engine import text
 from webapp.engine.fields import values
-from webapp.engine.fields.amounts import Amount
+from webapp.engine.fields.amounts import Amount, whole
 from webapp.engine.fields.base import FieldType, Options, cells_below
 
 if TYPE_CHECKING:
@@ -50,6 +48,9 @@ class _Listed(FieldType):
     def fill_unique(self, cells: Cells) -> pa.Array:
         chosen = self._pool.distinct[cells.permuted(len(self._pool.distinct))]
         return pa.DictionaryArray.from_arrays(pa.array(chosen), self._pool.values, safe=False)
+
+    def bounds(self, rows: int) -> tuple[int, int] | None:
+        return self._pool.bounds
 
     def unique_hint(self) -> str:
         return "Take null out of the values: blank cells are not unique."
@@ -116,7 +117,7 @@ class Enum(_Listed):
                 self.field, "options.weights", "wrong_value", "At least one weight is more than 0."
             )
         elif min(weights) >= 0:
-            self._weighted = cellular.Weighted(_whole(weights))
+            self._weighted = cellular.Weighted(whole(weights))
 
     def fill(self, cells: Cells) -> pa.Array:
         if self._weighted is None:
@@ -130,15 +131,6 @@ class Enum(_Listed):
         if self.options.weights is not None:
             return "Unique values are drawn evenly: take the weights away, or take unique away."
         return super().unique_hint()
-
-
-def _whole(weights: tuple[Decimal, ...]) -> list[int]:
-    """The same proportions in whole numbers."""
-    exact = [Fraction(weight) for weight in weights]
-    scale = lcm(*(weight.denominator for weight in exact))
-    whole = [int(weight * scale) for weight in exact]
-    common = gcd(*whole)
-    return [weight // common for weight in whole]
 
 
 class ListSequential(_Listed):
@@ -210,6 +202,9 @@ class Mapped(FieldType):
         if indices.null_count:
             indices = pc.fill_null(indices, len(places) - 1)
         return self._pool.at(places[indices.to_numpy()])
+
+    def bounds(self, rows: int) -> tuple[int, int] | None:
+        return self._pool.bounds
 
     def _places(self, column: pa.Array) -> np.ndarray:
         """Which entry of the map each value has; the last one, the default, where it has none."""

@@ -14,8 +14,10 @@ from pydantic import AliasChoices, Field, field_validator
 from webapp import limits
 from webapp.engine.fields import joining
 from webapp.engine.fields.base import Options
+from webapp.engine.fields.company_group import Companies, locale_and_end, longest_site, site_tails
 from webapp.engine.fields.names import HANDLE_NUMBERS, NUMBER_OF, handle_tails
 from webapp.engine.fields.person import SUFFIX_DIGITS, PersonField, handles, unique_handles
+from webapp.engine.fields.person_group import People
 from webapp.engine.fields.place import PlaceField
 from webapp.engine.fields.place_group import Places, pool_of_group
 
@@ -41,7 +43,7 @@ class Email(PersonField):
     label = "E-mail"
     category = "contact"
     description = "An e-mail address made of the person's names, at a domain that receives no mail."
-    aliases = ("email address", "mail", "e mail address", "safe email", "contact email", "electronic mail")
+    aliases = ("email address", "mail", "e mail address", "contact email", "electronic mail")
     example = "anna.lee7@example.com"
 
     class Options(Options):
@@ -84,6 +86,74 @@ def _tails_of_reserved() -> pa.Array:
     return pa.concat_arrays([handle_tails(f"@{domain}") for domain in RESERVED_DOMAINS])
 
 
+class SafeEmail(PersonField):
+    """The address that an e-mail of the same person has when it names no domain."""
+
+    name = "safe_email"
+    label = "Safe e-mail"
+    category = "contact"
+    description = "An e-mail address made of the person's names, always at a domain that receives no mail."
+    aliases = ("example email", "test email", "ascii safe email", "free email")
+    example = "anna.lee7@example.com"
+
+    def __init__(self, field: FieldSpec, options: Any, compiler: Compiler) -> None:
+        super().__init__(field, options, compiler)
+        digits = SUFFIX_DIGITS if field.common.unique else 2
+        self.max_length = self.names.longest_handle + digits + 1 + max(map(len, RESERVED_DOMAINS))
+
+    def fill(self, cells: Cells) -> pa.Array:
+        return handles(cells.group(), _tails_of_reserved(), _TAIL_OF)
+
+    def space(self) -> int:
+        return joining.SUFFIX_SPACE
+
+    def fill_unique(self, cells: Cells) -> pa.Array:
+        return unique_handles(cells.group(), f"@{RESERVED_DOMAINS[0]}")
+
+
+class CompanyEmail(PersonField):
+    """The person's handle at the site of the company: that of the group ``company`` for a person of the group
+    ``person``, of ``company_2`` for one of ``person_2``, and for other groups of the group of the same name."""
+
+    name = "company_email"
+    label = "Company e-mail"
+    category = "contact"
+    description = "An e-mail address made of the person's names, at the site of the row's company."
+    aliases = ("work email", "business email", "corporate email", "office email")
+    example = "anna.lee7@hartmann-group.example"
+
+    def __init__(self, field: FieldSpec, options: Any, compiler: Compiler) -> None:
+        super().__init__(field, options, compiler)
+        self._company = self.reads(field.group or self.group_kind)
+        locale, end = locale_and_end(compiler.members(*self._company), compiler)
+        self._sites = site_tails(compiler.vocabulary, locale, end)
+        self.max_length = self.names.longest_handle + SUFFIX_DIGITS + 1
+        self.max_length += longest_site(compiler.vocabulary, locale, end)
+
+    @classmethod
+    def reads(cls, group: str) -> tuple[str, str]:
+        return re.sub(r"^person(?=$|_\d+$)", "company", group), "company"
+
+    def fill(self, cells: Cells) -> pa.Array:
+        people: People = cells.group()
+        head = people.names.handle_heads, people.handle_head
+        last = people.names.last_ascii, people.last
+        return joining.joined(
+            head, last, (handle_tails("@"), people.handle_tail(NUMBER_OF)), *self._site(cells)
+        )
+
+    def _site(self, cells: Cells) -> tuple[joining.Part, ...]:
+        company: Companies = cells.thing(*self._company)
+        return (company.words.site_heads, company.head), (self._sites, company.tail)
+
+    def space(self) -> int:
+        return joining.SUFFIX_SPACE
+
+    def fill_unique(self, cells: Cells) -> pa.Array:
+        # The number before the @ alone tells rows apart.
+        return joining.joined((unique_handles(cells.group(), "@"), np.arange(cells.n)), *self._site(cells))
+
+
 class PhoneNumber(PlaceField):
     """A valid number of the row's country; in the United States and Canada of the row's state."""
 
@@ -91,16 +161,7 @@ class PhoneNumber(PlaceField):
     label = "Phone number"
     category = "contact"
     description = "A valid telephone number of the row's country."
-    aliases = (
-        "phone",
-        "telephone",
-        "telephone number",
-        "mobile",
-        "mobile number",
-        "mobile phone",
-        "cell phone",
-        "tel",
-    )
+    aliases = ("phone", "telephone", "telephone number", "tel")
     example = "+33 6 42 40 18 05"
 
     class Options(Options):
@@ -148,7 +209,11 @@ class PhoneNumber(PlaceField):
         if self._pattern:
             return joining.patterned(self._pattern, cells)
         places: Places = cells.group()
-        return self._spelled(places, *places.phone)
+        return self._spelled(places, *self.number(places))
+
+    def number(self, places: Places) -> tuple[np.ndarray, np.ndarray]:
+        """Head and digits of each row's number."""
+        return places.phone
 
     def _spelled(self, places: Places, head: np.ndarray, digits: np.ndarray) -> pa.Array:
         if not places.complete:
@@ -177,3 +242,16 @@ class PhoneNumber(PlaceField):
 
     def unique_hint(self) -> str:
         return "Numbers are unique in international or e164 format, or within one country."
+
+
+class Mobile(PhoneNumber):
+    """A second valid number of the row's country, from its mobile ranges where these can be told apart."""
+
+    name = "mobile"
+    label = "Mobile number"
+    description = "A second valid telephone number of the row's country, a mobile one."
+    aliases = ("mobile number", "mobile phone", "cell phone", "cell", "cellphone", "handy")
+    example = "+33 7 53 40 18 05"
+
+    def number(self, places: Places) -> tuple[np.ndarray, np.ndarray]:
+        return places.mobile

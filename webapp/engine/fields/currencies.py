@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from decimal import Decimal
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
@@ -10,9 +11,10 @@ import numpy as np
 import pyarrow as pa
 from pydantic import Field
 
-from webapp.engine.fields import amounts
+from webapp.engine.fields import amounts, nations
 from webapp.engine.fields.amounts import Amount
 from webapp.engine.fields.base import FieldType, GroupKind, Options, longest, pooled
+from webapp.engine.fields.geography import geography_of
 from webapp.engine.fields.spread import Spread
 from webapp.errors import Fault
 
@@ -56,6 +58,9 @@ class Currency(FieldType):
     def fill(self, cells: Cells) -> pa.Array:
         return amounts.column(self._spread.draw(cells.bits()), _PLACES)
 
+    def bounds(self, rows: int) -> tuple[int, int]:
+        return self._spread.low, self._spread.high
+
     def space(self) -> int | None:
         return self._spread.size
 
@@ -85,7 +90,8 @@ def _spread_of(options: Any) -> SimpleNamespace:
 
 
 class CurrencyKind(GroupKind):
-    """One currency a row: its code, name and symbol belong together."""
+    """One currency a row: its code, name and symbol belong together. In a group that has a place too, the place's
+    country decides instead."""
 
     kind = "currency"
 
@@ -94,10 +100,13 @@ class CurrencyKind(GroupKind):
         self._unique = any(field.common.unique for field in fields)
         self._columns = {field.name: field.type.values(compiler, field) for field in fields}
         self.size = len(next(iter(self._columns.values())))
+        self._placed = bool(compiler.members(fields[0].group or self.kind, "place"))
 
     def prepare(self, env: Env, fixed: dict[str, Any]) -> tuple[Any, list[Fault]]:
         kept, unmet = np.arange(self.size), []
         for name, value in fixed.items():
+            if self._placed:
+                break  # the place answers for it
             fitting = [i for i in kept.tolist() if self._columns[name][i].as_py() == value]
             if fitting and not self._unique:
                 kept = np.array(fitting)
@@ -116,23 +125,41 @@ class CurrencyKind(GroupKind):
 class _CurrencyField(FieldType):
     category = "finance"
     group_kind = "currency"
+    beside = "place"
     dtype = pa.string()
 
     def __init__(self, field: FieldSpec, options: Any, compiler: Compiler) -> None:
         super().__init__(field, options, compiler)
         self._pool = self.values(compiler, field)
         self.max_length = longest(self._pool)
+        self._place = self.reads(field.group or self.group_kind)
+        self._of_country = None
+        if compiler.members(*self._place):
+            geography = geography_of(compiler.vocabulary)
+            self._of_country = nations.currency_rows(compiler.vocabulary, geography)
 
     @classmethod
+    def reads(cls, group: str) -> tuple[str, str]:
+        return group, "place"
+
+    @classmethod
+    @abstractmethod
     def values(cls, compiler: Compiler, field: FieldSpec) -> pa.Array:
         """One text for each currency, in the vocabulary's order."""
-        raise NotImplementedError
 
     def fill(self, cells: Cells) -> pa.Array:
-        return pooled(self._pool, cells.group())
+        if self._of_country is None:
+            return pooled(self._pool, cells.group())
+        rows = self._of_country[cells.thing(*self._place).country]
+        if rows.min(initial=0) >= 0:
+            return pooled(self._pool, rows)
+        return self._pool.take(pa.array(rows, mask=rows < 0))
 
-    def space(self) -> int:
-        return len(self._pool)
+    def space(self) -> int | None:
+        return len(self._pool) if self._of_country is None else None
+
+    def unique_hint(self) -> str:
+        return "It is the currency of the row's country; give it a group of its own."
 
     def fill_unique(self, cells: Cells) -> pa.Array:
         return self.fill(cells)

@@ -152,6 +152,9 @@ class _Counted(FieldType):
     def fill(self, cells: Cells) -> pa.Array:
         return pa.array(self._draw.draw(cells.bits()))
 
+    def bounds(self, rows: int) -> tuple[int, int]:
+        return self._draw.bounds()
+
     def unique_hint(self) -> str:
         return _HINT
 

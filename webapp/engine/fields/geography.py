@@ -36,6 +36,13 @@ _LINES = {
     "CN": _REGION_LINE, "KR": _REGION_LINE,
 }  # fmt: skip
 
+# Where GeoNames has a city in a zone that the tz database does not know in its country.
+_ZONES = {
+    ("CN", "Asia/Macau"): "Asia/Shanghai", ("GE", "Europe/Moscow"): "Asia/Tbilisi",
+    ("ID", "Asia/Ho_Chi_Minh"): "Asia/Pontianak", ("PS", "Asia/Jerusalem"): "Asia/Hebron",
+    ("SO", "Africa/Addis_Ababa"): "Africa/Mogadishu",
+}  # fmt: skip
+
 
 @dataclass(frozen=True)
 class Range:
@@ -95,7 +102,7 @@ class Geography:
     """Cities, countries, subdivisions, codes and numbers."""
 
     def __init__(self, vocabulary: Vocabulary) -> None:
-        self._vocabulary = vocabulary
+        self.vocabulary = self._vocabulary = vocabulary
         cities, countries, states = (vocabulary.table(name) for name in ("cities", "countries", "states"))
         self.city_names = _texts(cities, "name")
         self.city_folded = _texts(cities, "folded")
@@ -111,6 +118,7 @@ class Geography:
         self.state_names, self.state_codes = _texts(states, "name"), _texts(states, "code")
         self.state_folded = _texts(states, "folded")
         self.zone_names = _texts(vocabulary.table("time_zones"), "name")
+        self._correct_zones()
         heads = vocabulary.table("postal_heads")
         # The last head is empty, for cities without codes.
         self.postal_heads = pa.concat_arrays([_texts(heads, "text"), pa.array([""])])
@@ -122,6 +130,14 @@ class Geography:
         self.phone_heads = {way: (_texts(heads, way), _unsigned(heads, f"{way}_tail")) for way in PHONE_WAYS}
         self.phone_tail_count = np.append(_unsigned(heads, "tail_count"), np.uint64(1))
         self.phone_tails = _texts(vocabulary.table("phone_tails"), "text")
+
+    def _correct_zones(self) -> None:
+        """Gives the cities whose zone is another country's one of their own."""
+        zones = self.zone_names.to_pylist()
+        for (country, wrong), right in _ZONES.items():
+            if wrong in zones and right in zones:
+                here = (self.country == self.country_row(country)) & (self.time_zone == zones.index(wrong))
+                self.time_zone[here] = zones.index(right)
 
     def pool(self, country: str | None) -> Pool:
         """The cities of a country (alpha-2), or of all the world; those of which everything is known, if there are

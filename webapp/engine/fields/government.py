@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -162,9 +163,9 @@ class _Fixed(CodeType):
         self.use(compiler.vocabulary.shared(self.name, self.scheme))
 
     @staticmethod
+    @abstractmethod
     def scheme() -> Code:
         """The code of the type."""
-        raise NotImplementedError
 
 
 class NhsNumber(_Fixed):

@@ -15,6 +15,7 @@ from webapp import limits
 from webapp.engine.fields.base import IndexedType, Options, PoolType, longest
 from webapp.engine.fields.code_parts import DIGITS, LOWER, UPPER, Run
 from webapp.engine.fields.codes import Code, CodeType, text_of
+from webapp.engine.fields.company_group import Companies, locale_and_end, longest_site, site_tails
 from webapp.engine.fields.joining import Part, digit_table, joined
 
 if TYPE_CHECKING:
@@ -39,7 +40,8 @@ def _endings(tld: str | None) -> tuple[str, ...]:
 
 
 class DomainName(IndexedType):
-    """Two words, perhaps a third after a hyphen, under a domain that is reserved for examples or under ``tld``."""
+    """Two words, perhaps a third after a hyphen, under a domain that is reserved for examples or under ``tld``; in a
+    group the name of the row's company."""
 
     name = "domain_name"
     label = "Domain Name"
@@ -47,6 +49,9 @@ class DomainName(IndexedType):
     description = "The name of a site, under a domain that is reserved for examples."
     aliases = ("domain", "host name", "website domain", "site")
     example = "brightriver-labs.example"
+    group_kind = "company"
+    solitary = True
+    joins = True
     dtype = pa.string()
 
     class Options(Options):
@@ -69,6 +74,27 @@ class DomainName(IndexedType):
         self.max_length = vocabulary.shared("longest site", lambda: longest(self._names))
         self.max_length += vocabulary.shared(("longest end", endings), lambda: longest(self._ends))
         self.size = len(self._names) * len(self._ends)
+        self._sites = None
+        if field.group:
+            locale, end = locale_and_end(compiler.group_of(field), compiler)
+            self._sites = site_tails(vocabulary, locale, end)
+            self.max_length = longest_site(vocabulary, locale, end)
+
+    def fill(self, cells: Cells) -> pa.Array:
+        return super().fill(cells) if self._sites is None else joined(*self.of_company(cells))
+
+    def of_company(self, cells: Cells) -> tuple[Part, ...]:
+        """The site of the row's company."""
+        company: Companies = cells.group()
+        return (company.words.site_heads, company.head), (self._sites, company.tail)
+
+    def space(self) -> int | None:
+        return super().space() if self._sites is None else None
+
+    def unique_hint(self) -> str:
+        return (
+            "It must agree with the company, whose site two companies may share; give it a group of its own."
+        )
 
     def draw(self, cells: Cells) -> np.ndarray:
         # Half of the names go without a third word.
@@ -106,6 +132,11 @@ class Url(DomainName):
         self._pages = vocabulary.shared("pages", lambda: _pages(vocabulary))
         self._names = vocabulary.shared("secure sites", lambda: _secure(vocabulary))
         self.max_length += len(_SCHEME) + vocabulary.shared("longest page", lambda: longest(self._pages))
+
+    def of_company(self, cells: Cells) -> tuple[Part, ...]:
+        company: Companies = cells.group()
+        page = self._pages, cells.below(len(self._pages), 1)
+        return (company.words.secure_heads, company.head), (self._sites, company.tail), page
 
     def at(self, index: np.ndarray, cells: Cells) -> pa.Array:
         return joined(*self.parts(index), (self._pages, cells.below(len(self._pages), 1)))

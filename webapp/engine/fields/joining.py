@@ -69,12 +69,11 @@ class Salted:
 
     def bits(self, salt: int) -> np.ndarray:
         """``uint64[n]``: the same as `Draws.bits`."""
-        return self._few[salt] if self._salts and self._draws.n <= FEW_ROWS else self._draws.bits(salt)
+        return self._few[salt] if salt < self._salts and self._draws.n <= FEW_ROWS else self._draws.bits(salt)
 
     @Lazy
     def _few(self) -> np.ndarray:
-        rows = np.broadcast_to(self._draws.rows, (self._salts, self._draws.n))
-        return cellular.bits(_keys(int(self._draws.key), self._salts), rows)
+        return cellular.bits(_keys(int(self._draws.key), self._salts), self._draws.rows)
 
 
 @lru_cache(maxsize=1024)

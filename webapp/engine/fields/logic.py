@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -9,12 +11,17 @@ import pyarrow as pa
 from pydantic import Field
 
 from webapp import limits
-from webapp.engine import placeholders, postprocess
+from webapp.engine import picks, placeholders, postprocess
+from webapp.engine.expressions import types, unique
+from webapp.engine.expressions.build import BUILT_IN
+from webapp.engine.expressions.expression import Expression, compile_formula
 from webapp.engine.fields.base import FieldType, Options
+from webapp.engine.fields.formulas import Reckoned
+from webapp.errors import Fault
 
 if TYPE_CHECKING:
     from webapp.engine.block import Cells
-    from webapp.engine.plan import Compiler
+    from webapp.engine.plan import Column, Compiler
     from webapp.engine.spec import FieldSpec
 
 
@@ -62,8 +69,8 @@ class Null(FieldType):
         return pa.nulls(cells.n)
 
 
-class Derived(FieldType):
-    """Text with other fields of the row put into it."""
+class Derived(Reckoned):
+    """Text with other fields of the row put into it, or the value of an expression."""
 
     name = "derived"
     label = "Derived"
@@ -76,28 +83,105 @@ class Derived(FieldType):
     class Options(Options):
         value: str = Field(
             max_length=limits.MAX_FORMULA_CHARS,
-            description="Text with {{field}} in it; filters: json, upper, lower, date('YYYY-MM-DD').",
+            description="Text with {{field}} or {{formula}} in it; filters: json, upper, lower, date('YYYY-MM-DD'). "
+            "Without braces: a formula.",
+            json_schema_extra=picks.PATTERN,
         )
 
     def __init__(self, field: FieldSpec, options: Any, compiler: Compiler) -> None:
         super().__init__(field, options, compiler)
+        self._pattern: placeholders.Pattern | None = None
+        self._made: dict[str, Expression] = {}
+        self._proof: unique.Proof | None = None
+        if "{{" not in options.value:
+            self._reckon(options.value, compiler)
+            return
         try:
             self._pattern = placeholders.parse(options.value)
         except placeholders.PlaceholderError as error:
             where = f"At character {error.position + 1}."
-            compiler.fault(field, "options.value", "bad_placeholder", str(error), where)
-            return
-        if not self._pattern.holes:
-            text = "A derived value names at least one other field."
-            compiler.fault(
-                field, "options.value", "no_placeholder", text, "Write {{field}}, or use type constant."
+            fault = Fault(
+                f"{field.path}.options.value", "bad_placeholder", str(error), where, error.position + 1
             )
-        for hole in self._pattern.holes:
-            compiler.require(field, "options.value", hole.name)
-        self.needs = tuple(hole.name for hole in self._pattern.holes)
+            compiler.faults.append(fault)
+            return
+        self._fill_holes(self._pattern, compiler)
+
+    def _reckon(self, source: str, compiler: Compiler) -> None:
+        before = len(compiler.faults)
+        self.use(compile_formula(compiler, self.field, "options.value", source))
+        for place in range(before, len(compiler.faults)):
+            fault = compiler.faults[place]
+            hint = " ".join(filter(None, (fault.hint, _NO_BRACES)))
+            compiler.faults[place] = replace(fault, hint=hint)
+
+    def _fill_holes(self, pattern: placeholders.Pattern, compiler: Compiler) -> None:
+        needs: list[str] = []
+        parts: list[unique.Part] = []
+        salts: list[int] = []
+        for part in pattern.parts:
+            if isinstance(part, str):
+                parts.append((part, None))
+            elif part.quoted or _names_field(part.name, compiler):
+                column = compiler.require(self.field, "options.value", part.name)
+                needs.append(part.name)
+                own = column is not None and compiler.level_of(part.name) == 0 and not part.filters
+                parts.append((None, _spelled(column) if own else None))
+            else:
+                made = self._made.get(part.name) or self._expression(part, salts, compiler)
+                if made is not None:
+                    self._made[part.name] = made
+                    needs.extend(made.needs)
+                    proof = made.proof.as_text(made.kind) if made.proof and not part.filters else None
+                    parts.append((None, proof))
+        self.needs = tuple(dict.fromkeys(needs))
+        self._proof = unique.of_parts(parts)
+
+    def _expression(self, hole: placeholders.Hole, salts: list[int], compiler: Compiler) -> Expression | None:
+        return compile_formula(
+            compiler, self.field, "options.value", hole.name, salts=salts, offset=hole.start, single=False
+        )
+
+    @property
+    def compiled(self) -> list[Expression]:
+        return [*super().compiled, *self._made.values()]
 
     def fill(self, cells: Cells) -> pa.Array:
-        return self._pattern.fill(cells.column, cells.n)
+        if self._pattern is None:
+            return self.expression.column(cells)
+
+        def column(name: str) -> pa.Array:
+            made = self._made.get(name)
+            return cells.column(name) if made is None else made.column(cells)
+
+        return self._pattern.fill(column, cells.n)
+
+    def space(self) -> int | None:
+        if self._pattern is None:
+            return super().space()
+        return self._proof.space if self._proof else None
 
     def unique_hint(self) -> str:
-        return "Make the field it is derived from unique instead."
+        return f"Make the field it is derived from unique instead. {unique.ADVICE}"
+
+
+_NO_BRACES = (
+    "A text names fields in braces: {{field}}; without braces it is a formula; for a fixed text use constant."
+)
+_PLAIN_NAME = re.compile(r"\w+(?: +\w+)*")
+_WORDS = frozenset({"and", "or", "not", "in", "is", "if", "else"})
+
+
+def _names_field(name: str, compiler: Compiler) -> bool:
+    """Whether what stands in a hole is the name of a field, rather than a formula."""
+    if compiler.level_of(name) is not None:
+        return True
+    bare = name.removeprefix("parent.")
+    return (
+        bool(_PLAIN_NAME.fullmatch(bare)) and not _WORDS.intersection(bare.split()) and bare not in BUILT_IN
+    )
+
+
+def _spelled(column: Column) -> unique.Proof | None:
+    proof = unique.of_column(column)
+    return proof and proof.as_text(types.of_arrow(column.dtype))

@@ -55,6 +55,9 @@ class Numeric(FieldType):
         made = amounts.column(units, self._places)
         return text.to_text(made) if self.stringify else made
 
+    def bounds(self, rows: int) -> tuple[int, int] | None:
+        return None if self.stringify else (self._spread.low, self._spread.high)
+
     def unique_hint(self) -> str:
         return "Unique numbers are drawn evenly: take the distribution away, or take unique away."
 
@@ -172,13 +175,19 @@ class Boolean(FieldType):
     def _column(self, true: np.ndarray) -> pa.Array:
         return pa.array(true) if self._plain else self._pool.at(true.view(np.int8))
 
+    def bounds(self, rows: int) -> tuple[int, int] | None:
+        return None if self._plain else self._pool.bounds
+
     def space(self) -> int | None:
-        return 2 if self.options.probability is None else None
+        even = self.options.probability is None
+        return 2 if even and self._pool.distinct.size == 2 else None
 
     def fill_unique(self, cells: Cells) -> pa.Array:
         return self._column(cells.permuted(2).astype(bool))
 
     def unique_hint(self) -> str:
+        if self.options.probability is None:
+            return "Write two values that differ in more than case and accents, neither of them null."
         return "Unique values are drawn evenly: take the probability away, or take unique away."
 
     @classmethod
@@ -202,6 +211,9 @@ class RowNumber(FieldType):
 
     def space(self) -> int:
         return 1 << 62
+
+    def bounds(self, rows: int) -> tuple[int, int]:
+        return 1, rows
 
     def fill_unique(self, cells: Cells) -> pa.Array:
         return self.fill(cells)
@@ -229,19 +241,30 @@ class Sequence(FieldType):
 
     def __init__(self, field: FieldSpec, options: Any, compiler: Compiler) -> None:
         super().__init__(field, options, compiler)
-        self.dtype = pa.string() if options.pad else pa.int64()
+        self._repeat, self._pad = getattr(options, "repeat", 1), getattr(options, "pad", 0)
+        self.dtype = pa.string() if self._pad else pa.int64()
         if options.step == 0:
             compiler.fault(
                 field, "options.step", "wrong_value", "A step of 0 never moves.", "Use type constant."
             )
 
     def fill(self, cells: Cells) -> pa.Array:
-        turn = (cells.rows // np.uint64(self.options.repeat)).view(np.int64)
-        numbers = pa.array(turn * self.options.step + self.options.start)
-        return padded(numbers, self.options.pad) if self.options.pad else numbers
+        numbers = pa.array(self.turn(cells.rows).view(np.int64) * self.options.step + self.options.start)
+        return padded(numbers, self._pad) if self._pad else numbers
+
+    def turn(self, rows: np.ndarray) -> np.ndarray:
+        """How many steps each row lies from the start."""
+        return rows if self._repeat == 1 else rows // np.uint64(self._repeat)
+
+    def rows_in(self, state: Any) -> int | None:
+        return (1 << 62) // abs(self.options.step) * self._repeat
+
+    def bounds(self, rows: int) -> tuple[int, int] | None:
+        last = self.options.start + self.options.step * ((rows - 1) // self._repeat)
+        return None if self._pad else (min(self.options.start, last), max(self.options.start, last))
 
     def space(self) -> int | None:
-        return (1 << 62) // abs(self.options.step or 1) if self.options.repeat == 1 else None
+        return (1 << 62) // abs(self.options.step or 1) if self._repeat == 1 else None
 
     def fill_unique(self, cells: Cells) -> pa.Array:
         return self.fill(cells)

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from webapp.engine.fields import joining
+from webapp.engine import cells as cellular
+from webapp.engine.fields import births, joining, titles
 from webapp.engine.fields.base import GroupKind
 from webapp.engine.fields.joining import Lazy, Salted
 from webapp.engine.fields.names import (
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
 
 _MIDDLE_SALT, _HANDLE_SALT, _WORK_SALT, _GENDER_SALT = 1, 2, 3, 4
 _SALTS = 5
+_BIRTH_SALT, _MARITAL_SALT, _SUFFIX_SALT = 5, 6, 7
 _LOW_32 = np.uint64(0xFFFFFFFF)
 _U32 = np.uint64(32)
 _STYLE_SHIFT = np.uint64(61)
@@ -108,6 +110,32 @@ class People(Salted):
         counts, starts = self._jobs.counts[self.department], self._jobs.starts[self.department]
         return ((self.bits(_WORK_SALT) & _LOW_32) * counts >> _U32) + starts
 
+    @property
+    def born(self) -> births.Born:
+        """The days of birth there are to choose from; only where a field of `births.BORN` is in the group."""
+        return self._narrowed.born
+
+    @Lazy
+    def birth(self) -> np.ndarray:
+        """``int64[n]``: days since 1970-01-01."""
+        born = self._narrowed.born
+        return born.low + cellular.below(self.bits(_BIRTH_SALT), born.size).view(np.int64)
+
+    @Lazy
+    def age(self) -> np.ndarray:
+        """``int64[n]``: whole years at the request's now."""
+        return self._narrowed.born.ages(self.birth)
+
+    @property
+    def marital(self) -> np.ndarray:
+        """``uint64[n]``: random bits that decide whether a person is married."""
+        return self.bits(_MARITAL_SALT)
+
+    @property
+    def honour(self) -> np.ndarray:
+        """``uint64[n]``: random bits that decide what follows a person's name."""
+        return self.bits(_SUFFIX_SALT)
+
 
 @dataclass(frozen=True)
 class Narrowed:
@@ -117,6 +145,8 @@ class Narrowed:
     last: Candidates
     sex: int | None = None
     department: int | None = None
+    born: births.Born | None = None
+    """Where a field of the group asks for it."""
 
 
 class Person(GroupKind):
@@ -131,15 +161,18 @@ class Person(GroupKind):
         self.names = names_of(compiler.vocabulary, self.locale)
         self.jobs = jobs_of(compiler.vocabulary)
         self._sex = _asked_sex(fields, compiler)
+        self._ages = births.asked_ages(fields, compiler)
         self._salts = _SALTS if len(fields) >= joining.SALTS_PAY else 0
         self._whole = self._narrow(None, None, self._sex, None)
 
     def prepare(self, env: Env, fixed: dict[str, Any]) -> tuple[Narrowed, list[Fault]]:
+        born, unborn = births.born(self._ages, env.now, fixed, self.fields)
+        whole = self._whole if born is None else replace(self._whole, born=born)
         if not fixed:
-            return self._whole, []
+            return whole, []
         sex, department = self._sex, None
         first = last = None
-        unmet: list[str] = []
+        unmet = unborn
         types = {field.name: field.type.name for field in self.fields}
         for name, value in fixed.items():
             text = str(value).strip()
@@ -154,7 +187,11 @@ class Person(GroupKind):
                 case "name":
                     first, last = self._split(text)
                     found = last if first.size else first
-                case "email" | "username":
+                case "title" | "suffix":
+                    sexes = titles.sexes_called(types[name], text, self.locale)
+                    found = sexes or None
+                    sex = sexes[0] if len(sexes) == 1 else sex
+                case "email" | "username" | "safe_email" | "company_email":
                     first, last = self._spelled(text.partition("@")[0].lower())
                     found = last if first.size else first
                 case "department":
@@ -170,8 +207,10 @@ class Person(GroupKind):
         narrowed = self._narrow(first, last, sex, department)
         if narrowed is None:
             unmet.extend(fixed)
-            narrowed = self._whole
-        return narrowed, [_unmet(name, fixed[name], self.locale) for name in dict.fromkeys(unmet)]
+            narrowed = whole
+        return replace(narrowed, born=born), [
+            _unmet(name, fixed[name], self.locale) for name in dict.fromkeys(unmet)
+        ]
 
     def draw(self, draws: Draws, state: Narrowed) -> People:
         return People(draws, self._salts, self.names, self.jobs, state)

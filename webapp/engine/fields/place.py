@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
@@ -12,7 +13,7 @@ from pydantic import Field
 from webapp import limits
 from webapp.engine.fields import joining
 from webapp.engine.fields.base import FieldType, Options, longest
-from webapp.engine.fields.geography import geography_of
+from webapp.engine.fields.geography import Geography, geography_of
 from webapp.engine.fields.place_group import (
     ANCHORS,
     Places,
@@ -81,9 +82,9 @@ class _Column(PlaceField):
         self._pool = self.pool()
         self.max_length = self.longest_in(self.key(), self._pool)
 
+    @abstractmethod
     def pool(self) -> pa.Array:
         """The column."""
-        raise NotImplementedError
 
     def key(self) -> str:
         """Names the column among those of the vocabulary."""
@@ -210,9 +211,13 @@ class _Coordinate(PlaceField):
 
     dtype = pa.decimal128(38, COORDINATE_PLACES)
 
+    @abstractmethod
     def units(self, city: np.ndarray, bits: np.ndarray) -> np.ndarray:
         """``int64[n]`` of 1e-5 degrees."""
-        raise NotImplementedError
+
+    def bounds(self, rows: int) -> tuple[int, int]:
+        half = 180 * 10**COORDINATE_PLACES
+        return -half, half
 
     def fill(self, cells: Cells) -> pa.Array:
         places: Places = cells.group()
@@ -227,6 +232,16 @@ def _apart(random32: np.ndarray) -> np.ndarray:
     return (random32 * np.uint64(2 * _SPREAD + 1) >> _U32).view(np.int64) - _SPREAD
 
 
+def latitude_units(geography: Geography, city: np.ndarray, bits: np.ndarray) -> np.ndarray:
+    """``int64[n]`` of 1e-5 degrees north: somewhere in each city, by random bits."""
+    return geography.latitude[city] + _apart(bits >> _U32)
+
+
+def longitude_units(geography: Geography, city: np.ndarray, bits: np.ndarray) -> np.ndarray:
+    """``int64[n]`` of 1e-5 degrees east."""
+    return geography.longitude[city] + _apart(bits & _LOW_32)
+
+
 class Latitude(_Coordinate):
     """Degrees north of the equator."""
 
@@ -237,7 +252,7 @@ class Latitude(_Coordinate):
     example = 45.74846
 
     def units(self, city: np.ndarray, bits: np.ndarray) -> np.ndarray:
-        return self.geography.latitude[city] + _apart(bits >> _U32)
+        return latitude_units(self.geography, city, bits)
 
 
 class Longitude(_Coordinate):
@@ -250,7 +265,7 @@ class Longitude(_Coordinate):
     example = 4.84671
 
     def units(self, city: np.ndarray, bits: np.ndarray) -> np.ndarray:
-        return self.geography.longitude[city] + _apart(bits & _LOW_32)
+        return longitude_units(self.geography, city, bits)
 
 
 class ZipCode(PlaceField):

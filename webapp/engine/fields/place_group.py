@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from webapp.engine import cells as cellular
-from webapp.engine.fields import joining
+from webapp.engine.fields import joining, nations
 from webapp.engine.fields.base import GroupKind
 from webapp.engine.fields.geography import Anchor, Geography, Pool, geography_of
 from webapp.engine.fields.joining import Lazy, Salted
@@ -27,11 +27,15 @@ if TYPE_CHECKING:
 UNIQUE_PHONES = 1_000_000
 """Telephone numbers that a place must have to be chosen where numbers are to be unique all over the world."""
 
+NUMBERS = ("phone_number", "mobile")
+"""Types that write a telephone number."""
+
 ANCHORS = {"city": "city", "country": "country", "country_code": "country", "state": "state"}
 """Types of which one in a group may be unique: the place is then drawn from its values."""
 
 _POSTAL_SALT, _PHONE_SALT, _POINT_SALT, _STREET_SALT, _ANCHOR_SALT = 1, 2, 3, 4, 5
 _SALTS = 6
+_MOBILE_SALT = 6
 _U32 = np.uint64(32)
 _LOW_32 = np.uint64(0xFFFFFFFF)
 
@@ -103,7 +107,14 @@ class Places(Salted):
     @Lazy
     def phone(self) -> tuple[np.ndarray, np.ndarray]:
         """Head and digits of the telephone number, ``uint64[n]`` each."""
-        bits = self.bits(_PHONE_SALT)
+        return self._number(self.bits(_PHONE_SALT))
+
+    @Lazy
+    def mobile(self) -> tuple[np.ndarray, np.ndarray]:
+        """Head and digits of a second number."""
+        return self._number(self.bits(_MOBILE_SALT))
+
+    def _number(self, bits: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         head = self.geography.phone.pick(self.city, bits >> _U32)
         return head, (bits & _LOW_32) * self.geography.phone_tail_count[head] >> _U32
 
@@ -165,7 +176,7 @@ class Place(GroupKind):
         if self._anchored is not None:
             text = f'Places are drawn by the values of "{self._anchored.name}", which is unique; they do not follow.'
             return self._whole, [Fault(f"overrides.{name}", "no_match", text, "") for name in fixed]
-        types = {field.name: field.type.name for field in self.fields}
+        types = {field.name: field.type.name for field in (*self.fields, *self.readers)}
         found: dict[str, np.ndarray] = {}
         code = None
         for name, value in fixed.items():
@@ -211,8 +222,18 @@ class Place(GroupKind):
                 return np.flatnonzero(np.isin(tables.state, joining.where(tables.state_codes, text)))
             case "time_zone":
                 return np.flatnonzero(np.isin(tables.time_zone, joining.where(tables.zone_names, text)))
-            case "phone_number":
+            case "phone_number" | "mobile":
                 return self._cities_with_number(text)
+            case (
+                "continent"
+                | "language"
+                | "nationality"
+                | "currency_code"
+                | "currency_symbol"
+                | "currency_name"
+            ):
+                countries = nations.countries_with(tables.vocabulary, tables, kind, text)
+                return np.flatnonzero(np.isin(tables.country, countries))
         return None
 
     def _cities_with_code(self, text: str) -> tuple[np.ndarray, tuple[int, int] | None]:
@@ -262,7 +283,7 @@ def anchored(fields: Sequence[FieldSpec]) -> FieldSpec | None:
 
 def unique_phones(fields: Sequence[FieldSpec]) -> bool:
     """Whether a group's places must have telephone numbers enough for all rows."""
-    return any(field.common.unique and field.type.name == "phone_number" for field in fields)
+    return any(field.common.unique and field.type.name in NUMBERS for field in fields)
 
 
 def anchor_of_group(fields: Sequence[FieldSpec], compiler: Compiler) -> Anchor:

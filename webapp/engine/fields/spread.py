@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from decimal import Decimal
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import numpy as np
 from pydantic import Field
@@ -12,6 +12,7 @@ from pydantic import Field
 from webapp import limits
 from webapp.engine import cells as cellular
 from webapp.engine import distributions
+from webapp.engine.fields import histogram
 from webapp.engine.fields.amounts import Amount, Units
 from webapp.engine.fields.base import Options
 
@@ -19,7 +20,9 @@ if TYPE_CHECKING:
     from webapp.engine.plan import Compiler
     from webapp.engine.spec import FieldSpec
 
-Distribution = Literal["uniform", "normal", "lognormal", "pareto", "zipf", "poisson", "exponential"]
+Distribution = Literal[
+    "uniform", "normal", "lognormal", "pareto", "zipf", "poisson", "exponential", "histogram"
+]
 
 _TAKES: dict[str, tuple[str, ...]] = {
     "uniform": ("step",),
@@ -29,11 +32,14 @@ _TAKES: dict[str, tuple[str, ...]] = {
     "pareto": ("alpha",),
     "zipf": ("step", "alpha"),
     "poisson": ("mean", "lambda"),
+    "histogram": ("bins", "edges", "weights"),
 }
+_PARAMETERS = ("step", "mean", "stddev", "alpha", "lambda", "bins", "edges", "weights")
 DEFAULT_LOW, DEFAULT_WIDTH = 0, 1000
 _DEFAULT_MEAN, _DEFAULT_EVENTS = 100, 10
 _DEFAULT_ALPHA = {"pareto": Decimal("2.5"), "zipf": Decimal(1)}
 _MAX_EXPONENT = 50
+_MANY = Field(max_length=limits.MAX_LIST_VALUES)
 
 
 class Bounds(Options):
@@ -42,6 +48,14 @@ class Bounds(Options):
     min: Amount | None = Field(None, description="Least value; 0 if neither this nor max is given.")
     max: Amount | None = Field(None, description="Largest value; 1,000 above min if not given.")
     step: Amount | None = Field(None, description="Distance between neighbouring values, counted from min.")
+
+
+class Bin(Options):
+    """A stretch of a histogram."""
+
+    from_: Amount = Field(alias="from", description="Least value.")
+    to: Amount = Field(description="The next bin's least value; the last bin has it too.")
+    weight: Amount = Field(Decimal(1), description="Share of the values, on any scale.")
 
 
 class Shape(Options):
@@ -65,6 +79,18 @@ class Shape(Options):
     )
     lambda_: Amount | None = Field(
         None, alias="lambda", description="Rate: exponential (1 / mean); events on average: poisson (10)."
+    )
+    bins: Annotated[tuple[Bin, ...], _MANY] | None = Field(
+        None,
+        description="Histogram: stretches of values with their weights, even inside. Values of a bin lie below its "
+        "end; the last value of all is drawn too.",
+        examples=[[{"from": 0, "to": 10, "weight": 3}, {"from": 10, "to": 100, "weight": 1}]],
+    )
+    edges: Annotated[tuple[Amount, ...], _MANY] | None = Field(
+        None, description="Histogram: the same, where each bin begins and, at the end, the last one ends."
+    )
+    weights: Annotated[tuple[Amount, ...], _MANY] | None = Field(
+        None, description="Histogram: a weight for each stretch between two edges."
     )
 
 
@@ -141,7 +167,7 @@ class Spread:
     def _check_parameters(self) -> None:
         options = self._options
         takes = _TAKES[options.distribution]
-        for option in ("step", "mean", "stddev", "alpha", "lambda"):
+        for option in _PARAMETERS:
             value = self._given(option)
             if value is None:
                 continue
@@ -149,7 +175,7 @@ class Spread:
                 fitting = ", ".join(name for name, known in _TAKES.items() if option in known)
                 text = f"{option} is not for the {options.distribution} distribution."
                 self._fault(option, "not_for_this_distribution", text, f"It is for {fitting}.")
-            elif option != "mean" and value <= 0:
+            elif option in ("step", "stddev", "alpha", "lambda") and value <= 0:
                 self._fault(option, "wrong_value", f"{option} is larger than 0.")
         if "lambda" in takes and options.mean is not None and options.lambda_ is not None:
             self._fault("lambda", "conflict", "mean and lambda say the same thing.", "Give one of them.")
@@ -249,6 +275,11 @@ class Spread:
         else:
             self._base = low
             self._draw = distributions.zipf(Fraction(alpha), ranks)
+
+    def _histogram(self, low: int | None, high: int | None) -> None:
+        made = histogram.compiled(self._options, self._units, self._fault)
+        if made is not None:
+            self._draw = made
 
     def _poisson(self, low: int | None, high: int | None) -> None:
         given = self._options.lambda_ if self._options.lambda_ is not None else self._options.mean

@@ -63,9 +63,9 @@ class Nested(FieldType):
             compiler.fault(
                 field, "options.count", "not_for_this_type", text, "Set array to true, or remove count."
             )
-        self.layer = compiler.nested(field.children, max(1, self._high) if options.array else 1)
+        self.layer = compiler.nested(field.children, max(1, self._high) if options.array else 1, options.array)
         inner = [self.layer.columns[name] for name in self.layer.visible if name in self.layer.columns]
-        if not inner:
+        if not self.layer.visible:
             compiler.fault(field, "options.fields", "all_hidden", "At least one field must be visible.")
         self._struct = pa.struct([column.arrow_field() for column in inner])
         element = pa.field("item", self._struct, metadata={b"max_items": str(self._high).encode()})

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import string
+from abc import abstractmethod
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -71,9 +72,9 @@ class _Running(FieldType):
         self._pool = vocabulary.shared((self.words_of, locale, separators), make)
         self.max_length = self._layout.longest(self._pool.longest)
 
+    @abstractmethod
     def layout(self, options: Any) -> prose.Layout:
         """How the sentences stand."""
-        raise NotImplementedError
 
     def fill(self, cells: Cells) -> pa.Array:
         return prose.sentences(self._pool, cells.key, cells.rows, self._layout)
@@ -274,18 +275,43 @@ class CharacterSequence(_Pattern):
 
     def __init__(self, field: FieldSpec, options: Any, compiler: Compiler) -> None:
         super().__init__(field, options, compiler)
-        self.compile(lambda: _masked(options.mask), compiler)
+        self.compile(lambda: _masked(options.mask, "#@^*"), compiler)
+
+
+class DigitSequence(_Pattern):
+    """A mask in which only # stands for something."""
+
+    name = "digit_sequence"
+    label = "Digit sequence"
+    description = "A mask of digits: # is a random digit, everything else stands as it is."
+    aliases = ("digits", "digit mask", "number mask", "digit format")
+    example = "417-55-2093"
+    option = "format"
+
+    class Options(Options):
+        format: str = Field(
+            "###-##-####",
+            min_length=1,
+            max_length=limits.MAX_PATTERN_CHARS,
+            validation_alias=AliasChoices("format", "mask", "pattern"),
+            description="# is a digit; a backslash before it keeps it as it is.",
+            examples=["(###) ###-####", r"\## of ##"],
+        )
+
+    def __init__(self, field: FieldSpec, options: Any, compiler: Compiler) -> None:
+        super().__init__(field, options, compiler)
+        self.compile(lambda: _masked(options.format, "#"), compiler)
 
 
 @lru_cache(maxsize=64)
-def _masked(mask: str) -> regex.Pattern:
+def _masked(mask: str, known: str) -> regex.Pattern:
     items: list[Node] = []
     marks = iter(mask)
     for mark in marks:
         if mark == "\\":
             items.append(Chars(frozenset(next(marks, "\\"))))
         else:
-            items.append(Chars(_MASK.get(mark, frozenset(mark))))
+            items.append(Chars(_MASK[mark] if mark in known else frozenset(mark)))
     return regex.compile_tree(Sequence(tuple(items)))
 
 

@@ -13,7 +13,7 @@ from pydantic import Field
 
 from webapp import limits
 from webapp.engine import cells as cellular
-from webapp.engine import dates, moments
+from webapp.engine import dates, durations, moments
 from webapp.engine.errors import SpecError
 from webapp.engine.fields.base import FieldType, Options, PoolType
 from webapp.engine.fields.between import DAY_SECONDS, DEFAULT_SPAN, Between, Lying, Point, Spelled
@@ -153,6 +153,10 @@ class Epoch(Point):
     def _ends(self, now: datetime) -> tuple[int, int]:
         low, high = super()._ends(now)
         return (low * 1000, high * 1000 + 999) if self.options.unit == "milliseconds" else (low, high)
+
+    def bounds(self, rows: int) -> tuple[int, int]:
+        scale = 1000 if self.options.unit == "milliseconds" else 1
+        return durations.FIRST_DAY * DAY_SECONDS * scale, (durations.LAST_DAY + 1) * DAY_SECONDS * scale
 
     def column(self, units: np.ndarray, cells: Cells) -> pa.Array:
         return pa.array(units)

@@ -43,8 +43,20 @@ class Pool:
             return np.arange(len(self.values), dtype=np.int32)
         first: dict[str, int] = {}
         for i, value in enumerate(self.values.to_pylist()):
-            first.setdefault(folded(value), i)
+            # Upper case too makes letters alike: a dotless i is another letter than i until both are I.
+            first.setdefault(folded(value.upper()), i)
         return np.array(list(first.values()), np.int32)
+
+    @cached_property
+    def bounds(self) -> tuple[int, int] | None:
+        """The least and the largest number in units of the last decimal; None where they are no numbers."""
+        if not len(self.values) or not (
+            pa.types.is_integer(self.values.type) or pa.types.is_decimal(self.values.type)
+        ):
+            return None
+        scale = getattr(self.values.type, "scale", 0)
+        units = [int(value * 10**scale) for value in self.values.to_pylist()]
+        return min(units), max(units)
 
     def at(self, index: np.ndarray) -> pa.DictionaryArray:
         """The values number ``index`` (as given), as a dictionary array over the pool."""

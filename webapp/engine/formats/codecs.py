@@ -6,9 +6,11 @@ declared places, dates and times by ISO 8601 with a fraction of a second only wh
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Hashable
 from datetime import date
 from decimal import Decimal
+from functools import lru_cache
 
 import numpy as np
 import pyarrow as pa
@@ -28,19 +30,19 @@ MICROS = 1_000_000
 DAY_MICROS = 86_400 * MICROS
 
 
-class BaseCodec:
+class BaseCodec(ABC):
     """A codec whose pools are spelled by itself."""
 
     key: Hashable
     width: int
 
+    @abstractmethod
     def fill(self, column: pa.Array, slot: Slot) -> np.ndarray | None:
         """See `column.Codec`."""
-        raise NotImplementedError
 
+    @abstractmethod
     def words(self, column: pa.Array) -> tuple[list[str | None], list[bool] | None]:
         """See `column.Codec`."""
-        raise NotImplementedError
 
     def pool(self, values: pa.Array) -> pa.Array | None:
         """See `column.Codec`."""
@@ -302,6 +304,7 @@ class TimeCodec(BaseCodec):
         return [spelled_clock(micros) for micros in settled(column, np.int64).tolist()], None
 
 
+@lru_cache(maxsize=8192)  # twenty years
 def spelled_date(days: int) -> str:
     """``YYYY-MM-DD`` of days since 1970-01-01."""
     return date.fromordinal(views.checked_days(days, days) + _EPOCH_ORDINAL).isoformat()

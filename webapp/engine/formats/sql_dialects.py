@@ -51,6 +51,8 @@ class Dialect:
     row_bytes: int | None = None  # what the bounded texts of one row may take; beyond it all are unbounded
     literal_bytes: int | None = None  # a longer text is put together from parts
     part_chars: int = 0
+    key_chars: int | None = None  # the longest text that a key can be on; None: any
+    alters: bool = True  # whether a key can be added to a table that is there
 
     def quoted(self, name: str) -> str:
         """``name`` as an identifier."""
@@ -114,6 +116,7 @@ DIALECTS: Final[Mapping[str, Dialect]] = MappingProxyType(
                 "boolean=BOOLEAN; date=DATE; timestamp=TIMESTAMP; instant=TIMESTAMP WITH TIME ZONE; time=TIME; "
                 "text=TEXT; varchar=VARCHAR({n}); json=TEXT"
             ),
+            alters=False,  # SQLite, which reads this dialect, has no ADD CONSTRAINT
         ),
         "postgresql": Dialect(
             "postgresql",
@@ -141,6 +144,7 @@ DIALECTS: Final[Mapping[str, Dialect]] = MappingProxyType(
             preamble="SET NAMES utf8mb4;\n",
             table_tail=" DEFAULT CHARACTER SET utf8mb4",
             varchar_limit=255,
+            key_chars=255,
             row_bytes=50_000,  # of 65,535 that all columns of a row share; unbounded texts lie outside
         ),
         "mssql": Dialect(
@@ -157,6 +161,7 @@ DIALECTS: Final[Mapping[str, Dialect]] = MappingProxyType(
             between="T",  # read alike whatever the session's language
             booleans=("0", "1"),
             most_rows=limits.MSSQL_ROWS_PER_STATEMENT,
+            key_chars=225,  # a clustered index takes 900 bytes
             varchar_limit=2_000,  # nvarchar(4000) in UTF-16 units, of which an emoji takes two
         ),
         "oracle": Dialect(
@@ -175,6 +180,7 @@ DIALECTS: Final[Mapping[str, Dialect]] = MappingProxyType(
             booleans=("0", "1"),
             rows_per_statement=1,
             most_rows=1,  # VALUES takes several rows only from Oracle 23 on
+            key_chars=1_000,
             varchar_limit=1_000,  # VARCHAR2 holds 4,000 bytes, of which a character takes up to four
             literal_bytes=limits.ORACLE_LITERAL_BYTES,
             part_chars=limits.ORACLE_LITERAL_BYTES // 4,
@@ -190,6 +196,7 @@ DIALECTS: Final[Mapping[str, Dialect]] = MappingProxyType(
             name_limit_in_bytes=True,
             zone="",  # Db2's TIMESTAMP holds no zone
             booleans=("0", "1"),
+            key_chars=250,  # an index on the smallest page takes 1,024 bytes
             varchar_limit=8_000,  # VARCHAR holds 32,672 bytes
             row_bytes=25_000,  # of 32,677 in the largest page
             literal_bytes=limits.DB2_LITERAL_BYTES,

@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from typing import ClassVar, Literal, Self
 
 import numpy as np
@@ -19,7 +20,7 @@ from webapp.engine.formats.column import Codec, Column, Frame, Wrapping
 from webapp.engine.formats.flat import Leaf, flatten
 from webapp.engine.formats.nested import NestedCodec, is_json_text, scalar_codec, value_type
 from webapp.engine.formats.rows import Rows
-from webapp.engine.formats.sql_dialects import DIALECTS, SqlEscape
+from webapp.engine.formats.sql_dialects import DIALECTS, Dialect, SqlEscape
 from webapp.engine.formats.text import TextFormat
 from webapp.errors import Fault
 
@@ -30,6 +31,39 @@ def slug(title: str) -> str:
     """A table name out of a title: small ASCII letters, digits and underscores."""
     plain = unicodedata.normalize("NFKD", title.casefold()).encode("ascii", "ignore").decode()
     return re.sub("[^a-z0-9]+", "_", plain).strip("_")[:_MAX_SLUG] or "rows"
+
+
+@dataclass(frozen=True, slots=True)
+class ForeignKey:
+    """A column that refers to another table's. ``table`` is that table's name, quoted."""
+
+    column: str
+    table: str
+    refers_to: str
+
+    def clause(self, dialect: Dialect) -> str:
+        """As it stands in a CREATE or ALTER TABLE."""
+        quoted = dialect.quoted
+        return f"FOREIGN KEY ({quoted(self.column)}) REFERENCES {self.table} ({quoted(self.refers_to)})"
+
+
+@dataclass(frozen=True, slots=True)
+class TableKeys:
+    """The keys of one table among others; ``types`` are of columns that must have that of the column they refer to."""
+
+    primary: str | None = None
+    unique: tuple[str, ...] = ()
+    foreign: tuple[ForeignKey, ...] = ()
+    types: Mapping[str, str] = field(default_factory=dict)
+
+    def lines(self, dialect: Dialect) -> Iterator[str]:
+        """The lines of a CREATE TABLE that follow its columns."""
+        if self.primary is not None:
+            yield f"PRIMARY KEY ({dialect.quoted(self.primary)})"
+        for name in self.unique:
+            yield f"UNIQUE ({dialect.quoted(name)})"
+        for key in self.foreign:
+            yield key.clause(dialect)
 
 
 class SqlFormat(TextFormat):
@@ -73,10 +107,10 @@ class SqlFormat(TextFormat):
         self._row_is_wide = False
         bounds = [self._bound(leaf) or 0 for leaf in self._leaves]
         self._row_is_wide = self._dialect.is_wide(bounds)
-        self._table = ".".join(map(self._dialect.quoted, (options.table or slug(title)).split(".")))
+        self.table = ".".join(map(self._dialect.quoted, (options.table or slug(title)).split(".")))
         self._size = options.rows_per_statement or self._dialect.rows_per_statement
         names = ", ".join(self._dialect.quoted(leaf.field.name) for leaf in self._leaves)
-        self._head = f"INSERT INTO {self._table} ({names}) VALUES" + ("\n" if self._size > 1 else " ")
+        self._head = f"INSERT INTO {self.table} ({names}) VALUES" + ("\n" if self._size > 1 else " ")
         separators = (",\n", ";\n" + self._head) if self._size > 1 else (";\n" + self._head,)
         columns = [self._column(leaf.field, "," if index else "") for index, leaf in enumerate(self._leaves)]
         self._rows = Rows(columns, Frame("(", (")",), separators), joint=True)
@@ -137,13 +171,31 @@ class SqlFormat(TextFormat):
 
     def start(self) -> bytes:
         """What the session needs, and the CREATE TABLE if it is wanted."""
-        text = self._dialect.preamble
-        if self.options.create_table:
-            columns = ",\n".join(
-                f"  {self._dialect.quoted(leaf.field.name)} {self._type(leaf)}" for leaf in self._leaves
-            )
-            text += f"CREATE TABLE {self._table} (\n{columns}\n){self._dialect.table_tail};\n"
-        return text.encode()
+        return (self._dialect.preamble + (self.create() if self.options.create_table else "")).encode()
+
+    def create(self, keys: TableKeys | None = None) -> str:
+        """The CREATE TABLE, with the keys of a table among others."""
+        keys = keys or TableKeys()
+        lines = [
+            f"  {self._dialect.quoted(leaf.field.name)} {keys.types.get(leaf.field.name) or self._type(leaf)}"
+            f"{' NOT NULL' if leaf.field.name in (keys.primary, *keys.unique) else ''}"
+            for leaf in self._leaves
+        ]
+        lines += [f"  {line}" for line in keys.lines(self._dialect)]
+        return f"CREATE TABLE {self.table} (\n" + ",\n".join(lines) + f"\n){self._dialect.table_tail};\n"
+
+    def key_type(self, name: str) -> tuple[pa.DataType, str] | None:
+        """The Arrow and the SQL type of a column that this dialect can have a key on; None for any other."""
+        leaf = next((leaf for leaf in self._leaves if leaf.field.name == name), None)
+        if leaf is None or is_json_text(leaf.field):
+            return None
+        kind, length = value_type(leaf.field), self._bound(leaf)
+        most = self._dialect.key_chars
+        if pa.types.is_nested(kind) or pa.types.is_null(kind):
+            return None
+        if most is not None and pa.types.is_string(kind) and (length is None or length > most):
+            return None
+        return kind, self._type(leaf)
 
     def _type(self, leaf: Leaf) -> str:
         if is_json_text(leaf.field):

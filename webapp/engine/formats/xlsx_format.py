@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import ClassVar
 
 import pyarrow as pa
@@ -12,11 +12,11 @@ from webapp.engine.formats import codecs, xlsx_codecs, xlsx_parts
 from webapp.engine.formats.base import Arrays, Format, FormatError
 from webapp.engine.formats.column import Codec, Column, Frame, Wrapping
 from webapp.engine.formats.escape import Unfit, XmlEscape
-from webapp.engine.formats.flat import flatten
+from webapp.engine.formats.flat import Leaf, flatten
 from webapp.engine.formats.nested import NestedCodec, value_type
 from webapp.engine.formats.rows import Rows
 from webapp.engine.formats.text import TextFormat
-from webapp.engine.formats.zipstream import ZipStream
+from webapp.engine.formats.xlsx_book import Workbook
 from webapp.errors import Fault
 
 _TEXT = '<c t="inlineStr"><is><t>'
@@ -43,23 +43,36 @@ class XlsxFormat(TextFormat):
 
     options: Options
 
-    def __init__(self, schema: pa.Schema, options: Options, *, title: str) -> None:
+    def __init__(
+        self, schema: pa.Schema, options: Options, *, title: str, book: Workbook | None = None
+    ) -> None:
+        """``book`` is a workbook that is shared with other tables; who made it starts and finishes it."""
         super().__init__(schema, options, title=title)
-        self._leaves = flatten(schema, objects=True, arrays=options.arrays == "columns")
+        self._leaves = self._flat(schema, options)
         if len(self._leaves) > limits.XLSX_SHEET_COLUMNS:
             text = f"{len(self._leaves):,} columns: a sheet holds at most {limits.XLSX_SHEET_COLUMNS:,}."
             raise FormatError([Fault("fields", "too_many_columns", text)])
         self._escape = XmlEscape()
         fields = [leaf.field for leaf in self._leaves]
         kinds = [value_type(field) for field in fields]
-        self._places = sorted({kind.scale for kind in kinds if pa.types.is_decimal(kind)})
+        self._own_book = book is None
+        self._book = book or Workbook(self.places([(schema, options)]))
         self._widths = [_WIDTHS.get(self._style(kind)) for kind in kinds]
         self._header = [self._name(field.name) for field in fields]
         columns = [self._column(field, kind) for field, kind in zip(fields, kinds, strict=True)]
         self._rows = Rows(columns, Frame("<row>", ("</row>",)), joint=True)
-        self._zip = ZipStream()
         self._sheets = 0
         self._left = 0
+
+    @staticmethod
+    def _flat(schema: pa.Schema, options: Options) -> list[Leaf]:
+        return flatten(schema, objects=True, arrays=options.arrays == "columns")
+
+    @classmethod
+    def places(cls, tables: Iterable[tuple[pa.Schema, Options]]) -> list[int]:
+        """The counts of decimal places in the columns of some tables: a workbook has a style for each."""
+        kinds = [value_type(leaf.field) for table in tables for leaf in cls._flat(*table)]
+        return sorted({kind.scale for kind in kinds if pa.types.is_decimal(kind)})
 
     def _name(self, name: str) -> str:
         try:
@@ -71,7 +84,7 @@ class XlsxFormat(TextFormat):
 
     def _style(self, kind: pa.DataType) -> int:
         if pa.types.is_decimal(kind):
-            return xlsx_parts.FIRST_DECIMAL + self._places.index(kind.scale)
+            return xlsx_parts.FIRST_DECIMAL + self._book.places.index(kind.scale)
         if pa.types.is_date(kind):
             return xlsx_parts.DATE
         if pa.types.is_timestamp(kind):
@@ -112,19 +125,13 @@ class XlsxFormat(TextFormat):
     # --- the stream ---
 
     def start(self) -> bytes:
-        """The parts that do not depend on the rows, and the first sheet's head."""
-        parts = self._zip.whole("_rels/.rels", xlsx_parts.relations())
-        parts += self._zip.whole("xl/styles.xml", xlsx_parts.styles(self._places))
-        return parts + self._open_sheet()
+        """The parts of a workbook of its own that do not depend on the rows, and the first sheet's head."""
+        return (self._book.start() if self._own_book else b"") + self._open_sheet()
 
     def _open_sheet(self) -> bytes:
         self._sheets += 1
         self._left = limits.XLSX_SHEET_ROWS - 1
-        head = xlsx_parts.sheet_head(self._widths, self._header, first=self._sheets == 1)
-        return self._zip.open(f"xl/worksheets/sheet{self._sheets}.xml") + self._zip.write(head)
-
-    def _close_sheet(self) -> bytes:
-        return self._zip.write(xlsx_parts.SHEET_TAIL) + self._zip.close()
+        return self._book.open(self.title, self._sheets, self._widths, self._header)
 
     def block(self, columns: list[pa.Array]) -> Iterator[bytes]:
         """The next rows; a new sheet where the one at hand is full."""
@@ -132,10 +139,10 @@ class XlsxFormat(TextFormat):
         at = 0
         while at < count:
             if not self._left:
-                yield self._close_sheet() + self._open_sheet()
+                yield self._book.close() + self._open_sheet()
             size = min(self._left, count - at)
             for text in self._texts([column.slice(at, size) for column in columns]):
-                if packed := self._zip.write(text):
+                if packed := self._book.write(text):
                     yield packed
             at += size
             self._left -= size
@@ -144,12 +151,5 @@ class XlsxFormat(TextFormat):
         return self._rows.render([leaf.of(columns) for leaf in self._leaves], "")
 
     def finish(self) -> Iterator[bytes]:
-        """The last sheet's end, the list of sheets, the archive's directory."""
-        yield self._close_sheet()
-        names = [xlsx_parts.sheet_name(self.title, number) for number in range(1, self._sheets + 1)]
-        yield (
-            self._zip.whole("xl/workbook.xml", xlsx_parts.workbook(names))
-            + self._zip.whole("xl/_rels/workbook.xml.rels", xlsx_parts.workbook_relations(self._sheets))
-            + self._zip.whole("[Content_Types].xml", xlsx_parts.content_types(self._sheets))
-            + self._zip.finish()
-        )
+        """The last sheet's end, and that of a workbook of its own."""
+        yield self._book.close() + (self._book.finish() if self._own_book else b"")

@@ -1,0 +1,112 @@
+"""A newcomer makes customers, orders and lines in the browser and has them as one workbook and one SQL file."""
+
+from __future__ import annotations
+
+import openpyxl
+import psycopg
+import pytest
+import sqlalchemy as sa
+from playwright.sync_api import Page, expect
+
+from jobs import export as job
+from tests.browser.builder import Builder
+from webapp.extensions import db
+
+
+def template(person, name: str, fields: dict[str, str]) -> Builder:
+    """A new template with fields of these types, picked by searching for them; saved."""
+    builder = Builder(person.page(f"/templates/new?names={','.join(fields)}"))
+    builder.name(name)
+    for field, label in fields.items():
+        row = builder.row(field)
+        if row.locator(".pick").inner_text() == label:
+            continue
+        row.locator(".pick").press("Enter")
+        builder.page.get_by_label("Search types").fill(label)
+        builder.page.get_by_label("Search types").press("Enter")
+        expect(builder.row(field).locator(".pick")).to_have_text(label)
+    return builder
+
+
+def relate(
+    builder: Builder, field: str, to: str, shown: str, least: int | None = None, most: int | None = None
+) -> None:
+    """Lets a field refer to a field of another template."""
+    builder.row(field).get_by_label("Template").focus()  # the other choices come with the focus
+    builder.row(field).get_by_label("Template").select_option(label=to)
+    expect(builder.row(field).get_by_label("Field").locator("option", has_text=shown).first).to_be_attached()
+    builder.row(field).get_by_label("Field").select_option(label=shown)
+    if least is not None:
+        builder.row(field).get_by_label("At least").fill(str(least))
+        builder.row(field).get_by_label("At most").fill(str(most))
+
+
+def export(page: Page, app, format: str, folder):
+    """The dataset as a file of one format."""
+    dataset = page.url.partition("#")[0]
+    page.get_by_role("button", name="Export").click()
+    page.locator(".formats label", has_text=format).click()
+    if format == "SQL":
+        page.get_by_label("Create table").select_option("true")
+        page.get_by_label("Dialect").select_option("postgresql")
+    page.get_by_role("button", name="Make the file").click()
+    page.wait_for_url("**/exports/exp_*")
+    with app.app_context():
+        job.run(page.url.rsplit("/", 1)[1])
+        db.session.remove()
+    with page.expect_download() as found:
+        page.get_by_role("link", name="Download").click()
+    path = folder / found.value.suggested_filename
+    found.value.save_as(path)
+    page.goto(dataset)
+    return path
+
+
+@pytest.fixture
+def shop(edith) -> Page:
+    """The page of a dataset of three templates, all made by hand."""
+    template(edith, "customers", {"id": "Row number", "name": "Full name", "email": "E-mail"}).save_new()
+    orders = template(edith, "orders", {"id": "Row number", "customer_id": "Reference", "placed": "Date"})
+    relate(orders, "customer_id", "customers", "id", 1, 5)
+    orders.save_new()
+    lines = template(edith, "lines", {"id": "Row number", "order_id": "Reference", "amount": "Number"})
+    relate(lines, "order_id", "orders", "id", 1, 9)
+    lines.save_new()
+    page = edith.page("/datasets/new")
+    page.locator("input.title").fill("shop")
+    for name in ("customers", "orders", "lines"):
+        page.get_by_label("Template to add").select_option(label=name)
+        page.get_by_role("button", name="Add").click()
+        expect(page.locator(".look h3", has_text=name)).to_be_visible()
+    page.get_by_label("Rows of customers", exact=True).fill("200")
+    page.keyboard.press("Control+s")
+    page.wait_for_url("**/datasets/dst_*")
+    return page
+
+
+def test_three_templates_made_by_hand_go_into_one_workbook_and_whole_into_postgresql(
+    shop, app, tmp_path, postgres_url
+):
+    book = openpyxl.load_workbook(export(shop, app, "XLSX", tmp_path), read_only=True)
+    sheets = {sheet.title: list(sheet.iter_rows(values_only=True)) for sheet in book}
+    assert {name: len(rows) - 1 for name, rows in sheets.items()} == {
+        "customers": 200,
+        "orders": 600,
+        "lines": 3000,
+    }
+    orders = {row[0]: row for row in sheets["orders"][1:]}
+    assert {row[1] for row in sheets["lines"][1:]} == set(orders)
+    assert {row[1] for row in orders.values()} == {row[0] for row in sheets["customers"][1:]}
+
+    script = export(shop, app, "SQL", tmp_path).read_text()
+    address = sa.make_url(postgres_url).set(drivername="postgresql").render_as_string(hide_password=False)
+    with psycopg.connect(address, autocommit=True) as database:
+        database.execute(script)
+        found = database.execute(
+            "SELECT (SELECT count(*) FROM customers),"
+            " (SELECT count(*) FROM orders JOIN customers c ON c.id = customer_id),"
+            " (SELECT count(*) FROM lines JOIN orders o ON o.id = order_id)"
+        ).fetchone()
+        keys = database.execute("SELECT count(*) FROM pg_constraint WHERE contype = 'f'").fetchone()
+    assert found == (200, 600, 3000)
+    assert keys == (2,)

@@ -1,0 +1,146 @@
+"""A person picks templates, fields, groups and functions in the builder."""
+
+from __future__ import annotations
+
+import pytest
+from playwright.sync_api import expect
+
+from tests.browser.builder import Builder
+from tests.browser.conftest import NARROWEST
+from tests.browser.test_pages import axe, faults_found_by_axe  # noqa: F401 - a fixture
+
+CUSTOMERS = [{"name": "id", "type": "row_number"}, {"name": "name", "type": "name"}]
+
+
+@pytest.fixture
+def orders(api, cast):
+    """Orders, each with its customer; beside them Shops."""
+    program = api(cast.edith)
+    parent = program.post(
+        "/templates", json={"name": "Customers", "quantity": 1000, "fields": CUSTOMERS}
+    ).json
+    program.post("/templates", json={"name": "Shops", "fields": [{"name": "code", "type": "uuid"}]})
+    reference = {
+        "name": "customer_id",
+        "type": "reference",
+        "options": {"template_id": parent["id"], "field": "id"},
+    }
+    price = {"name": "price", "type": "number", "options": {"min": 1, "max": 9}}
+    return program.post("/templates", json={"name": "Orders", "fields": [reference, price]}).json
+
+
+@pytest.fixture
+def builder(edith, orders):
+    page = edith.page(f"/templates/{orders['id']}")
+    page.wait_for_load_state("networkidle")
+    return Builder(page)
+
+
+def test_a_template_and_its_field_are_picked_by_keyboard(builder):
+    row = builder.row("customer_id")
+    row.get_by_label("Template").focus()  # the other choices come with the focus
+    expect(row.get_by_label("Template").locator("option")).to_have_text(
+        ["Customers", "This template", "Shops"]
+    )
+    builder.page.keyboard.type("Shops")
+    builder.page.keyboard.press("Tab")
+    expect(row).to_contain_text("one of 10 rows of Shops")
+    expect(row.get_by_label("Field").locator("option")).to_have_text(["its key", "code"])
+    row.get_by_label("Field").select_option("code")
+    builder.save(2)
+
+
+def test_numbers_for_each_row_are_told_while_one_types(builder):
+    row = builder.row("customer_id")
+    row.get_by_label("At least").fill("1")
+    row.get_by_label("At most").fill("9")
+    expect(row).to_contain_text("1 to 9 rows for each of 1,000 Customers: 5,000 rows")
+    row.get_by_label("At least").fill("")
+    row.get_by_label("At most").fill("")
+    expect(row).to_contain_text("one of 1,000 rows of Customers")
+    row.get_by_role("link", name="open").click()
+    builder.page.wait_for_url("**/templates/tpl_*")
+    expect(builder.page.get_by_label("Name of the template")).to_have_value("Customers")
+
+
+def test_a_formula_is_put_together_from_fields_and_functions(builder):
+    builder.page.get_by_role("button", name="Add field").click()
+    row = builder.page.locator(".row").nth(2)
+    row.locator("[data-name]").fill("gross")
+    row.locator(".pick").click()
+    builder.page.get_by_label("Search types").fill("formula")
+    builder.page.keyboard.press("Enter")
+    expect(builder.row("gross").locator(".pick")).to_have_text("Formula")
+    row = builder.row("gross")
+    row.get_by_role("button", name="More options").click()
+    text = row.get_by_label("Expression")
+    formula = row.locator(".formula").first
+    formula.get_by_text("Functions", exact=True).click()
+    formula.get_by_label("Search functions").fill("half to even")
+    formula.get_by_role("button", name="round(").click()
+    formula.get_by_role("button", name="price", exact=True).click()
+    expect(text).to_have_value("round(price")
+    expect(formula.locator(".fault mark")).to_be_visible()  # the parenthesis is missing
+    text.press("End")
+    text.press_sequentially(" * 1.19, 1)")
+    expect(text).to_have_value("round(price * 1.19, 1)")
+    builder.previews("customer_id", "price", "gross")
+    expect(formula.locator(".fault")).to_be_empty()
+
+
+def test_rows_beyond_the_first_come_in_full_and_keep_their_values(edith):
+    builder = Builder(edith.page(f"/templates/new?names={','.join(f'price_{n}' for n in range(16))}"))
+    last = builder.row("price_15")
+    expect(last.get_by_label("Count")).to_be_visible()
+    last.get_by_label("Count").fill("5")
+    builder.name("Sixteen")
+    builder.save_new()
+    expect(builder.row("price_15").get_by_label("Count")).to_have_value("5")
+    assert len(builder.names()) == 16
+
+
+def test_without_script_a_relation_is_picked_in_its_open_row_and_saved(desk, cast, orders):
+    page = desk(cast.edith, java_script_enabled=False).page(
+        f"/templates/{orders['id']}?open={orders['fields'][0]['id']}"
+    )
+    page.locator(".row").first.get_by_label("Template").select_option(label="Shops")
+    page.locator("select[name$='.o.field']").select_option("")
+    page.get_by_role("button", name="Save", exact=True).last.click()
+    expect(page.locator(".row").first).to_contain_text("one of 10 rows of Shops")
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_axe_finds_nothing_in_an_open_relation_a_formula_and_a_version(desk, cast, orders, axe, scheme):  # noqa: F811
+    olivia = desk(cast.olivia, color_scheme=scheme, bypass_csp=True)
+    page = olivia.page(f"/templates/{orders['id']}?open={orders['fields'][0]['id']}")
+    page.wait_for_load_state("networkidle")
+    page.locator(".functions summary").first.click()
+    expect(page.get_by_label("Search functions").first).to_be_visible()
+    found = faults_found_by_axe(page, axe)
+    for path in (f"/templates/{orders['id']}@v1", f"/templates/{orders['id']}@v1/diff", "/builder/functions"):
+        page.goto(olivia.origin + path)
+        found += faults_found_by_axe(page, axe)
+    assert found == []
+
+
+def test_what_is_picked_fits_a_narrow_screen(desk, cast, orders):
+    narrow = desk(cast.olivia, NARROWEST)
+    page = narrow.page(f"/templates/{orders['id']}?open={orders['fields'][0]['id']}")
+    for path in (
+        "",
+        f"/templates/{orders['id']}@v1",
+        f"/templates/{orders['id']}@v1/diff",
+        "/builder/functions",
+    ):
+        if path:
+            page.goto(narrow.origin + path)
+        assert page.evaluate("document.documentElement.scrollWidth") <= NARROWEST[0], path
+
+
+def test_the_type_whose_very_name_is_typed_comes_first(builder):
+    builder.row("price").locator(".pick").press("Enter")
+    search = builder.page.get_by_label("Search types")
+    search.fill("name")
+    expect(builder.page.locator("#t-name")).to_have_attribute("aria-selected", "true")
+    search.fill("time")
+    expect(builder.page.locator("#t-time")).to_have_attribute("aria-selected", "true")

@@ -1,0 +1,218 @@
+"""`./rowsmith vocab`: what is pinned is listed, and brought back exactly or not at all; what nothing pins goes."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.cli.conftest import rowsmith
+from tests.conftest import SECRET_KEY
+from webapp.cli import bootstrap, vocab
+from webapp.cli.datadir import CliError
+from webapp.engine.data import build, vocabulary
+from webapp.services import vocabularies
+
+PRESENT = vocabulary.locked().id
+REAL = vocabulary.REPOSITORY / "var" / "vocab" / f"{PRESENT}.arrow"
+
+
+@pytest.fixture
+def lock(tmp_path, monkeypatch):
+    """Write a lock of this test's own; subprocesses go by the real one."""
+    path = tmp_path / "vocab.lock"
+    real = json.loads(vocabulary.LOCK.read_text("utf-8"))
+    del real["earlier"]
+    for module in (build, vocabulary):
+        monkeypatch.setattr(module, "LOCK", path)
+
+    def write(present: dict, *earlier: dict) -> None:
+        told = [{**real, **one} for one in earlier]
+        path.write_text(json.dumps({**real, **present, "earlier": told}), "utf-8")
+
+    return write
+
+
+@pytest.fixture
+def home(tmp_path, monkeypatch):
+    """An empty local folder of this test's own."""
+    folder = tmp_path / "vocab"
+    folder.mkdir()
+    monkeypatch.setattr(vocabularies, "home", lambda: folder)
+    return folder
+
+
+@pytest.fixture
+def service(app, monkeypatch, settings):
+    """The service that the commands of this process work on."""
+    for name, value in (
+        ("SECRET_KEY", SECRET_KEY),
+        ("DATABASE_URL", settings.database_url),
+        ("REDIS_URL", settings.redis_url),
+        ("STORAGE_URL", settings.storage_url),
+    ):
+        monkeypatch.setenv(name, value)
+    with app.app_context():
+        yield app
+
+
+def command(action: str, wanted: str | None = None, data_dir: Path | None = None) -> int:
+    return vocab.run(argparse.Namespace(action=action, id=wanted, data_dir=data_dir and str(data_dir)))
+
+
+def test_every_action_works_without_a_running_service(tmp_path):
+    data = ["--data-dir", str(tmp_path)]
+    assert rowsmith("migrate", *data, SECRET_KEY=SECRET_KEY).returncode == 0
+    assert PRESENT in rowsmith("vocab", "list", *data, SECRET_KEY=SECRET_KEY).stdout
+    installed = rowsmith("vocab", "install", PRESENT, *data, SECRET_KEY=SECRET_KEY)
+    stored = tmp_path / "storage" / "vocab" / f"{PRESENT}.arrow"
+    assert (installed.returncode, installed.stdout) == (0, f"{PRESENT} is in the storage: file://{stored}\n")
+    assert stored.read_bytes() == REAL.read_bytes()
+
+
+def test_the_list_says_what_is_present_who_pins_it_and_where_it_lies(service, home, capsys):
+    command("list")
+    assert capsys.readouterr().out.split() == [
+        *(PRESENT, "present", "pinned", "by", "0", "versions"),
+        *("nowhere:", "./rowsmith", "vocab", "install", PRESENT),
+    ]
+    vocabularies.put(REAL, PRESENT)
+    command("list")
+    assert capsys.readouterr().out.endswith(f"/storage/vocab/{PRESENT}.arrow\n")
+
+
+def test_what_is_stored_whole_is_not_built_again(service, home, capsys, monkeypatch):
+    vocabularies.put(REAL, PRESENT)
+    monkeypatch.setattr(vocab, "rebuild", pytest.fail)
+    assert command("install", PRESENT) == 0
+    assert capsys.readouterr().out == f"{PRESENT} is in the storage already.\n"
+
+
+def test_a_broken_stored_file_is_replaced(service, home, capsys):
+    from webapp import storage
+
+    storage.of(service).put(vocabularies.key_of(PRESENT), [b"broken"])
+    (home / REAL.name).symlink_to(REAL)
+    assert command("install", PRESENT) == 0
+    assert vocabularies.stored() == {PRESENT: REAL.stat().st_size}
+
+
+def test_an_earlier_one_is_built_with_the_libraries_that_the_lock_names(service, home, lock):
+    lock({"id": "f" * 32}, {"id": PRESENT, "versions": {"faker": "1.2", "babel": "3.4"}})
+    asked = []
+
+    def environment(venv, requirements):
+        asked.extend(requirements)
+        return Path(sys.executable)
+
+    vocab.rebuild(PRESENT, environment)
+    assert asked[:2] == ["babel==3.4", "faker==1.2"]
+    assert vocabularies.stored() == {PRESENT: REAL.stat().st_size}
+    assert [path.name for path in home.iterdir()] == [REAL.name]
+
+
+def program(folder: Path, text: str) -> Path:
+    """A Python that does this whatever it is asked."""
+    path = folder / "python"
+    path.write_text(f"#!/bin/sh\n{text}\n")
+    path.chmod(0o755)
+    return path
+
+
+def test_a_build_that_fails_stores_nothing_and_says_why(service, home, lock, tmp_path):
+    lock({"id": "f" * 32}, {"id": "e" * 32})
+    broken = program(tmp_path, "echo This build is vocabulary abc >&2; exit 1")
+    with pytest.raises(CliError, match="nothing was stored: This build is vocabulary abc"):
+        vocab.rebuild("e" * 32, lambda *_: broken)
+    assert vocabularies.stored() == {}
+    assert list(home.iterdir()) == []
+
+
+def test_a_build_that_is_another_vocabulary_than_it_says_is_refused(service, home, lock, tmp_path):
+    lock({"id": "f" * 32}, {"id": "e" * 32})
+    lying = program(tmp_path, f'cp {REAL} "$3/{"e" * 32}.arrow"')
+    with pytest.raises(vocabulary.VocabularyError, match=PRESENT):
+        vocab.rebuild("e" * 32, lambda *_: lying)
+    assert vocabularies.stored() == {}
+    assert list(home.iterdir()) == []
+
+
+def test_a_present_one_that_the_installed_libraries_do_not_make_is_refused(service, home, lock, monkeypatch):
+    from webapp.engine.data import extract
+
+    monkeypatch.setattr(extract, "WORDS", {"fruit": lambda: {"": ["fig"]}})
+    monkeypatch.setattr(extract, "TABLES", {})
+    lock({"id": "e" * 32})
+    with pytest.raises(CliError, match=f"asks for {'e' * 32}"):
+        command("install", "e" * 32)
+    assert vocabularies.stored() == {}
+    assert list(home.iterdir()) == []
+
+
+def test_an_unknown_one_is_named_with_what_to_do(service, home):
+    with pytest.raises(CliError, match=rf"{'a' * 32} is unknown here: vocab\.lock names .* from a backup"):
+        command("install", "a" * 32)
+
+
+def test_an_extractor_that_is_not_the_one_of_then_is_refused(service, home, lock):
+    lock({"id": "f" * 32}, {"id": "e" * 32, "source": "0" * 32})
+    with pytest.raises(CliError, match="the extractor extract is not the one that made it"):
+        vocab.rebuild("e" * 32)
+
+
+@pytest.mark.parametrize(("action", "wanted"), [("install", None), ("list", "a" * 32), ("prune", "a" * 32)])
+def test_an_id_goes_with_install_alone(action, wanted):
+    with pytest.raises(CliError, match="An id goes with install"):
+        command(action, wanted)
+
+
+@pytest.mark.parametrize("wanted", ["abc", "../" + "a" * 29, "A" * 32])
+def test_what_is_no_id_is_refused(service, home, wanted):
+    with pytest.raises(CliError, match="is no vocabulary"):
+        command("install", wanted)
+
+
+def test_without_a_network_the_sentence_says_so(tmp_path, monkeypatch):
+    monkeypatch.setenv("PIP_CONFIG_FILE", "/dev/null")
+    monkeypatch.setenv("PIP_INDEX_URL", "http://127.0.0.1:9/simple")
+    for name in ("PIP_EXTRA_INDEX_URL", "PIP_FIND_LINKS"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setattr(vocab.shutil, "which", lambda _name: None)
+    with pytest.raises(CliError, match="package index cannot be reached, and nothing was stored"):
+        vocab.make_environment(tmp_path / "venv", ["faker==1.0"])
+
+
+def test_pip_is_told_what_uv_could_not(tmp_path, monkeypatch):
+    asked = []
+
+    def run(words, log):
+        asked.append([str(word) for word in words])
+        return words[0] != "/bin/uv"
+
+    monkeypatch.setattr(bootstrap, "run", run)
+    monkeypatch.setattr(vocab.shutil, "which", lambda _name: "/bin/uv")
+    assert vocab.make_environment(tmp_path / "venv", ["faker==1.0"]) == tmp_path / "venv" / "bin" / "python"
+    assert [words[0] for words in asked] == ["/bin/uv", sys.executable, str(tmp_path / "venv/bin/python")]
+    assert asked[-1][-1] == "faker==1.0"
+
+
+def test_pruning_removes_a_stored_one_that_nothing_pins(service, home, lock, capsys):
+    lock({"id": PRESENT})
+    vocabularies.put(REAL, PRESENT)
+    command("prune")
+    assert capsys.readouterr().out == "Every stored vocabulary is present or pinned: nothing was removed.\n"
+    lock({"id": "f" * 32})
+    command("prune")
+    assert capsys.readouterr().out == f"removed {PRESENT}\n"
+    assert vocabularies.stored() == {}
+
+
+def test_the_lock_names_every_vocabulary_once_with_extractors_as_they_were():
+    named = vocabulary.history()
+    assert len({one.id for one in named}) == len(named)
+    for one in named:
+        assert one.source == build.source_of(one.extractor)
+        assert set(one.versions) == set(build.extractor(one.extractor).LIBRARIES)

@@ -1,0 +1,151 @@
+"""Every option does what it says or is refused; none is taken and left lying."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cache
+from itertools import combinations
+from typing import Any
+
+import orjson
+import pytest
+
+from tests.engine.catalogue_cases import REQUIRED, TOGETHER, _named, bound, window
+from webapp.engine.errors import SpecError
+from webapp.engine.fields import REGISTRY
+from webapp.engine.fields.base import FieldType
+
+every_type = pytest.mark.parametrize("kind", REGISTRY, ids=lambda kind: kind.name)
+
+TRIED: tuple[Any, ...] = (
+    *(
+        3,
+        40,
+        2001,
+        0.25,
+        250,
+        "2min",
+        "3h",
+        "10:00",
+        "2021-02-03",
+        "2023-04-05T06:07:08Z",
+        "x#",
+        "amount",
+        "EU",
+    ),
+    *({"min": 2, "max": 4}, ["lower", "digits"], [0, 10, 100]),
+)
+"""What is written where an option's schema names no value."""
+
+BESIDE: dict[str, dict[str, Any]] = {
+    "mean": {"distribution": "normal"},
+    "stddev": {"distribution": "normal"},
+    "alpha": {"distribution": "pareto"},
+    "lambda": {"distribution": "exponential"},
+    "halflife_days": {"distribution": "recent_bias"},
+    "edges": {"distribution": "histogram", "weights": [3, 1]},
+    "weights": {"distribution": "histogram", "edges": [0, 10]},
+    "count": {"array": True},
+    "exponent": {"distribution": "zipf"},
+    "roots": {"template_id": "self", "field": "source"},
+    "decimals": {"function": "avg"},
+}
+"""What an option is for, where it is not for every choice of the others."""
+
+CHOSEN: dict[tuple[str, str], Any] = {
+    ("number", "weights"): [1],
+    ("float", "weights"): [1],
+    ("enum", "weights"): [5, 3, 2],
+    ("counter", "end"): 30,
+    ("date_relative", "min"): "8d",
+    ("date_relative", "max"): "9d",
+    ("date_relative", "unit"): "weeks",
+    ("nested", "count"): 5,
+    ("random_string", "max"): 40,
+    ("mapped", "field"): "source",
+    ("mapped", "map"): {"open": "yes", "paid": "no"},
+    **{(kind, "lambda"): 0.25 for kind in ("number", "float", "exponential")},
+    **{(kind, "halflife_days"): 400 for kind in ("date", "datetime")},
+    ("time_series", "format"): "YYYY-MM-DD HH:mm:ss",
+}
+
+ELSEWHERE = {
+    "uuid": {
+        "primaryKey"
+    },  # rows are the same: it forbids blanks and fixed values (test_block.py, test_identity.py)
+    "template": {
+        "foreign_key",
+        "max_depth",
+    },  # both want templates that reach themselves (test_templates_inside.py)
+    "date_relative": {"offset"},  # instead of min and max (test_offsets.py)
+    "case": {"else_formula"},  # instead of else
+    "null": {"value"},  # may be written, as nothing
+}
+"""Options that other tests show to be honoured."""
+
+
+def digest(kind: type[FieldType], options: dict[str, Any]) -> bytes | None:
+    """What 300 rows and their schema come to; None where the options are refused."""
+    try:
+        source = bound({"name": "it", "type": kind.name, "options": options})
+    except SpecError:
+        return None
+    declared = source.schema.field("it")
+    values = window(source, 0, 300).to_pylist()
+    return orjson.dumps([str(declared.type), values], default=str)
+
+
+def tried(kind: type[FieldType], option: str) -> Iterator[Any]:
+    """Values for an option: those that its schema names first."""
+    if (kind.name, option) in CHOSEN:
+        yield CHOSEN[kind.name, option]
+        return
+    schema = kind.Options.model_json_schema(by_alias=True)
+    yield from _named(schema["properties"][option], schema)
+    yield from TRIED
+
+
+def beside(kind: type[FieldType], option: str, value: Any) -> dict[str, Any]:
+    """What the option needs of the others."""
+    if (kind.name, option) in TOGETHER:
+        return TOGETHER[kind.name, option]
+    known = kind.Options.model_json_schema(by_alias=True).get("properties", {})
+    found = TOGETHER.get((kind.name, f"{option}={value}"), BESIDE.get(option, {}))
+    return {name: given for name, given in found.items() if name in known}
+
+
+@cache
+def telling(kind: type[FieldType]) -> dict[str, tuple[Any, dict[str, Any]]]:
+    """For each option a value that changes the rows, and what is beside it."""
+    plain, found = REQUIRED.get(kind.name, {}), {}
+    for option in kind.Options.model_json_schema(by_alias=True).get("properties", {}):
+        for value in tried(kind, option):
+            others = {**plain, **beside(kind, option, value)}
+            made = digest(kind, {**others, option: value})
+            if made is not None and made != digest(kind, others):
+                found[option] = (value, beside(kind, option, value))
+                break
+    return found
+
+
+@every_type
+def test_every_option_changes_something(kind: type[FieldType]):
+    options = set(kind.Options.model_json_schema(by_alias=True).get("properties", {}))
+    silent = options - set(telling(kind)) - set(REQUIRED.get(kind.name, {}))
+    assert silent - ELSEWHERE.get(kind.name, set()) == set()
+
+
+@every_type
+def test_two_options_are_both_honoured_or_refused(kind: type[FieldType]):
+    plain, ignored = REQUIRED.get(kind.name, {}), []
+    for (one, (first, near)), (other, (second, far)) in combinations(telling(kind).items(), 2):
+        both = {**plain, **near, **far, one: first, other: second}
+        made = digest(kind, both)
+        if made is None:
+            continue
+        for option in (one, other):
+            without = {name: value for name, value in both.items() if name != option}
+            without |= {option: plain[option]} if option in plain else {}
+            if made == digest(kind, without):
+                ignored.append((option, both))
+    assert ignored == []

@@ -1,0 +1,100 @@
+"""Every type makes what it made in every format, far from the first row, and whatever the machine is set to."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+
+import numpy as np
+import orjson
+import pytest
+
+from tests.golden import everywhere
+from tests.golden.test_golden import FOLDER, ROOT, stored
+from webapp.engine.fields import REGISTRY
+from webapp.engine.plan import ENGINE
+from webapp.services import plans
+
+HASHES = orjson.loads((FOLDER / "everywhere.json").read_bytes())
+# What numpy and Arrow found on this processor beyond the least that they are built for.
+FASTER = " ".join(np.show_config(mode="dicts")["SIMD Extensions"].get("found", []))  # type: ignore[index]
+
+SETTINGS: dict[str, tuple[list[str], dict[str, str]]] = {
+    "hash seed, locale and time zone": (
+        [],
+        {"PYTHONHASHSEED": "4711", "LC_ALL": "C", "LANG": "tr_TR.UTF-8", "TZ": "Asia/Kathmandu"},
+    ),
+    "UTF-8 off": ([], {"PYTHONHASHSEED": "0", "PYTHONUTF8": "0", "LC_ALL": "POSIX", "TZ": "Pacific/Apia"}),
+    "one thread": (["one-core"], {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}),
+    "many threads at once": (["threads"], {"OMP_NUM_THREADS": "7"}),
+    "rows cut into other pieces": (["blocks"], {}),
+    "a forked process": (["fork"], {}),
+    "a processor without AVX": ([], {"NPY_DISABLE_CPU_FEATURES": FASTER, "ARROW_USER_SIMD_LEVEL": "NONE"}),
+    "Python without assertions": ([], {"PYTHONOPTIMIZE": "2", "PYTHONMALLOC": "malloc"}),
+}
+
+
+def test_hashes_are_of_this_engine_and_vocabulary():
+    assert (HASHES["engine"], HASHES["vocabulary"]) == (ENGINE, plans.vocabulary().id)
+
+
+def test_every_field_type_has_hashes_for_every_format_and_offset():
+    assert set(HASHES["hashes"]) == {kind.name for kind in REGISTRY}
+    labels = {*everywhere.cases.FORMATS, *everywhere.FAR}
+    assert all(set(made) == labels for made in HASHES["hashes"].values())
+
+
+@pytest.mark.parametrize("kind", REGISTRY, ids=lambda kind: kind.name)
+def test_a_field_type_makes_what_it_made_in_every_format_and_far_away(kind):
+    assert everywhere.kind_hashes(kind) == HASHES["hashes"][kind.name]
+
+
+@pytest.fixture(scope="module")
+def wanted():
+    """What the platform's settings must not change: the stored hashes."""
+    far = {name: made["rows 8100 to 8299"] for name, made in HASHES["hashes"].items()}
+    customers = stored("customers")["hashes"]
+    return {"types": stored("types")["hashes"], "far": far, "customers": customers}
+
+
+@pytest.mark.parametrize("name", SETTINGS)
+def test_the_machines_settings_change_nothing(name, wanted):
+    words, more = SETTINGS[name]
+    without = ("PYTHONHASHSEED", "LANG", "LC_ALL", "TZ", "PYTHONPATH")
+    kept = {key: value for key, value in os.environ.items() if key not in without}
+    answer = subprocess.run(
+        [sys.executable, "-m", "tests.golden.everywhere", *words],
+        cwd=ROOT,
+        env={**kept, **more, "PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        check=False,
+    )
+    assert answer.returncode == 0, answer.stderr.decode()
+    made = json.loads(answer.stdout)
+    assert made["types"] == wanted["types"]
+    assert made["far"] == wanted["far"]
+    assert made["customers"] == {label: wanted["customers"][label] for label in made["customers"]}
+
+
+def test_the_switched_off_parts_of_the_processor_are_off():
+    program = "import numpy, json; print(json.dumps(numpy.show_config(mode='dicts')['SIMD Extensions']))"
+    env = {**os.environ, "NPY_DISABLE_CPU_FEATURES": FASTER}
+    answer = subprocess.run([sys.executable, "-c", program], env=env, capture_output=True, check=True)
+    assert not json.loads(answer.stdout).get("found")
+
+
+def test_the_other_pieces_are_other_pieces(monkeypatch):
+    source = everywhere.cases.template_source(everywhere.cases.templates()["customers"])
+    bound = everywhere.cases.rows.recipe(
+        source, everywhere.cases.GenerateInput(count=50), present=everywhere.cases.NOW
+    ).bound
+    before = [len(block[0]) for block in bound.blocks(0, 2_000)]
+    monkeypatch.setattr(everywhere.limits, "BLOCK_ROWS", 701)
+    monkeypatch.setattr(everywhere.limits, "FIRST_BLOCK_ROWS", 13)
+    again = everywhere.cases.rows.recipe(
+        source, everywhere.cases.GenerateInput(count=50), present=everywhere.cases.NOW
+    ).bound
+    assert [len(block[0]) for block in again.blocks(0, 2_000)][:2] == [13, 701]
+    assert before[:2] != [13, 701]

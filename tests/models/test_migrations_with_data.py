@@ -1,0 +1,58 @@
+"""Migrations keep what an earlier release has stored."""
+
+from __future__ import annotations
+
+import flask_migrate
+import pytest
+import sqlalchemy as sa
+
+from tests.conftest import settings_for
+from webapp import create_app
+from webapp.extensions import db
+
+NOW = "2026-01-01 00:00:00"
+BEFORE = (
+    f"INSERT INTO workspaces VALUES ('ws_1', 'W', 'free', '{{}}', '{{}}', '{NOW}', '{NOW}')",
+    "INSERT INTO teams (id, workspace_id, name, created_at, updated_at) "
+    f"VALUES ('team_1', 'ws_1', 'T', '{NOW}', '{NOW}')",
+    "INSERT INTO projects (id, workspace_id, team_id, name, description, created_at, updated_at) "
+    f"VALUES ('prj_1', 'ws_1', 'team_1', 'P', '', '{NOW}', '{NOW}')",
+    "INSERT INTO exports (id, workspace_id, team_id, project_id, template_version, format, count, rows_done, sha256, "
+    "request, pins, status, attempt, epoch, created_at) VALUES ('exp_1', 'ws_1', 'team_1', 'prj_1', 3, 'csv', 5, 5, "
+    f"'abc', '{{\"ask\": {{}}}}', '{{\"seed\": \"s\"}}', 'completed', 1, 1, '{NOW}')",
+)
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def app(request, tmp_path, shared_redis):
+    """The application on an empty database without tables."""
+    url = (
+        f"sqlite:///{tmp_path}/x.db" if request.param == "sqlite" else request.getfixturevalue("postgres_url")
+    )
+    made = create_app(settings_for(url, shared_redis, tmp_path))
+    with made.app_context():
+        yield made
+        db.session.remove()
+        db.engine.dispose()
+
+
+def test_exports_of_the_release_before_datasets_are_kept_up_and_down(app):
+    flask_migrate.upgrade(revision="0001")
+    with db.engine.begin() as connection:
+        for statement in BEFORE:
+            connection.exec_driver_sql(statement)
+        old = connection.execute(sa.text("SELECT * FROM exports")).mappings().one()
+    flask_migrate.upgrade()
+    with db.engine.begin() as connection:
+        new = connection.execute(sa.text("SELECT * FROM exports")).mappings().one()
+        assert {key: new[key] for key in old} == dict(old)
+        assert (new["dataset_id"], new["dataset_version"]) == (None, None)
+        connection.exec_driver_sql("UPDATE exports SET status = 'failed'")
+    with pytest.raises(sa.exc.IntegrityError), db.engine.begin() as connection:
+        connection.exec_driver_sql("UPDATE exports SET status = 'unheard of'")
+    with pytest.raises(sa.exc.IntegrityError), db.engine.begin() as connection:
+        connection.exec_driver_sql("UPDATE exports SET dataset_id = 'dst_nope'")
+    flask_migrate.downgrade(revision="0001")
+    with db.engine.begin() as connection:
+        back = connection.execute(sa.text("SELECT * FROM exports")).mappings().one()
+        assert dict(back) == {**old, "status": "failed"}

@@ -1,0 +1,85 @@
+"""Who may do what with datasets."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from flask import Flask
+
+from tests.cast import Cast
+from tests.security.matrix import Case
+from webapp.services import actors, datasets, templates
+
+FIELDS = [{"name": "id", "type": "row_number"}, {"name": "n", "type": "number"}]
+
+
+def prepare(app: Flask, cast: Cast) -> dict[str, Any]:
+    acme = actors.system(cast.acme, cast.main, cast.blue)
+    template = templates.create(acme, name="In a dataset", fields=FIELDS)["id"]
+    tables = [{"template_id": template, "count": 2}]
+    made = datasets.create(acme, name="Matrix", templates=tables, seed="s")["id"]
+    datasets.change(acme, datasets.get(acme, made, "write", lock=True), {"seed": "t"})
+    trashed = datasets.create(acme, name="Trashed", templates=tables)["id"]
+    datasets.delete(acme, datasets.get(acme, trashed, "write", lock=True))
+    return {"dataset": made, "trashed_dataset": trashed, "dataset_template": template}
+
+
+ONE = "/datasets/{dataset}"
+NEW = {"name": "New", "templates": [{"template_id": "{dataset_template}", "count": 2}]}
+
+CASES = [
+    Case("GET", "/datasets", "viewer", scope="read"),
+    Case("POST", "/datasets", "editor", body=NEW, ok=201, scope="write"),
+    Case("GET", "/datasets/<dataset_id>", "viewer", url=ONE, scope="read"),
+    Case("PATCH", "/datasets/<dataset_id>", "editor", url=ONE, body={"seed": "u"}, scope="write"),
+    Case("PUT", "/datasets/<dataset_id>", "editor", url=ONE, body={"seed": "u"}, scope="write"),
+    Case("DELETE", "/datasets/<dataset_id>", "editor", url=ONE, scope="write"),
+    Case(
+        "POST",
+        "/datasets/<dataset_id>/restore",
+        "editor",
+        url="/datasets/{trashed_dataset}/restore",
+        scope="write",
+    ),
+    Case("GET", "/datasets/<dataset_id>/versions", "viewer", url=f"{ONE}/versions", scope="read"),
+    Case("GET", "/datasets/<dataset_id>@v<int:number>", "viewer", url=f"{ONE}@v1", scope="read"),
+    Case(
+        "GET", "/datasets/<dataset_id>@v<int:number>/diff", "viewer", url=f"{ONE}@v1/diff?to=2", scope="read"
+    ),
+    Case(
+        "POST",
+        "/datasets/<dataset_id>/versions/<int:number>/restore",
+        "editor",
+        url=f"{ONE}/versions/1/restore",
+        scope="write",
+    ),
+    Case(
+        "POST",
+        "/datasets/<dataset_id>/refresh-references",
+        "editor",
+        url=f"{ONE}/refresh-references",
+        scope="write",
+    ),
+    Case("POST", "/datasets/<dataset_id>/preview", "viewer", url=f"{ONE}/preview", body={}, scope="read"),
+    Case(
+        "POST",
+        "/datasets/<dataset_id>/exports",
+        "editor",
+        url=f"{ONE}/exports",
+        body={"format": "csv"},
+        ok=201,
+        scope="generate",
+    ),
+    # Pages
+    Case("GET", "/datasets/new", "editor", person=True),
+    Case("POST", "/datasets/new", "editor", body={"name": "N", "do": "draw"}, person=True),
+    Case(
+        "POST",
+        "/datasets/<dataset_id>/edit",
+        "editor",
+        url=f"{ONE}/edit",
+        body={"name": "N", "templates[0].template_id": "{dataset_template}", "version": "2"},
+        ok=303,
+        person=True,
+    ),
+]

@@ -1,0 +1,166 @@
+"""How templates hang together: told from their stored fields, always in the same order."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from webapp.services import relations
+from webapp.services.relations import Edge
+
+
+def stored(
+    name: str, kind: str = "row_number", fields: list[Any] | None = None, **more: Any
+) -> dict[str, Any]:
+    common = {"percent_blank": 0, "unique": False, "hidden": False, "formula": None}
+    options = {key: value for key, value in more.items() if key not in common}
+    if fields is not None:
+        options["fields"] = fields
+    given = {key: value for key, value in more.items() if key in common}
+    return {"id": f"fld_{name}", "name": name, "type": kind, "options": options, **common, **given}
+
+
+def refers(name: str, to: str, field: str = "id", **more: Any) -> dict[str, Any]:
+    return stored(name, "reference", template_id=to, field=field, **more)
+
+
+CUSTOMERS = [stored("id"), stored("email", "email", unique=True)]
+SHOP = {
+    "lines": [stored("id"), refers("order_id", "orders", cardinality={"min": 1, "max": 9})],
+    "orders": [stored("id"), refers("customer_id", "customers")],
+    "customers": CUSTOMERS,
+}
+
+
+def ring(*names: str) -> dict[str, Any]:
+    """Each refers to the next, the last to the first."""
+    return {
+        one: [stored("id"), refers("next_id", to)]
+        for one, to in zip(names, [*names[1:], names[0]], strict=True)
+    }
+
+
+def ordered(templates: dict[str, Any]) -> tuple[str, list[tuple[str, str]]]:
+    found = relations.order(list(templates), relations.edges(templates))
+    return " ".join(found.template_ids), [(e.child_template_id, e.parent_template_id) for e in found.broken]
+
+
+def test_edges_are_told_with_their_cardinality():
+    assert relations.edges(SHOP) == [
+        Edge("lines", "order_id", "orders", "id", {"min": 1, "max": 9}),
+        Edge("orders", "customer_id", "customers", "id"),
+    ]
+
+
+def test_edges_of_nested_fields_are_found_by_their_paths():
+    inner = stored("buyer", "nested", [refers("email", "customers", "email", unique=True)])
+    found = relations.edges({"orders": [stored("head", "nested", [inner])], "customers": CUSTOMERS})
+    assert found == [Edge("orders", "head.buyer.email", "customers", "email", None, unique=True)]
+
+
+def test_a_parents_field_named_by_its_id_is_told_by_its_path():
+    assert (
+        relations.edges({"o": [refers("c", "customers", "fld_email")], "customers": CUSTOMERS})[
+            0
+        ].parent_field
+        == "email"
+    )
+
+
+def test_self_is_the_own_template():
+    (edge,) = relations.edges({"staff": [stored("id"), refers("manager", "self")]})
+    assert (edge.parent_template_id, edge.to_itself) == ("staff", True)
+
+
+def test_an_edge_to_a_template_outside_is_told_and_is_not_among_the_tables():
+    found = relations.edges({"orders": SHOP["orders"]})
+    assert [edge.parent_template_id for edge in found] == ["customers"]
+    assert relations.among(found, ["orders"]) == []
+
+
+def test_other_types_with_a_template_are_no_edges():
+    assert relations.edges({"a": [stored("sum", "aggregate", template_id="b", field="n")]}) == []
+
+
+def test_parents_come_before_their_children():
+    assert ordered(SHOP) == ("customers orders lines", [])
+
+
+def test_what_relations_leave_open_stays_as_it_stands():
+    assert ordered({"b": [stored("id")], "a": [stored("id")], "c": [refers("x", "a")]}) == ("b a c", [])
+
+
+def test_a_table_that_refers_to_itself_is_in_order_with_that_edge_broken():
+    assert ordered({"staff": [stored("id"), refers("boss", "self")]}) == ("staff", [("staff", "staff")])
+
+
+@pytest.mark.parametrize("names", ["ab", "abc", "abcd"])
+def test_a_ring_is_opened_at_its_first_table_and_loses_one_edge(names):
+    found, broken = ordered(ring(*names))
+    assert found.split()[0] == "a"
+    assert broken == [("a", "b")]
+
+
+def test_what_hangs_on_a_ring_does_not_open_it():
+    templates = {"child": [refers("x", "a")], **ring("a", "b")}
+    assert ordered(templates) == ("a child b", [("a", "b")])
+
+
+def test_a_ring_below_a_ring_waits_for_it():
+    below = {"c": [refers("d", "d"), refers("a", "a")], "d": [refers("c", "c")]}
+    found, broken = ordered({**below, **ring("a", "b")})
+    assert found == "a b c d"
+    assert broken == [("c", "d"), ("a", "b")]
+
+
+def test_an_order_is_the_same_whatever_the_hash_seed():
+    many = {f"t{n}": [stored("id"), refers("up", f"t{(n * 7 + 3) % 50}")] for n in range(50)}
+    first = ordered(many)
+    assert all(ordered(dict(many)) == first for _ in range(3))
+    place = {one: at for at, one in enumerate(first[0].split())}
+    kept = [e for e in relations.edges(many) if (e.child_template_id, e.parent_template_id) not in first[1]]
+    assert all(place[e.parent_template_id] < place[e.child_template_id] for e in kept)
+
+
+def test_depths_count_the_parents_above():
+    edges = relations.edges(SHOP)
+    assert relations.depths(list(SHOP), edges) == {"customers": 0, "orders": 1, "lines": 2}
+    two = ring("a", "b")
+    assert relations.depths(list(two), relations.edges(two)) == {"a": 0, "b": 1}
+
+
+@pytest.mark.parametrize(
+    ("field", "sure"),
+    [
+        (stored("id"), True),
+        (stored("id", "uuid"), True),
+        (stored("id", "uuid", percent_blank=5), False),
+        (stored("id", "row_number", formula="this % 2"), False),
+        (stored("n", "number"), False),
+        (stored("n", "number", unique=True), True),
+        (stored("n", "uuid", primaryKey=True), True),
+    ],
+)
+def test_a_key_is_what_never_repeats(field, sure):
+    assert relations.never_repeats(field) is sure
+
+
+def test_the_primary_key_is_the_one_that_says_so_else_the_one_referred_to_else_the_first_made_never_to_repeat():
+    said = stored("key", "uuid", primaryKey=True)
+    assert relations.primary_key([stored("id"), said], ["id"]) == "key"
+    assert relations.primary_key(CUSTOMERS, ["email"]) == "email"
+    assert relations.primary_key(CUSTOMERS) == "id"
+    assert relations.primary_key([stored("n", "number")]) is None
+    assert relations.primary_key([stored("id", hidden=True), stored("u", "ulid")]) == "u"
+
+
+def test_a_reference_of_the_same_group_has_the_cardinality_that_the_other_one_states():
+    few = {"min": 1, "max": 5}
+    fields = [
+        {**refers("customer_id", "customers", cardinality=few), "group": "parent"},
+        {**refers("customer_email", "customers", "email"), "group": "parent"},
+        {**refers("seller_id", "customers"), "group": "parent_2"},
+    ]
+    found = relations.edges({"orders": fields, "customers": CUSTOMERS})
+    assert [edge.cardinality for edge in found] == [few, few, None]

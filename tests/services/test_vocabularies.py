@@ -1,0 +1,178 @@
+"""A vocabulary that a template version pins is in the storage, opened from there, and never replaced by another."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+import pytest
+
+from tests.views.speak import make
+from webapp import storage
+from webapp.engine.data import archive, vocabulary
+from webapp.errors import ApiError
+from webapp.extensions import db, writing
+from webapp.models import TemplateVersion
+from webapp.services import plans, vocabularies
+
+PRESENT = vocabulary.locked().id
+FIELDS = [{"name": "n", "type": "row_number"}, {"name": "color", "type": "color_name"}]
+
+
+@pytest.fixture(scope="module")
+def other(tmp_path_factory):
+    """The file of a vocabulary with other colours."""
+    contents, metadata = archive.read(vocabulary.REPOSITORY / "var" / "vocab" / f"{PRESENT}.arrow")
+    contents["words:color:"] = pa.array(["Mauve", "Teal"])
+    made = archive.digest(contents)
+    path = tmp_path_factory.mktemp("other") / f"{made}.arrow"
+    archive.write(path, contents, {**metadata, "id": made})
+    return path
+
+
+@pytest.fixture
+def home(tmp_path, monkeypatch):
+    """A local folder of this test's own, with the present vocabulary in it."""
+    folder = tmp_path / "vocab"
+    folder.mkdir()
+    vocabulary.default()
+    (folder / f"{PRESENT}.arrow").symlink_to(vocabulary.REPOSITORY / "var" / "vocab" / f"{PRESENT}.arrow")
+    monkeypatch.setattr(vocabularies, "home", lambda: folder)
+    return folder
+
+
+@pytest.fixture
+def fresh(app, home):
+    """The application's context, in a process that has not looked into the storage yet."""
+    app.extensions[vocabularies._KEPT].clear()
+    with app.app_context():
+        yield app
+
+
+@pytest.fixture
+def edith(api, cast):
+    return api(cast.edith)
+
+
+def pin(template_id: str, wanted: str) -> None:
+    """Let a template's first version pin another vocabulary, as one saved under another release does."""
+    db.session.remove()  # a request inside a context of ours leaves its reads open
+    with writing() as session:
+        version = session.query(TemplateVersion).filter_by(template_id=template_id).one()
+        version.pins = {**version.pins, "vocabulary": wanted}
+
+
+def test_saving_a_version_puts_its_vocabulary_into_the_storage(fresh, edith):
+    assert vocabularies.stored() == {}
+    make(edith, fields=FIELDS)
+    kept = b"".join(storage.of(fresh).get(vocabularies.key_of(PRESENT)))
+    assert kept == vocabularies.local(PRESENT).read_bytes()
+
+
+def test_the_storage_is_looked_into_once_a_process(fresh, edith):
+    make(edith, fields=FIELDS)
+    storage.of(fresh).delete(vocabularies.key_of(PRESENT))
+    make(edith, fields=FIELDS)
+    assert vocabularies.stored() == {}
+
+
+def test_no_version_is_saved_where_the_storage_cannot_keep_its_vocabulary(fresh, edith, monkeypatch):
+    def full(*_given):
+        raise OSError("no space left")
+
+    monkeypatch.setattr(storage.Storage, "put", full)
+    answer = edith.post("/templates", json={"name": "T", "fields": FIELDS})
+    assert (answer.status_code, answer.json["error"]["code"]) == (503, "unavailable")
+    assert edith.get("/templates").json["total"] == 0
+
+
+def test_a_version_makes_rows_of_the_vocabulary_it_pins_fetched_from_the_storage(fresh, edith, home, other):
+    vocabularies.put(other, other.stem)
+    template = make(edith, fields=FIELDS)
+    pin(template["id"], other.stem)
+    answer = edith.post(f"/templates/{template['id']}/generate", json={"count": 50, "seed": "s"})
+    assert answer.headers["X-Vocabulary"] == other.stem
+    assert {row["color"] for row in answer.json} == {"Mauve", "Teal"}
+    assert (home / other.name).read_bytes() == other.read_bytes()
+
+
+def test_what_was_fetched_once_is_opened_from_the_local_disk(fresh, other):
+    vocabularies.put(other, other.stem)
+    assert plans.vocabulary(other.stem).id == other.stem
+    storage.of(fresh).delete(vocabularies.key_of(other.stem))
+    assert plans.vocabulary(other.stem).id == other.stem
+
+
+def test_a_missing_one_is_refused_by_name_with_the_command_that_brings_it_back(fresh, edith, other):
+    template = make(edith, fields=FIELDS)
+    pin(template["id"], other.stem)
+    answer = edith.post(f"/templates/{template['id']}/generate", json={"count": 1})
+    error = answer.json["error"]
+    assert (answer.status_code, error["code"]) == (503, "unavailable")
+    assert other.stem in error["message"]
+    assert f"./rowsmith vocab install {other.stem}" in error["message"]
+    assert error["details"]["vocabulary"] == other.stem
+
+
+def test_a_stored_file_that_is_another_vocabulary_is_refused_and_not_kept(fresh, home, other):
+    store = storage.of(fresh)
+    store.put(vocabularies.key_of("d" * 32), [other.read_bytes()])
+    with pytest.raises(ApiError, match=f"is vocabulary {other.stem}"):
+        plans.vocabulary("d" * 32)
+    assert [path.stem for path in home.iterdir()] == [PRESENT]
+
+
+@pytest.mark.parametrize("content", [b"", b"cut off"])
+def test_a_stored_file_that_is_broken_is_refused_and_not_kept(fresh, home, content):
+    storage.of(fresh).put(vocabularies.key_of("d" * 32), [content])
+    with pytest.raises(ApiError, match="is no vocabulary"):
+        plans.vocabulary("d" * 32)
+    assert [path.stem for path in home.iterdir()] == [PRESENT]
+
+
+def test_nothing_is_stored_under_a_name_that_is_not_its_own(fresh, other):
+    with pytest.raises(vocabulary.VocabularyError, match=other.stem):
+        vocabularies.put(other, "d" * 32)
+    assert vocabularies.stored() == {}
+
+
+def test_versions_are_counted_by_the_vocabulary_they_pin(fresh, edith, other):
+    first = make(edith, fields=FIELDS)
+    make(edith, fields=FIELDS)
+    pin(first["id"], other.stem)
+    assert vocabularies.pinned() == {other.stem: 1, PRESENT: 1}
+
+
+def test_a_start_stores_what_is_pinned_and_names_what_is_missing(fresh, edith, home, other):
+    first = make(edith, fields=FIELDS)
+    make(edith, fields=FIELDS)
+    pin(first["id"], other.stem)
+    storage.of(fresh).delete(vocabularies.key_of(PRESENT))
+    fresh.extensions[vocabularies._KEPT].clear()
+    assert vocabularies.secure() == [other.stem]
+    assert set(vocabularies.stored()) == {PRESENT}
+    (home / other.name).symlink_to(other)
+    assert vocabularies.secure() == []
+    assert set(vocabularies.stored()) == {PRESENT, other.stem}
+
+
+def test_pruning_removes_what_nothing_pins_and_nothing_else(fresh, edith, home, other):
+    template = make(edith, fields=FIELDS)
+    vocabularies.put(other, other.stem)
+    pin(template["id"], other.stem)
+    plans.vocabulary(other.stem)
+    assert vocabularies.prune() == []
+    edith.delete(f"/templates/{template['id']}")
+    assert vocabularies.prune() == []  # the deletion can be taken back
+    pin(template["id"], PRESENT)
+    assert vocabularies.prune() == [other.stem]
+    assert set(vocabularies.stored()) == {PRESENT}
+    assert [path.stem for path in home.iterdir()] == [PRESENT]
+
+
+@pytest.mark.parametrize(("writable", "there"), [(True, "clone/var/vocab"), (False, "data/vocab")])
+def test_a_clone_that_cannot_be_written_keeps_its_files_in_the_data_folder(
+    tmp_path, monkeypatch, writable, there
+):
+    (tmp_path / "clone").mkdir()
+    monkeypatch.setattr(vocabulary, "REPOSITORY", tmp_path / "clone")
+    monkeypatch.setattr(vocabularies.os, "access", lambda *_asked: writable)
+    assert vocabularies._home.__wrapped__(tmp_path / "data") == tmp_path / there

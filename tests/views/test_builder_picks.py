@@ -1,0 +1,200 @@
+"""What the builder offers to pick: templates, their fields, groups, functions; and what it says of them."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from tests.forms.in_html import controls
+from tests.views.test_builder import HTMX, form_of, key_of, keys_of, press, send
+
+CUSTOMERS = [{"name": "id", "type": "row_number"}, {"name": "name", "type": "name"}]
+
+
+@pytest.fixture
+def edith(browser, cast):
+    return browser(cast.edith)
+
+
+@pytest.fixture
+def customers(api, cast):
+    body = {"name": "Customers", "quantity": 1000, "fields": CUSTOMERS}
+    return api(cast.edith).post("/templates", json=body).json["id"]
+
+
+def child(api, cast, parent: str, **options) -> dict:
+    reference = {"name": "customer_id", "type": "reference", "options": {"template_id": parent, **options}}
+    fields = [reference, {"name": "n", "type": "number", "options": {"min": 1, "max": 9}}]
+    return api(cast.edith).post("/templates", json={"name": "Orders", "fields": fields}).json
+
+
+def plain(html: str) -> str:
+    return re.sub(r"\s+", " ", re.sub(r"<[^>]+>", "", html))
+
+
+def test_a_relation_is_told_in_words_with_a_link_to_the_other_template(edith, api, cast, customers):
+    page = edith.get(f"/templates/{child(api, cast, customers)['id']}").text
+    assert "one of 1,000 rows of Customers" in plain(page)
+    assert f'href="/templates/{customers}"' in page
+    page = edith.get(f"/templates/{child(api, cast, customers, cardinality={'min': 1, 'max': 9})['id']}").text
+    assert "1 to 9 rows for each of 1,000 Customers: 5,000 rows" in plain(page)
+
+
+def test_a_closed_row_has_its_own_template_and_the_others_come_in_one_list(edith, api, cast, customers):
+    saved = child(api, cast, customers)
+    form = form_of(edith.get(f"/templates/{saved['id']}"))
+    key = key_of(form, "customer_id")
+    assert form[f"{key}.o.template_id"] == customers
+    lists = send(edith, "/builder/rest", form).text
+    assert 'id="l-template-parent"' in lists
+    assert f'<option value="{customers}">Customers</option>' in lists
+    assert '<option value="self">This template</option>' in lists
+    assert saved["id"] not in lists
+    assert re.search(rf'id="l-field-{customers}">.*<option value="name">', lists)
+
+
+def test_another_template_brings_its_own_fields_and_drops_a_name_it_lacks(edith, api, cast, customers):
+    other = (
+        api(cast.edith)
+        .post("/templates", json={"name": "Shops", "fields": [{"name": "code", "type": "uuid"}]})
+        .json
+    )
+    form = form_of(edith.get(f"/templates/{child(api, cast, customers, field='name')['id']}"))
+    key = key_of(form, "customer_id")
+    form[f"{key}.o.template_id"] = other["id"]
+    row = press(edith, "/builder/rows", form, f"again:{key}", **HTMX).text
+    assert controls(row)[f"{key}.o.field"] == ""
+    assert '<option value="code">' in row
+    assert '<option value="name"' not in row
+
+
+def test_children_by_cardinality_come_first_where_totals_are_picked(edith, api, cast, customers):
+    lines = child(api, cast, customers, cardinality=2)
+    form = form_of(edith.get(f"/templates/{customers}?open=nothing"))
+    key = key_of(form, "name")
+    row = press(edith, "/builder/rows", form, f"type:{key}:aggregate", **HTMX).text
+    others = re.findall(r"<option value=\"(tpl_\w+)\">([^<]*)", row)
+    assert others[0] == (lines["id"], "Orders")
+    assert not [name for _, name in others[1:] if "no cardinality" not in name]
+
+
+def test_a_cardinality_left_empty_is_not_sent_and_one_number_is_so_many(edith, api, cast, customers):
+    saved = child(api, cast, customers)
+    form = form_of(edith.get(f"/templates/{saved['id']}"))
+    key = key_of(form, "customer_id")
+    press(edith, f"/templates/{saved['id']}/edit", form, "save")
+    assert "cardinality" not in api(cast.edith).get(f"/templates/{saved['id']}").json["fields"][0]["options"]
+    form["version"], form[f"{key}.o.cardinality.min"] = "2", "4"
+    press(edith, f"/templates/{saved['id']}/edit", form, "save")
+    kept = api(cast.edith).get(f"/templates/{saved['id']}").json["fields"][0]["options"]
+    assert (kept["cardinality"]["min"], kept["cardinality"]["max"]) == (4, 4)
+
+
+def test_fields_of_one_group_bear_one_chip_and_others_none(edith):
+    html = edith.get("/templates/new?names=first_name,email,price,city,country").text
+    chips = re.findall(r'class="badge g(\d)" title="([^"]*)">([^<]*)', html)
+    assert chips == [("1", "first_name, email", "person")] * 2 + [("2", "city, country", "place")] * 2
+
+
+def test_a_group_is_picked_among_those_of_its_kind_or_one_of_its_own(edith):
+    form = form_of(edith.get("/templates/new?names=first_name,email,city"))
+    row = press(edith, "/builder/rows", form, f"open:{key_of(form, 'email')}", **HTMX).text
+    listed = re.search(r'<datalist id="[^"]*group-l">(.*?)</datalist>', row)[1]
+    assert re.findall(r'value="([^"]*)"', listed) == ["person", "person_2"]
+
+
+def test_words_of_uniqueness_survive_the_form(edith, api, cast):
+    fields = [
+        {"name": name, "type": "number", "options": {"min": 1, "max": 9}, "unique": "slot"}
+        for name in ("a", "b")
+    ]
+    saved = api(cast.edith).post("/templates", json={"name": "Slots", "fields": fields}).json
+    form = form_of(edith.get(f"/templates/{saved['id']}"))
+    assert press(edith, f"/templates/{saved['id']}/edit", form, "save").status_code == 303
+    kept = api(cast.edith).get(f"/templates/{saved['id']}").json["fields"]
+    assert [field["unique"] for field in kept] == ["slot", "slot"]
+
+
+def test_thirty_fields_are_a_small_page_and_the_rest_comes_by_itself(edith, api, cast, customers):
+    kinds = [
+        "uuid",
+        "first_name",
+        "email",
+        "phone",
+        "city",
+        "country",
+        "number",
+        "datetime",
+        "boolean",
+        "reference",
+    ]
+    options = {"reference": {"template_id": customers, "field": "name"}, "number": {"min": 1, "max": 90}}
+    fields = [
+        {"name": f"{kind}_{n}", "type": kind, "options": options.get(kind, {})}
+        for n in range(3)
+        for kind in kinds
+    ]
+    saved = api(cast.edith).post("/templates", json={"name": "Thirty", "fields": fields}).json
+    page = edith.get(f"/templates/{saved['id']}")
+    assert len(page.data) < 50_000
+    form = form_of(page)
+    text = controls(send(edith, "/builder/json", form).text)["json"]
+    later = controls(send(edith, "/builder/rest", form).text)
+    assert len(keys_of(later)) == len([row for row in form.getlist("row") if "~" in row]) > 0
+    assert press(edith, f"/templates/{saved['id']}/edit", form, "save").status_code == 303
+    after = api(cast.edith).get(f"/templates/{saved['id']}").json["fields"]
+    assert after == saved["fields"]
+    assert '"uuid_2"' in text
+
+
+def test_a_link_opens_a_row(edith, api, cast, customers):
+    saved = api(cast.edith).get(f"/templates/{customers}").json
+    form = form_of(edith.get(f"/templates/{customers}?open={saved['fields'][1]['id']}"))
+    assert f"{key_of(form, 'name')}.prefix" in form
+    assert f"{key_of(form, 'id')}.prefix" not in form
+
+
+def test_a_faulty_formula_is_shown_with_the_character_marked(edith):
+    total = '{"name": "t", "type": "formula", "options": {"expression": "p * nix"}}'
+    text = f'{{"fields": [{{"name": "p", "type": "number"}}, {total}]}}'
+    drawn = controls(send(edith, "/builder/from-json", {"json": text}).text)
+    answer = send(edith, "/builder/preview", drawn).text
+    assert "p * <mark>n</mark>ix" in answer
+    assert '<span aria-hidden="true">    ^</span>' in answer
+
+
+def test_every_function_is_listed_with_an_example_and_kept_by_the_browser(edith):
+    answer = edith.get("/builder/functions", headers=HTMX)
+    assert 'data-insert="round("' in answer.text
+    assert (
+        edith.get("/builder/functions", headers={**HTMX, "If-None-Match": answer.headers["ETag"]}).status_code
+        == 304
+    )
+    assert "<h1" in edith.get("/builder/functions").text
+
+
+def test_a_version_is_a_page_with_its_fields_and_a_way_back(edith, api, cast, customers):
+    api(cast.edith).patch(f"/templates/{customers}", json={"quantity": 7})
+    page = edith.get(f"/templates/{customers}@v1").text
+    assert "Version 1" in page
+    assert f'action="/templates/{customers}/versions/1/restore"' in page
+    assert f'href="/templates/{customers}@v1/diff"' in page
+    assert "quantity" in edith.get(f"/templates/{customers}@v1/diff").text
+    assert "versions/2/restore" not in edith.get(f"/templates/{customers}@v2").text
+    edith.submit(f"/templates/{customers}/versions/1/restore")
+    assert api(cast.edith).get(f"/templates/{customers}").json["quantity"] == 1000
+
+
+def test_a_viewer_reads_a_version_and_cannot_restore_it(browser, api, cast, customers):
+    api(cast.edith).patch(f"/templates/{customers}", json={"quantity": 7})
+    assert "versions/1/restore" not in browser(cast.victor).get(f"/templates/{customers}@v1").text
+
+
+def test_an_explanation_says_example_capacity_and_cost(edith):
+    hidden = '{"name": "n", "type": "number", "hidden": true, "options": {"min": 1, "max": 9}}'
+    text = f'{{"fields": [{hidden}, {{"name": "k", "type": "row_number"}}]}}'
+    form = controls(send(edith, "/builder/from-json", {"json": text}).text)
+    answer = plain(press(edith, "/builder/explain", form, f"explain:{keys_of(form)[0]}", **HTMX).text)
+    assert re.search(r"Distinct 9 of 1,000 values; 9 there are", answer.replace("Distinct9", "Distinct 9"))
+    assert re.search(r"about [\d.e-]+ s for 1,000,000 rows", answer)

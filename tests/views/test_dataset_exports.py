@@ -1,0 +1,407 @@
+"""Exports of datasets: a worker makes one file of all tables, the rows are those of each template's own generate."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import sqlite3
+import zipfile
+from datetime import timedelta
+
+import openpyxl
+import pytest
+
+from jobs import export as job
+from jobs.lease import Lease
+from tests.views.speak import FIELDS, faults, make, refused
+from webapp import clock, limits
+from webapp.extensions import db, writing
+from webapp.models import Export
+from webapp.services import actors, tenancy
+
+PEOPLE = [
+    {"name": "id", "type": "row_number"},
+    {"name": "name", "type": "name"},
+    {"name": "paid", "type": "number", "options": {"min": 0, "max": 9, "decimals": 2}},
+]
+
+
+@pytest.fixture
+def edith(api, cast):
+    return api(cast.edith)
+
+
+@pytest.fixture
+def ids(edith):
+    """People with a quantity of 300, and things."""
+    return [
+        make(edith, name="People", fields=PEOPLE, quantity=300)["id"],
+        make(edith, name="Things: a/b")["id"],
+    ]
+
+
+@pytest.fixture
+def shop(edith, ids):
+    tables = [{"template_id": ids[0]}, {"template_id": ids[1], "count": 500}]
+    return edith.post("/datasets", json={"name": "My shop", "templates": tables, "seed": "s"}).json
+
+
+@pytest.fixture
+def work(app):
+    """Do an export as a worker would."""
+
+    def do(export_id: str) -> None:
+        with app.app_context():
+            job.run(export_id)
+            db.session.remove()
+
+    return do
+
+
+@pytest.fixture
+def done(edith, shop, work):
+    """The finished export of a request, and its bytes."""
+
+    def make_it(**body):
+        answer = edith.post(f"/datasets/{shop['id']}/exports", json=body)
+        assert answer.status_code == 201, answer.json
+        work(answer.json["id"])
+        export = edith.get(f"/exports/{answer.json['id']}").json
+        assert (export["status"], export["error"]) == ("completed", None)
+        return export, edith.get(f"/exports/{export['id']}/download")
+
+    return make_it
+
+
+@pytest.fixture
+def limited(app, cast):
+    """Give the workspace numbers of its own."""
+
+    def set_to(**numbers):
+        with app.app_context():
+            tenancy.change_workspace(actors.system(cast.acme), {"own_limits": numbers})
+            db.session.remove()
+
+    return set_to
+
+
+def own(edith, template_id, **body):
+    return edith.post(f"/templates/{template_id}/generate", json={"seed": "s", **body}).data
+
+
+def rows_used(program) -> int:
+    return program.get("/usage").json["rows"]["used"]
+
+
+@pytest.mark.parametrize("kind", ["csv", "json", "ndjson"])
+def test_an_archive_holds_what_each_template_generates_with_that_seed(edith, ids, done, kind):
+    export, answer = done(format=kind)
+    assert export["file_name"] == "My shop.zip"
+    assert answer.headers["Content-Type"] == "application/zip"
+    with zipfile.ZipFile(io.BytesIO(answer.data)) as archive:
+        assert archive.namelist() == [f"People.{kind}", f"Things_ a_b.{kind}"]
+        assert archive.read(archive.namelist()[0]) == own(edith, ids[0], format=kind)
+        assert archive.read(archive.namelist()[1]) == own(edith, ids[1], format=kind, count=500)
+
+
+def test_an_export_says_what_it_is_of_and_how_to_have_it_again(edith, shop, done):
+    export, answer = done(format="csv", seed="other", csv={"delimiter": ";"})
+    assert (export["dataset_id"], export["dataset_version"]) == (shop["id"], 1)
+    assert (export["template_id"], export["template_version"], export["offset"]) == (None, None, 0)
+    assert (export["seed"], export["now"], export["count"], export["rows_done"]) == ("other", None, 800, 800)
+    assert hashlib.sha256(answer.data).hexdigest() == export["sha256"]
+    assert (answer.headers["X-Seed"], answer.headers["X-Dataset-Version"]) == ("other", "1")
+    assert "X-Now" not in answer.headers
+    with zipfile.ZipFile(io.BytesIO(answer.data)) as archive:
+        assert archive.read("People.csv").startswith(b"id;name;paid")
+    again, _ = done(format="csv", seed="other", csv={"delimiter": ";"})
+    assert again["sha256"] == export["sha256"]
+    listed = edith.get(f"/exports?dataset_id={shop['id']}").json["items"]
+    assert [one["id"] for one in listed] == [again["id"], export["id"]]
+
+
+def test_a_now_holds_for_all_tables(done):
+    export, answer = done(now="2031-05-06T07:08:09Z")
+    assert export["now"] == answer.headers["X-Now"] == "2031-05-06T07:08:09Z"
+
+
+def test_a_workbook_has_a_sheet_for_each_table(edith, done):
+    export, answer = done(format="xlsx")
+    assert export["file_name"] == "My shop.xlsx"
+    book = openpyxl.load_workbook(io.BytesIO(answer.data))
+    assert book.sheetnames == ["People", "Things  a b"]
+    people, things = (list(sheet.iter_rows(values_only=True)) for sheet in book)
+    assert (len(people), len(things)) == (301, 501)
+    assert people[0] == ("id", "name", "paid")
+    assert [row[0] for row in people[1:]] == list(range(1, 301))
+
+
+def test_a_script_makes_and_fills_all_tables(edith, ids, done):
+    export, answer = done(format="sql", sql={"create_table": True})
+    assert (export["file_name"], answer.headers["Content-Type"]) == (
+        "My shop.sql",
+        "application/sql; charset=utf-8",
+    )
+    database = sqlite3.connect(":memory:")
+    database.executescript(answer.data.decode())
+    assert database.execute("SELECT count(*), max(id) FROM people").fetchone() == (300, 300)
+    assert database.execute("SELECT count(*), max(id) FROM things_a_b").fetchone() == (500, 500)
+    with pytest.raises(sqlite3.IntegrityError):  # a row number is the key of its table
+        database.execute("INSERT INTO people VALUES (1, 'x', 1)")
+    database.close()
+
+
+def test_without_create_table_a_script_holds_each_templates_own_rows(edith, ids, done):
+    _, answer = done(format="sql", sql={"dialect": "mysql"})
+    first = own(edith, ids[0], format="sql", sql={"dialect": "mysql"})
+    second = own(edith, ids[1], format="sql", count=500, sql={"dialect": "mysql"})
+    preamble = b"SET NAMES utf8mb4;\n"
+    assert answer.data == first + second.removeprefix(preamble)
+
+
+def test_tables_of_one_name_have_files_of_their_own(edith, work):
+    one, other = (make(edith, name=name, fields=PEOPLE, quantity=2)["id"] for name in ("Same", "same"))
+    tables = [{"template_id": one}, {"template_id": other}]
+    dataset = edith.post("/datasets", json={"name": "D", "templates": tables, "seed": "s"}).json
+    export = edith.post(f"/datasets/{dataset['id']}/exports", json={"format": "csv"}).json
+    work(export["id"])
+    data = edith.get(f"/exports/{export['id']}/download").data
+    assert zipfile.ZipFile(io.BytesIO(data)).namelist() == ["Same.csv", "same_2.csv"]
+
+
+def test_an_export_makes_the_pinned_versions_whatever_becomes_of_them(edith, ids, shop, work, done):
+    before, _ = done(format="csv")
+    export = edith.post(f"/datasets/{shop['id']}/exports", json={"format": "csv"}).json
+    edith.patch(f"/templates/{ids[0]}", json={"fields": FIELDS, "quantity": 5, "name": "Other"})
+    edith.delete(f"/templates/{ids[1]}")
+    edith.patch(f"/datasets/{shop['id']}", json={"templates": [{"template_id": ids[0]}]})
+    edith.delete(f"/datasets/{shop['id']}")
+    work(export["id"])
+    assert edith.get(f"/exports/{export['id']}").json["sha256"] == before["sha256"]
+
+
+def test_a_lost_export_is_taken_up_again_and_makes_the_same_bytes(edith, shop, app, done, work):
+    before, _ = done(format="xlsx")
+    export = edith.post(f"/datasets/{shop['id']}/exports", json={"format": "xlsx"}).json
+    with app.app_context(), writing() as session:
+        lost = session.get_one(Export, export["id"])
+        lost.status, lost.attempt, lost.epoch, lost.lease_owner = "running", 1, 1, "dead:1"
+        lost.lease_until = clock.now() - timedelta(seconds=1)
+    work(export["id"])
+    found = edith.get(f"/exports/{export['id']}").json
+    assert (found["status"], found["attempt"], found["sha256"]) == ("completed", 2, before["sha256"])
+
+
+def test_progress_counts_the_rows_of_all_tables(edith, shop, work, monkeypatch):
+    told = []
+    real = Lease.save
+    monkeypatch.setattr(
+        Lease, "save", lambda self, **values: told.append(values["rows_done"]) or real(self, **values)
+    )
+    monkeypatch.setattr(limits, "EXPORT_PROGRESS_SECONDS", 0)
+    export = edith.post(f"/datasets/{shop['id']}/exports", json={"format": "csv"}).json
+    work(export["id"])
+    assert told == sorted(told)
+    assert told[-1] == 800
+    events = edith.get(f"/exports/{export['id']}/events").text
+    assert events.startswith("id: 1-completed-800\nevent: end\n")
+
+
+def test_a_part_of_the_file_can_be_had(edith, done):
+    export, answer = done(format="json")
+    part = edith.get(f"/exports/{export['id']}/download", headers={"Range": "bytes=10-19"})
+    assert (part.status_code, part.data) == (206, answer.data[10:20])
+
+
+def test_rows_of_all_tables_are_spent_once_and_given_back_when_it_is_cancelled(edith, shop, api, cast):
+    export = edith.post(f"/datasets/{shop['id']}/exports").json
+    assert rows_used(edith) == 800
+    assert edith.delete(f"/exports/{export['id']}").json["status"] == "cancelled"
+    assert rows_used(edith) == 0
+    items = api(cast.adam).get(f"/audit?object_id={shop['id']}").json["items"]
+    assert (items[0]["action"], items[0]["rows"], items[0]["details"]["seed"]) == ("dataset.export", 800, "s")
+
+
+def test_the_hour_holds_for_the_sum_and_a_refused_export_spends_nothing(edith, shop, limited):
+    limited(rows_per_hour=799)
+    details = refused(edith.post(f"/datasets/{shop['id']}/exports"), 429, "quota_exceeded")
+    assert (details["limit"], details["requested"]) == (799, 800)
+    assert rows_used(edith) == 0
+    assert edith.get("/exports").json["total"] == 0
+
+
+def test_the_limit_of_one_call_holds_for_each_table_and_not_for_the_sum(edith, shop, limited):
+    limited(rows_per_generation=500)
+    assert edith.post(f"/datasets/{shop['id']}/exports").status_code == 201
+    edith.patch(
+        f"/datasets/{shop['id']}",
+        json={"templates": [{"template_id": shop["templates"][1]["template_id"], "count": 501}]},
+    )
+    details = refused(edith.post(f"/datasets/{shop['id']}/exports"), 422, "row_limit_exceeded")
+    assert details == {"limit": 500, "requested": 501}
+
+
+def test_the_same_idempotency_key_makes_one_export(edith, shop):
+    path = f"/datasets/{shop['id']}/exports"
+    first, again = (
+        edith.post(path, json={"format": "csv"}, headers={"Idempotency-Key": "k"}) for _ in range(2)
+    )
+    assert first.json == again.json
+    assert edith.get("/exports").json["total"] == 1
+    assert rows_used(edith) == 800
+
+
+@pytest.mark.parametrize(
+    ("body", "found"),
+    [
+        ({"format": "xml"}, {"format": "not_allowed"}),
+        ({"count": 5}, {"count": "unknown_key"}),
+        ({"seed": ""}, {"seed": "too_short"}),
+        ({"sql": {"table": "x"}}, {"sql.table": "unknown_key"}),
+        ({"sql": {"dialect": "oracle", "rows_per_statement": 5}}, {"sql": "invalid"}),
+        ({"csv": {"delimiter": "::"}}, {"csv": "invalid"}),
+        ({"now": "soon"}, {"now": "invalid"}),
+    ],
+)
+def test_a_bad_request_is_refused_with_its_path(edith, shop, body, found):
+    path = f"/datasets/{shop['id']}/exports"
+    got = faults(edith.post(path, json=body))
+    assert {key.split(".delimiter")[0]: code for key, code in got.items()}.keys() == found.keys()
+    assert edith.get("/exports").json["total"] == 0
+
+
+def test_what_a_format_cannot_hold_is_refused_before_anything_is_queued(edith, shop, monkeypatch):
+    monkeypatch.setattr(limits, "XLSX_SHEET_COLUMNS", 2)
+    got = faults(edith.post(f"/datasets/{shop['id']}/exports", json={"format": "xlsx"}))
+    assert list(got.values()) == ["too_many_columns"]
+    assert edith.get("/exports").json["total"] == 0
+
+
+def test_a_viewer_makes_no_export(api, cast, shop):
+    refused(api(cast.victor).post(f"/datasets/{shop['id']}/exports"), 403, "forbidden")
+
+
+# --- Tables that refer to each other --------------------------------------------------------------------------
+
+
+@pytest.fixture
+def related(edith):
+    """Lines, orders and staff, children first: a dataset whose tables need another order."""
+    key = {"name": "id", "type": "row_number"}
+    people = make(edith, name="Staff", quantity=40, fields=[key, refers("boss", "self", "id")])["id"]
+    orders = make(
+        edith, name="Orders", quantity=90, fields=[{"name": "id", "type": "uuid"}, refers("by", people, "id")]
+    )["id"]
+    lines = make(
+        edith,
+        name="Lines",
+        fields=[key, refers("order_id", orders, "id", cardinality={"min": 1, "max": 3})],
+    )["id"]
+    tables = [{"template_id": one} for one in (lines, orders, people)]
+    return edith.post("/datasets", json={"name": "Related", "templates": tables, "seed": "s"}).json
+
+
+def refers(name, template_id, field, **more):
+    return {
+        "name": name,
+        "type": "reference",
+        "options": {"template_id": template_id, "field": field, **more},
+    }
+
+
+@pytest.fixture
+def script(edith, related, work):
+    def made(dialect):
+        ask = {"format": "sql", "sql": {"create_table": True, "dialect": dialect}}
+        export = edith.post(f"/datasets/{related['id']}/exports", json=ask).json
+        work(export["id"])
+        return edith.get(f"/exports/{export['id']}/download").text
+
+    return made
+
+
+def test_sqlite_loads_related_tables_with_its_foreign_keys_on(script):
+    database = sqlite3.connect(":memory:")
+    database.execute("PRAGMA foreign_keys = ON")
+    database.executescript(script("ansi"))
+    assert database.execute("PRAGMA foreign_key_check").fetchall() == []
+    parents = {
+        one: [row[2] for row in database.execute(f"PRAGMA foreign_key_list({one})")]
+        for one in ("lines", "orders", "staff")
+    }
+    assert parents == {"lines": ["orders"], "orders": ["staff"], "staff": ["staff"]}
+    joined = (
+        "SELECT count(*) FROM lines JOIN orders ON orders.id = order_id JOIN staff ON staff.id = orders.by"
+    )
+    assert database.execute(joined).fetchone() == database.execute("SELECT count(*) FROM lines").fetchone()
+    (fewest, most) = database.execute(
+        "SELECT min(n), max(n) FROM (SELECT count(*) AS n FROM lines GROUP BY order_id)"
+    ).fetchone()
+    assert (fewest, most) == (1, 3)
+    assert database.execute("SELECT count(DISTINCT order_id) FROM lines").fetchone() == (90,)
+    database.close()
+
+
+def test_postgresql_loads_related_tables_with_their_foreign_keys(script, postgres_url):
+    psycopg = pytest.importorskip("psycopg")
+    with psycopg.connect(postgres_url) as connection:
+        connection.execute(script("postgresql").encode())
+        keys = "SELECT count(*) FROM pg_constraint WHERE contype = 'f'"
+        assert connection.execute(keys).fetchone() == (3,)
+        assert connection.execute("SELECT count(*) FROM staff WHERE boss IS NOT NULL").fetchone() == (39,)
+
+
+def test_tables_stand_parents_first_and_each_is_its_templates_own(edith, related, work):
+    export = edith.post(f"/datasets/{related['id']}/exports", json={"format": "csv"}).json
+    work(export["id"])
+    with zipfile.ZipFile(io.BytesIO(edith.get(f"/exports/{export['id']}/download").data)) as archive:
+        assert archive.namelist() == ["Staff.csv", "Orders.csv", "Lines.csv"]
+        tables = edith.post(f"/datasets/{related['id']}/preview").json["tables"]
+        assert [table["name"] for table in tables] == ["Lines", "Orders", "Staff"]
+        for table in tables:
+            alone = own(edith, table["template_id"], format="csv", count=table["count"])
+            assert archive.read(f"{table['name']}.csv") == alone
+    assert [table["count"] for table in tables[1:]] == [90, 40]
+    assert 90 <= tables[0]["count"] <= 270
+
+
+def test_a_count_holds_for_what_refers_to_the_table(edith, related):
+    lines, orders, staff = ({"template_id": one["template_id"]} for one in related["templates"])
+    edith.patch(f"/datasets/{related['id']}", json={"templates": [lines, {**orders, "count": 2}, staff]})
+    tables = edith.post(f"/datasets/{related['id']}/preview").json["tables"]
+    assert [table["count"] for table in tables[1:]] == [2, 40]
+    assert 2 <= tables[0]["count"] <= 6
+    known = {row["id"] for row in tables[1]["rows"]}
+    assert {row["order_id"] for row in tables[0]["rows"]} <= known
+
+
+def test_a_reference_to_a_template_outside_is_warned_of(edith, related):
+    lines = {"template_id": related["templates"][0]["template_id"]}
+    found = edith.patch(f"/datasets/{related['id']}", json={"templates": [lines]}).json["warnings"]
+    assert [(one["path"], one["code"]) for one in found] == [("templates[0]", "outside_reference")]
+
+
+@pytest.mark.parametrize("kind", ["csv", "json", "ndjson", "xlsx", "sql", "parquet"])
+def test_a_table_whose_parents_bear_none_is_there_without_rows(edith, work, kind):
+    key = {"name": "id", "type": "row_number"}
+    parent = make(edith, name="Parent", quantity=1, fields=[key])["id"]
+    few = {"min": 0, "max": 1, "distribution": "weights", "weights": [1, 0]}
+    child = make(edith, name="Child", fields=[key, refers("p", parent, "id", cardinality=few)])["id"]
+    tables = [{"template_id": child}, {"template_id": parent}]
+    dataset = edith.post("/datasets", json={"name": "D", "templates": tables, "seed": "s"}).json
+    seen = edith.post(f"/datasets/{dataset['id']}/preview").json["tables"]
+    assert [(one["count"], one["rows"]) for one in seen] == [(0, []), (1, [{"id": 1}])]
+    ask = {"format": kind, **({"sql": {"create_table": True}} if kind == "sql" else {})}
+    export = edith.post(f"/datasets/{dataset['id']}/exports", json=ask).json
+    work(export["id"])
+    done = edith.get(f"/exports/{export['id']}").json
+    assert (done["status"], done["count"], done["rows_done"]) == ("completed", 1, 1)
+    data = edith.get(f"/exports/{export['id']}/download").data
+    if kind == "csv":
+        assert zipfile.ZipFile(io.BytesIO(data)).read("Child.csv") == b"id,p\r\n"
+    elif kind == "xlsx":
+        assert [sheet.max_row for sheet in openpyxl.load_workbook(io.BytesIO(data))] == [2, 1]
+    elif kind == "sql":
+        database = sqlite3.connect(":memory:")
+        database.executescript(data.decode())
+        database.close()

@@ -1,0 +1,192 @@
+"""`./rowsmith vocab list | install ID | prune`: the word lists that versions of templates pin, in the storage."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Sequence
+from importlib.metadata import version
+from pathlib import Path
+from typing import Final
+
+from flask import current_app
+from obstore.exceptions import BaseError
+
+from webapp import ROOT
+from webapp.cli import bootstrap, operator
+from webapp.cli.datadir import CliError
+from webapp.engine.data import build, vocabulary
+from webapp.engine.data.vocabulary import Lock, VocabularyError
+from webapp.services import vocabularies
+
+Environment = Callable[[Path, Sequence[str]], Path]
+"""Makes a virtual environment in a folder, with these requirements, and answers its Python."""
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """One action. CliError with a sentence for whatever a person can mend."""
+    if (arguments.action == "install") != (arguments.id is not None):
+        raise CliError("An id goes with install, and only with it: ./rowsmith vocab install ID.")
+    with operator.application(arguments.data_dir, running=False):
+        try:
+            return {"list": show, "install": install, "prune": prune}[arguments.action](arguments)
+        except (BaseError, OSError) as error:
+            raise CliError(f"The storage {_storage_url()} does not answer: {error}.") from error
+        except VocabularyError as error:
+            raise CliError(str(error)) from error
+
+
+def show(_arguments: argparse.Namespace) -> int:
+    """A line for each vocabulary that is present, pinned or stored: id, state, versions that pin it, where it lies."""
+    present = vocabulary.locked().id
+    pinned, stored = vocabularies.pinned(), vocabularies.stored()
+    for wanted in (present, *sorted({*pinned, *stored} - {present})):
+        count = pinned.get(wanted, 0)
+        used = f"pinned by {count:,} version{'' if count == 1 else 's'}"
+        print(f"{wanted}  {_state(wanted, present, stored):<9}  {used:<22}  {_where(wanted, stored)}")
+    return 0
+
+
+def _state(wanted: str, present: str, stored: dict[str, int]) -> str:
+    if wanted == present:
+        return "present"
+    return "stored" if wanted in stored or vocabularies.local(wanted).exists() else "missing"
+
+
+def _where(wanted: str, stored: dict[str, int]) -> str:
+    if wanted in stored:
+        return f"{_storage_url()}/{vocabularies.key_of(wanted)}"
+    if (path := vocabularies.local(wanted)).exists():
+        return f"{path} (not in the storage yet)"
+    return f"nowhere: ./rowsmith vocab install {wanted}"
+
+
+def _storage_url() -> str:
+    return current_app.config["SETTINGS"].storage_url.rstrip("/")
+
+
+def prune(_arguments: argparse.Namespace) -> int:
+    """Remove what no version pins."""
+    gone = vocabularies.prune()
+    for wanted in gone:
+        print(f"removed {wanted}")
+    if not gone:
+        print("Every stored vocabulary is present or pinned: nothing was removed.")
+    return 0
+
+
+def install(arguments: argparse.Namespace) -> int:
+    """Bring a vocabulary back into the storage: from this machine's disk, else built as the lock says."""
+    wanted = arguments.id
+    if not vocabularies.is_id(wanted):
+        raise CliError(
+            f"{wanted!r} is no vocabulary: an id is 32 hexadecimal digits (./rowsmith vocab list)."
+        )
+    if vocabularies.sound(wanted):
+        print(f"{wanted} is in the storage already.")
+        return 0
+    if _on_disk(wanted):
+        vocabularies.put(vocabularies.local(wanted), wanted)
+    else:
+        rebuild(wanted)
+    print(f"{wanted} is in the storage: {_storage_url()}/{vocabularies.key_of(wanted)}")
+    return 0
+
+
+def _on_disk(wanted: str) -> bool:
+    """Whether the local disk holds it whole; a file that is something else is removed."""
+    path = vocabularies.local(wanted)
+    try:
+        return path.exists() and bool(vocabularies.checked(path, wanted))
+    except VocabularyError:
+        path.unlink()
+        return False
+
+
+def rebuild(wanted: str, environment: Environment | None = None) -> None:
+    """Build a vocabulary that the lock names, and store it if it is that.
+
+    The present one is built by the installed libraries, an earlier one in an environment of its own with the
+    libraries that the lock names. Errors: CliError, VocabularyError; then nothing is stored.
+    """
+    lock = _lock_of(wanted)
+    vocabularies.home().mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix=".build-", dir=vocabularies.home()) as name:
+        folder = Path(name)
+        if wanted == vocabulary.locked().id:
+            path = build.build(folder)
+        else:
+            path = _earlier(lock, folder, environment or make_environment)
+        vocabularies.put(path, wanted)
+        os.replace(path, vocabularies.local(wanted))
+
+
+def _lock_of(wanted: str) -> Lock:
+    try:
+        lock = vocabulary.lock_of(wanted)
+    except VocabularyError:
+        raise CliError(
+            f"{wanted} is unknown here: {vocabulary.LOCK.name} names the vocabularies of this release and those "
+            f"before it. Take {vocabularies.key_of(wanted)} from a backup of the storage, or install it with the "
+            "newer release that made it."
+        ) from None
+    if lock.source and lock.source != build.source_of(lock.extractor):
+        raise CliError(
+            f"{wanted} cannot be built here: the extractor {lock.extractor} is not the one that made it. "
+            "Undo the change of its files."
+        )
+    return lock
+
+
+def _earlier(lock: Lock, folder: Path, environment: Environment) -> Path:
+    """The file of an earlier vocabulary, built in `folder`."""
+    print(f"rowsmith: installing the libraries of {lock.id} for this once", file=sys.stderr, flush=True)
+    libraries = [f"{library}=={number}" for library, number in sorted(lock.versions.items())]
+    python = environment(folder / "venv", [*libraries, f"pyarrow=={version('pyarrow')}"])
+    command = [str(python), "-m", "webapp.engine.data.build", str(folder), "--id", lock.id]
+    kept = {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}
+    done = subprocess.run(
+        command,
+        cwd=ROOT,
+        env={**kept, "PYTHONPATH": str(ROOT), "PYTHONDONTWRITEBYTECODE": "1"},
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    path = folder / f"{lock.id}.arrow"
+    if done.returncode != 0 or not path.exists():
+        reason = (done.stderr.strip().splitlines() or ["no reason was given"])[-1]
+        raise CliError(f"{lock.id} could not be built, and nothing was stored: {reason}")
+    return path
+
+
+_PIP: Final = ("--quiet", "--no-input", "--disable-pip-version-check", "--retries", "2")
+
+
+def make_environment(venv: Path, requirements: Sequence[str]) -> Path:
+    """An environment with these packages, by uv if it is on the PATH, else by venv and pip. Error: CliError."""
+    log = venv.with_suffix(".log")
+    log.touch()
+    python = bootstrap.python_of(venv)
+    uv = shutil.which("uv")
+    if uv and bootstrap.run([uv, "venv", "--quiet", "--python", sys.executable, venv], log):
+        if bootstrap.run([uv, "pip", "install", "--quiet", "--python", python, *requirements], log):
+            return python
+        shutil.rmtree(venv)
+    if not bootstrap.run([sys.executable, "-I", "-m", "venv", venv], log):
+        raise CliError(f"The virtual environment {venv} could not be made: {bootstrap.last_line(log)}")
+    if bootstrap.run([python, "-m", "pip", "install", *_PIP, *requirements], log):
+        return python
+    if bootstrap.offline(log):
+        raise CliError(
+            "The package index cannot be reached, and nothing was stored: connect this machine to the network and "
+            "try again, or take the file from a backup of the storage."
+        )
+    raise CliError(
+        f"The libraries could not be installed, and nothing was stored: {bootstrap.last_line(log)}"
+    )

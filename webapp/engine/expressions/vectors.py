@@ -1,0 +1,296 @@
+"""Values of one expression for the rows of a block, and their way from and to Arrow.
+
+A `Vector` holds numpy arrays for everything but texts, which stay Arrow arrays. A value that is the same in every row
+is kept once, as an array without dimensions (an Arrow scalar for texts).
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import date, datetime
+from decimal import ROUND_HALF_EVEN, Decimal
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from webapp.engine import text as texts
+from webapp.engine.expressions import types
+from webapp.engine.expressions.types import Kind
+
+_NO_TEXT = pa.scalar(None, pa.string())
+_DAY_ZERO = date(1970, 1, 1)
+
+
+class Vector:
+    """``data``: ``int64[n]`` for numbers (units), dates (days) and times (microseconds), ``bool[n]``, or texts.
+
+    ``valid`` says which rows have a value; None: all. Texts and objects know their blanks themselves. What stands in
+    ``data`` where there is no value does not matter, but for numbers it lies inside ``bounds``.
+    """
+
+    __slots__ = ("_high", "_low", "data", "valid")
+
+    def __init__(
+        self, data: Any, valid: np.ndarray | None = None, low: int | None = None, high: int | None = None
+    ) -> None:
+        self.data, self.valid = data, valid
+        self._low, self._high = low, high
+
+    @property
+    def bounds(self) -> tuple[int, int]:
+        """The least and the greatest number that ``data`` holds, or less and more."""
+        if self._low is None:
+            return self.tightened()
+        return self._low, self._high
+
+    def tightened(self) -> tuple[int, int]:
+        """`bounds`, just so."""
+        data = self.data
+        self._low, self._high = (int(data.min()), int(data.max())) if data.size else (0, 0)
+        return self._low, self._high
+
+
+class Lists:
+    """A list a row: row i has ``items[offsets[i]:offsets[i + 1]]``; ``valid`` as for a `Vector`."""
+
+    __slots__ = ("_owner", "items", "offsets", "valid")
+
+    def __init__(self, offsets: np.ndarray, items: Any, valid: np.ndarray | None = None) -> None:
+        self.offsets, self.items, self.valid = offsets, items, valid
+        self._owner: np.ndarray | None = None
+
+    @property
+    def counts(self) -> np.ndarray:
+        """``int64[n]``: elements of each row."""
+        return np.diff(self.offsets)
+
+    @property
+    def owner(self) -> np.ndarray:
+        """``int64[items]``: whose element each is."""
+        if self._owner is None:
+            self._owner = np.repeat(np.arange(self.offsets.size - 1), self.counts)
+        return self._owner
+
+
+Value = Vector | Lists
+
+
+def all_valid(*masks: np.ndarray | None) -> np.ndarray | None:
+    """Where every one of the masks is true; None: everywhere."""
+    real = [mask for mask in masks if mask is not None]
+    if not real:
+        return None
+    out = real[0]
+    for mask in real[1:]:
+        out = out & mask
+    return out
+
+
+def is_valid(kind: Kind, value: Value, n: int) -> np.ndarray:
+    """``bool[n]``: which rows have a value."""
+    if kind.name == "null":
+        return np.zeros(n, bool)
+    if kind.name in ("text", "object"):
+        if isinstance(value.data, pa.Scalar):
+            return np.full(n, value.data.is_valid)
+        return value.data.is_valid().to_numpy(zero_copy_only=False)
+    return np.ones(n, bool) if value.valid is None else np.broadcast_to(value.valid, (n,))
+
+
+def full(value: Vector, n: int) -> np.ndarray:
+    """``data`` with one entry a row."""
+    return value.data if value.data.ndim else np.broadcast_to(value.data, (n,))
+
+
+def full_text(value: Vector, n: int) -> pa.Array:
+    """Texts as a plain Arrow array with one entry a row."""
+    data = value.data
+    if isinstance(data, pa.Scalar):
+        return pa.repeat(data, n)
+    return data.dictionary_decode() if pa.types.is_dictionary(data.type) else data
+
+
+def constant(kind: Kind, value: Any) -> Vector:
+    """One value for all rows; ``value`` is units, days, microseconds, a text, a truth value or None."""
+    if kind.name == "text":
+        return Vector(pa.scalar(value, pa.string()))
+    if kind.name == "boolean":
+        return Vector(np.array(bool(value)), None if value is not None else np.array(False))
+    if value is None:
+        return Vector(np.array(0, np.int64), np.array(False), 0, 0)
+    return Vector(np.array(value, np.int64), None, value, value)
+
+
+def single(kind: Kind, value: Value) -> Any:
+    """The value of the one row of ``value``, as `constant` takes it."""
+    if not is_valid(kind, value, 1)[0]:
+        return None
+    if kind.name == "text":
+        return value.data.as_py() if isinstance(value.data, pa.Scalar) else value.data[0].as_py()
+    only = value.data.reshape(-1)[0]
+    return bool(only) if kind.name == "boolean" else int(only)
+
+
+def take(kind: Kind, value: Value, index: np.ndarray) -> Value:
+    """The values of rows ``index``; -1 stands for no value."""
+    absent = index < 0
+    some = bool(absent.any())
+    if kind.name == "list":
+        return _take_lists(kind, value, np.where(absent, 0, index), absent if some else None)
+    if kind.name in ("text", "object"):
+        if isinstance(value.data, pa.Scalar):
+            return Vector(pc.if_else(pa.array(~absent), value.data, _NO_TEXT)) if some else value
+        places = pa.array(index, mask=absent) if some else pa.array(index)
+        return Vector(value.data.take(places))
+    if value.data.ndim and not value.data.size:
+        return Vector(np.zeros(index.size, value.data.dtype), np.zeros(index.size, bool))
+    places = np.where(absent, 0, index) if some else index
+    data = value.data[places] if value.data.ndim else np.broadcast_to(value.data, index.shape)
+    valid = value.valid
+    if valid is not None:
+        valid = valid[places] if valid.ndim else np.broadcast_to(valid, index.shape)
+    return Vector(data, all_valid(valid, ~absent if some else None))
+
+
+def _take_lists(kind: Kind, value: Lists, index: np.ndarray, absent: np.ndarray | None) -> Lists:
+    counts = value.counts[index] if value.offsets.size > 1 else np.zeros(index.size, np.int64)
+    if absent is not None:
+        counts = np.where(absent, 0, counts)
+    offsets = np.concatenate((np.zeros(1, np.int64), np.cumsum(counts)))
+    starts = value.offsets[index] if value.offsets.size > 1 else np.zeros(index.size, np.int64)
+    places = np.arange(offsets[-1]) - np.repeat(offsets[:-1] - starts, counts)
+    kept = None if value.valid is None else value.valid[index]
+    return Lists(
+        offsets, take(kind.item, value.items, places), all_valid(kept, None if absent is None else ~absent)
+    )
+
+
+def load(column: pa.Array, kind: Kind) -> Value:
+    """An Arrow column of the type that `types.of_arrow` answered ``kind`` for."""
+    if kind.name == "text":
+        return Vector(column)
+    if pa.types.is_dictionary(column.type):
+        column = column.dictionary_decode()
+    if kind.name == "list":
+        return _load_list(column, kind)
+    if kind.name == "object":
+        return Vector(column)
+    if kind.name == "null":
+        return Vector(np.zeros(len(column), np.int64), np.zeros(len(column), bool))
+    valid = column.is_valid().to_numpy(zero_copy_only=False) if column.null_count else None
+    data = _numbers(column, kind)
+    return Vector(data if valid is None else np.where(valid, data, data.dtype.type(0)), valid)
+
+
+def _numbers(column: pa.Array, kind: Kind) -> np.ndarray:
+    if pa.types.is_float64(column.type):
+        return np.array([units_of(value, kind.places) or 0 for value in column.to_pylist()], np.int64)
+    if kind.name == "decimal":
+        return texts.decimal_units(column) if len(column) else np.zeros(0, np.int64)
+    if kind.name == "boolean":
+        filled = column.fill_null(False) if column.null_count else column
+        return filled.to_numpy(zero_copy_only=False)
+    if not len(column):
+        return np.zeros(0, np.int64)
+    width = np.int32 if kind.name == "date" else np.int64
+    raw = np.frombuffer(column.buffers()[1], width)[column.offset : column.offset + len(column)]
+    return raw.astype(np.int64) if kind.name == "date" else raw
+
+
+def units_of(value: Any, places: int) -> int | None:
+    """A number written down by hand in units of ``places`` digits, half to even; None for None and for what no
+    64-bit number of units can hold."""
+    if value is None:
+        return None
+    try:
+        units = int(Decimal(repr(value) if isinstance(value, float) else value).scaleb(places).quantize(
+            Decimal(1), rounding=ROUND_HALF_EVEN
+        ))  # fmt: skip
+    except ArithmeticError:
+        return None
+    return units if types.LEAST <= units <= types.MOST else None
+
+
+def _load_list(column: pa.Array, kind: Kind) -> Lists:
+    counts = pc.fill_null(pc.list_value_length(column), 0).to_numpy(zero_copy_only=False)
+    offsets = np.concatenate((np.zeros(1, np.int64), np.cumsum(counts, dtype=np.int64)))
+    valid = column.is_valid().to_numpy(zero_copy_only=False) if column.null_count else None
+    return Lists(offsets, load(column.flatten(), kind.item), valid)
+
+
+def member(value: Vector, place: int, kind: Kind) -> Value:
+    """Field number ``place`` of objects."""
+    return load(value.data.flatten()[place], kind)
+
+
+def store(kind: Kind, value: Value, n: int) -> pa.Array:
+    """One Arrow array of ``types.to_arrow(kind)``, of length ``n``."""
+    if kind.name == "null":
+        return pa.nulls(n)
+    if kind.name == "text":
+        return full_text(value, n)
+    if kind.name == "object":
+        return value.data
+    if kind.name == "list":
+        items = store(kind.item, value.items, int(value.offsets[-1]))
+        mask = None if value.valid is None else pa.array(~value.valid)
+        dtype = types.to_arrow(kind)
+        return pa.ListArray.from_arrays(
+            pa.array(value.offsets.astype(np.int32)), items, type=dtype, mask=mask
+        )
+    data = np.ascontiguousarray(full(value, n))
+    if kind.name == "decimal":
+        made = texts.decimals(data, kind.places)
+    elif kind.name == "boolean":
+        made = pa.array(data)
+    elif kind.name == "date":
+        made = pa.array(data.astype(np.int32)).view(pa.date32())
+    else:
+        made = pa.array(data).view(types.to_arrow(kind))
+    if value.valid is None:
+        return made
+    return pc.if_else(pa.array(full(Vector(value.valid), n)), made, pa.scalar(None, made.type))
+
+
+def to_text(kind: Kind, value: Vector, n: int) -> Vector:
+    """Values as the texts they are spelled with."""
+    if kind.name == "text":
+        return value
+    if kind.name == "null":
+        return Vector(_NO_TEXT)
+    if kind.name != "object" and not value.data.ndim:
+        one = texts.to_text(store(kind, value, 1))
+        return Vector(one[0])
+    return Vector(texts.to_text(store(kind, value, n)))
+
+
+def convert(value: Value, kind: Kind, wanted: Kind, n: int) -> Value:
+    """``value`` of type ``kind`` as the wider type ``wanted`` (see `types.common`)."""
+    if kind.name == "null":
+        return _nothing(wanted, n)
+    if kind.numeric and wanted.places > kind.places:
+        from webapp.engine.expressions import arithmetic
+
+        return arithmetic.scale(value, wanted.places - kind.places)
+    if kind.name == "date" and wanted.name == "timestamp":
+        low, high = types.FIRST_DAY * types.DAY_US, (types.LAST_DAY + 1) * types.DAY_US
+        return Vector(value.data * types.DAY_US, value.valid, low, high)
+    if wanted.name == "text" and kind.name != "text":
+        return to_text(kind, value, n)
+    return value
+
+
+def _nothing(kind: Kind, n: int) -> Value:
+    if kind.name == "list":
+        item = _nothing(replace(kind.item), 0)
+        return Lists(np.zeros(n + 1, np.int64), item, np.zeros(n, bool))
+    if kind.name == "object":
+        return Vector(pa.nulls(n, types.to_arrow(kind)))
+    return constant(kind, None)
+
+
+def days_of(point: datetime) -> int:
+    """Days since 1970 of an aware point in time."""
+    return (point.date() - _DAY_ZERO).days

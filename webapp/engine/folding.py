@@ -1,0 +1,210 @@
+"""Reductions of children's values to one value a parent: sum, count, min, max, first, any and average.
+
+Values are ``int64`` in units of the last decimal, never floats, so the order in which they are met cannot matter.
+Blank children are left out. Every reduction answers ``(int64[k] or bool[k], bool[k])``: the values, and which
+parents had at least one child that is not blank; the others have 0 (False).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Literal
+
+import numpy as np
+
+Kind = Literal["sum", "count", "min", "max", "first", "any", "avg"]
+Folded = tuple[np.ndarray, np.ndarray]
+Valid = np.ndarray | None
+"""``bool[m]``, true where a child is not blank; None: nowhere blank."""
+
+_LARGEST = np.iinfo(np.int64).max
+_LEAST = np.iinfo(np.int64).min
+_LOW_32 = np.int64(0xFFFFFFFF)
+
+
+class Overflow(ArithmeticError):
+    """A parent's sum passes what 64 bits hold."""
+
+
+def counts(valid: Valid, starts: np.ndarray, sizes: np.ndarray) -> np.ndarray:
+    """``int64[k]``: children that are not blank, of each parent with children ``starts`` .. ``starts + sizes``."""
+    return sizes.astype(np.int64, copy=False) if valid is None else _ranges(valid, starts, sizes)
+
+
+def sums(values: np.ndarray, valid: Valid, starts: np.ndarray, sizes: np.ndarray) -> Folded:
+    """Raises `Overflow`."""
+    having = counts(valid, starts, sizes) > 0
+    if valid is not None:
+        values = np.where(valid, values, 0)
+    found = _ranges(values, starts, sizes)  # running totals may wrap round; their differences come out right
+    if sizes.size and _may_overflow(values, int(sizes.max())):
+        _check(found, *_words(values, starts, sizes))
+    return found, having
+
+
+def _may_overflow(values: np.ndarray, most: int) -> bool:
+    return bool(values.size) and max(-int(values.min()), int(values.max())) * most > _LARGEST
+
+
+def _words(values: np.ndarray, starts: np.ndarray, sizes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Sums of the high and of the low 32 bits of the values; neither can wrap round."""
+    return _ranges(values >> 32, starts, sizes), _ranges(values & _LOW_32, starts, sizes)
+
+
+def _check(found: np.ndarray, high: np.ndarray, low: np.ndarray) -> None:
+    if (high + (low >> 32) != found >> 32).any():
+        raise Overflow
+
+
+def _ranges(values: np.ndarray, starts: np.ndarray, sizes: np.ndarray) -> np.ndarray:
+    running = np.empty(values.size + 1, np.int64)
+    running[0] = 0
+    np.cumsum(values, dtype=np.int64, out=running[1:])
+    return running.take(starts + sizes) - running.take(starts)
+
+
+def minima(values: np.ndarray, valid: Valid, starts: np.ndarray, sizes: np.ndarray) -> Folded:
+    """The least value of each parent's children."""
+    return _extremes(np.minimum, _LARGEST, values, valid, starts, sizes)
+
+
+def maxima(values: np.ndarray, valid: Valid, starts: np.ndarray, sizes: np.ndarray) -> Folded:
+    """The largest value of each parent's children."""
+    return _extremes(np.maximum, _LEAST, values, valid, starts, sizes)
+
+
+def _extremes(
+    better: np.ufunc, worst: int, values: np.ndarray, valid: Valid, starts: np.ndarray, sizes: np.ndarray
+) -> Folded:
+    having = counts(valid, starts, sizes) > 0
+    found = np.zeros(sizes.size, np.int64)
+    if not having.any():
+        return found, having
+    if valid is not None:
+        values = np.where(valid, values, worst)
+    # reduceat answers a range for every even entry; for an empty range it would answer its neighbour's first value.
+    edges = np.stack([starts[having], starts[having] + sizes[having]], axis=1).ravel()
+    values = np.append(values, worst)  # an edge may be the end
+    found[having] = better.reduceat(values, edges)[::2]
+    return found, having
+
+
+def firsts(values: np.ndarray, valid: Valid, starts: np.ndarray, sizes: np.ndarray) -> Folded:
+    """The value of each parent's first child that is not blank."""
+    having = counts(valid, starts, sizes) > 0
+    found = np.zeros(sizes.size, np.int64)
+    at = starts[having]
+    if valid is not None:
+        filled = np.flatnonzero(valid)
+        at = filled[np.searchsorted(filled, at)]
+    found[having] = values[at]
+    return found, having
+
+
+def anys(values: np.ndarray, valid: Valid, starts: np.ndarray, sizes: np.ndarray) -> Folded:
+    """``bool[k]``: whether a child's value is true (not 0)."""
+    having = counts(valid, starts, sizes) > 0
+    true = values != 0
+    if valid is not None:
+        true &= valid
+    return _ranges(true, starts, sizes) > 0, having
+
+
+def averages(values: np.ndarray, valid: Valid, starts: np.ndarray, sizes: np.ndarray) -> Folded:
+    """Rounded half to even in the units of the values. Raises `Overflow` where the sum passes 64 bits."""
+    found, having = sums(values, valid, starts, sizes)
+    return half_even(found, np.maximum(counts(valid, starts, sizes), 1)), having
+
+
+def half_even(numerator: np.ndarray, denominator: np.ndarray | int) -> np.ndarray:
+    """``int64[n]``: the quotient rounded to the nearest whole number, halves to the even one; denominators are
+    positive."""
+    quotient = numerator // denominator
+    rest = numerator - quotient * denominator
+    against = denominator - rest
+    quotient += (rest > against) | ((rest == against) & (quotient & 1 == 1))
+    return quotient
+
+
+_KINDS: dict[str, Callable[..., Folded]] = {
+    "sum": sums, "min": minima, "max": maxima, "first": firsts, "any": anys,
+}  # fmt: skip
+
+
+class Fold:
+    """A reduction whose children come in pieces; a parent may be spread over several of them.
+
+    ``sizes`` are the numbers of children of the parents, whose children lie one parent after the other.
+    """
+
+    def __init__(self, kind: Kind, sizes: np.ndarray) -> None:
+        self._kind = kind
+        self._sizes = sizes.astype(np.int64, copy=False)
+        self._ends = np.cumsum(self._sizes)
+        self._met = 0
+        self._counts = np.zeros(sizes.size, np.int64)
+        self._found = np.zeros(sizes.size, bool if kind == "any" else np.int64)
+        self._words: tuple[np.ndarray, np.ndarray] | None = None
+
+    @property
+    def total(self) -> int:
+        """Children of all parents together."""
+        return int(self._ends[-1]) if self._ends.size else 0
+
+    def add(self, values: np.ndarray, valid: Valid = None) -> None:
+        """The next children. Raises `ValueError` where there are more than the sizes say."""
+        first, self._met = self._met, self._met + values.size
+        if self._met > self.total:
+            raise ValueError(f"{self._met} children were given, {self.total} expected")
+        if not values.size:
+            return
+        low = int(np.searchsorted(self._ends, first, "right"))
+        high = int(np.searchsorted(self._ends, self._met, "left")) + 1
+        here = slice(low, high)
+        ends = np.minimum(self._ends[here], self._met) - first
+        starts = np.maximum(self._ends[here] - self._sizes[here] - first, 0)
+        self._merge(here, values, valid, starts, ends - starts)
+
+    def _merge(
+        self, here: slice, values: np.ndarray, valid: Valid, starts: np.ndarray, sizes: np.ndarray
+    ) -> None:
+        before = self._counts[here] > 0
+        self._counts[here] += counts(valid, starts, sizes)
+        if self._kind == "count":
+            return
+        if self._kind in ("sum", "avg"):
+            self._add(here, values if valid is None else np.where(valid, values, 0), starts, sizes)
+            return
+        found, having = _KINDS[self._kind](values, valid, starts, sizes)
+        old = self._found[here]
+        if self._kind == "any":
+            found = found | old
+        elif self._kind == "first":
+            found = np.where(before, old, found)
+        else:
+            better = np.minimum if self._kind == "min" else np.maximum
+            found = np.where(before & having, better(old, found), np.where(before, old, found))
+        self._found[here] = found
+
+    def _add(self, here: slice, values: np.ndarray, starts: np.ndarray, sizes: np.ndarray) -> None:
+        # Sums so far may pass 64 bits although the whole does not; only the whole is judged, lest it hang on where
+        # pieces end. The words are kept from the first piece on that could make it happen.
+        if self._words is None and _may_overflow(values, int(self._sizes.max())):
+            self._words = self._found >> 32, self._found & _LOW_32
+        if self._words is not None:
+            for kept, more in zip(self._words, _words(values, starts, sizes), strict=True):
+                kept[here] += more
+        self._found[here] += _ranges(values, starts, sizes)
+
+    def result(self) -> Folded:
+        """Of all parents. Raises `Overflow`, and `ValueError` while children are missing."""
+        if self._met != self.total:
+            raise ValueError(f"{self._met} children were given, {self.total} expected")
+        if self._words is not None:
+            _check(self._found, *self._words)
+        having = self._counts > 0
+        if self._kind == "count":
+            return self._counts, having
+        if self._kind == "avg":
+            return half_even(self._found, np.maximum(self._counts, 1)), having
+        return self._found, having

@@ -1,0 +1,109 @@
+"""What a compiled template is made of: its columns, and the levels they stand in."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+from webapp.engine import groups, postprocess
+from webapp.engine.fields.base import FieldType
+from webapp.engine.spec import FieldSpec
+
+if TYPE_CHECKING:
+    from webapp.engine.data.vocabulary import Vocabulary
+    from webapp.engine.expressions.expression import Expression
+    from webapp.engine.together import Together
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """One compiled field: what it is, how it is filled and what is done to the values afterwards."""
+
+    spec: FieldSpec
+    type: FieldType
+    dtype: pa.DataType
+    blank: tuple[int, int] | None
+    """Blanks in every hundred rows as a fraction of integers; None where there are none."""
+    after: postprocess.Text | None
+    """Case, prefix and suffix, where any is asked for."""
+    formula: Expression | None = None
+    """What is done to the values first, where a formula is given."""
+
+    @property
+    def name(self) -> str:
+        return self.spec.name
+
+    def bounds(self, rows: int) -> tuple[int, int] | None:
+        """The least and the largest number of the first ``rows`` rows; see `FieldType.bounds`."""
+        return self.type.bounds(rows) if self.formula is None else self.formula.bounds
+
+    def arrow_field(self) -> pa.Field:
+        """Name, type and what formats want to know of the column, as Arrow carries it."""
+        meta = {}
+        longest = self.type.max_length if self.formula is None else self.formula.longest
+        if longest is not None:
+            meta[b"max_length"] = str(self.after.longest(longest) if self.after else longest).encode()
+        if self.type.json_text and self.after is None and self.formula is None:
+            meta[b"json"] = b"1"
+        return pa.field(self.name, self.dtype, metadata=meta or None)
+
+
+@dataclass(frozen=True, slots=True)
+class Layer:
+    """The compiled fields of one level: the template's own, or those inside one nested field."""
+
+    columns: dict[str, Column]
+    groups: dict[tuple[str, str], groups.Group]
+    visible: tuple[str, ...]
+    schema: pa.Schema
+    """Of the visible columns, while nothing is overridden."""
+    expansion: int
+    """Elements at this level that one row of the template bears at most."""
+    relation: str | None = None
+    """The group of references that ``parent`` means, where a field reads it."""
+    together: Mapping[tuple[str, ...], tuple[Together, int]] = field(default_factory=dict)
+    """Fields and groups of references that are unique together with others, and which part of the combination is
+    theirs."""
+
+
+@dataclass(frozen=True, slots=True)
+class Relative:
+    """Another template that relations reach: the fields of it that are needed, compiled."""
+
+    layer: Layer
+    anchor: datetime | None
+    name: str
+    rows: int
+    """Rows it has: what references to it choose from."""
+    salt: str = ""
+    """What sets its values apart from the same template's elsewhere; see ``kinship.py``."""
+
+
+@dataclass(eq=False)
+class Scope:
+    """The fields of one level of one template while they are compiled."""
+
+    address: str
+    vocabulary: Vocabulary
+    locale: str | None
+    fields: dict[str, FieldSpec]
+    parent: Scope | None = None
+    expansion: int = 1
+    array: bool = False
+    columns: dict[str, Column] = field(default_factory=dict)
+    members: dict[tuple[str, str], tuple[FieldSpec, ...]] = field(default_factory=dict)
+    groups: dict[tuple[str, str], groups.Group] = field(default_factory=dict)
+    failed: set[str] = field(default_factory=set)
+    relation: str | None = None
+    together: dict[tuple[str, ...], tuple[Together, int]] = field(default_factory=dict)
+    joined: set[str] = field(default_factory=set)
+
+    def layer(self, visible: tuple[str, ...]) -> Layer:
+        """What was compiled."""
+        order = {name: self.columns[name] for name in self.fields if name in self.columns}
+        schema = pa.schema([order[name].arrow_field() for name in visible if name in order])
+        return Layer(order, self.groups, visible, schema, self.expansion, self.relation, self.together)

@@ -1,0 +1,30 @@
+"""What a form for people offers for an option, beside a box to type in.
+
+An option says it in its own declaration (``Field(json_schema_extra=picks.template("parent"))``), and its JSON Schema
+carries it under ``x-picker``: the builder's form draws it from there, and so may any other client.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+KEY: Final = "x-picker"
+
+
+def template(role: str) -> dict[str, Any]:
+    """The id of a template. ``role`` is what its rows are to the field's own: ``parent`` (one of them is taken),
+    ``child`` (they belong to each row by cardinality) or ``inside`` (they stand in each row)."""
+    return {KEY: {"kind": "template", "role": role}}
+
+
+def field_of(option: str, empty: str) -> dict[str, Any]:
+    """The name of a field of the template that ``option`` names; ``empty`` is what leaving it out means."""
+    return {KEY: {"kind": "field", "of": option, "empty": empty}}
+
+
+RANGE: Final[dict[str, Any]] = {KEY: {"kind": "range"}}
+"""An object with ``min`` and ``max``, and rarer keys beside them; leaving both empty leaves the object out."""
+FORMULA: Final[dict[str, Any]] = {KEY: {"kind": "formula"}}
+"""A formula over other fields, or JSON with formulas in it."""
+PATTERN: Final[dict[str, Any]] = {KEY: {"kind": "formula", "braces": True}}
+"""Text with formulas in double braces."""

@@ -1,0 +1,200 @@
+"""The templates that relations reach: found, pinned when a template is saved, read again when rows are made."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any, Final
+
+from sqlalchemy import select
+
+from webapp import limits
+from webapp.engine import groups
+from webapp.engine.fields.relations import key_of
+from webapp.engine.kinship import SELF, Known, Library
+from webapp.engine.spec import FieldSpec, TemplateSpec
+from webapp.errors import Fault, validation_error
+from webapp.extensions import db
+from webapp.models import Template, TemplateVersion
+from webapp.services import plans
+from webapp.services.actors import Actor
+
+Stored = Mapping[str, Any]
+Rows = Mapping[str, int]
+"""Rows of templates by id, as a dataset or a request states them."""
+
+RELATING: Final = frozenset({"reference", "aggregate", "template"})
+"""Field types that reach another template, by their option ``template_id``."""
+
+
+def reached(fields: Any) -> Iterator[tuple[str, str]]:
+    """(path, template id) of every field that reaches another template; fields as sent or as stored."""
+    yield from _reached(fields, "fields")
+
+
+def _reached(fields: Any, path: str) -> Iterator[tuple[str, str]]:
+    if not isinstance(fields, list):
+        return
+    for place, field in enumerate(fields):
+        options = field.get("options") if isinstance(field, Mapping) else None
+        if not isinstance(options, Mapping):
+            continue
+        here = f"{path}[{place}].options"
+        asked = options.get("template_id")
+        if isinstance(asked, str) and asked != SELF:
+            yield f"{here}.template_id", asked
+        yield from _reached(options.get("fields"), f"{here}.fields")
+
+
+_GONE: Final = "It may have been deleted: restore it, or change the field."
+
+Version = tuple[int, Stored, Stored]
+"""Number, spec and pins of a template's version."""
+
+
+def newest(actor: Actor, ids: Iterable[str]) -> dict[str, Version]:
+    """The newest versions of those templates that the actor may read; deleted ones are not among them."""
+    wanted = list(dict.fromkeys(ids))
+    if not wanted:
+        return {}
+    statement = (
+        select(
+            Template.id, Template.team_id, TemplateVersion.number, TemplateVersion.spec, TemplateVersion.pins
+        )
+        .join(TemplateVersion, TemplateVersion.template_id == Template.id)
+        .where(
+            Template.id.in_(wanted),
+            Template.workspace_id == actor.workspace_id,
+            Template.deleted_at.is_(None),
+            TemplateVersion.number == Template.version,
+        )
+    )
+    found = db.session.execute(statement).all()
+    return {
+        row.id: (row.number, row.spec, row.pins) for row in found if actor.role_in(row.team_id) is not None
+    }
+
+
+def pinned(pins: Stored, instead: Mapping[str, int]) -> Callable[[Iterable[str]], dict[str, Version]]:
+    """Reads the versions that a template's own version pins, as long as their templates are not deleted; `instead`
+    are those that a dataset pins."""
+    versions = {**{one: found["version"] for one, found in pins.get("templates", {}).items()}, **instead}
+
+    def read(ids: Iterable[str]) -> dict[str, Version]:
+        wanted = {one: versions[one] for one in ids if one in versions}
+        if not wanted:
+            return {}
+        statement = (
+            select(TemplateVersion)
+            .join(Template, Template.id == TemplateVersion.template_id)
+            .where(Template.id.in_(wanted), Template.deleted_at.is_(None))
+            .where(TemplateVersion.number.in_(set(wanted.values())))
+        )
+        return {
+            one.template_id: (one.number, one.spec, one.pins)
+            for one in db.session.scalars(statement)
+            if wanted[one.template_id] == one.number
+        }
+
+    return read
+
+
+def gather(fields: Any, own: str, read: Callable[[Iterable[str]], dict[str, Version]]) -> dict[str, Version]:
+    """Every template that these fields reach, and those that they reach in turn.
+
+    Error: validation_error, naming each field that reaches a template that is not there (any more).
+    """
+    found: dict[str, Version] = {}
+    asked = list(reached(fields))
+    direct = {one for _, one in asked}
+    waiting = direct - {own}
+    while waiting:
+        got = read(waiting)
+        found.update(got)
+        if len(found) > limits.MAX_RELATED:
+            text = f"Relations reach more than {limits.MAX_RELATED} templates."
+            raise validation_error([Fault("fields", "too_many", text, "Take some apart.")])
+        further = {one for _, spec, _ in got.values() for _, one in reached(spec["fields"])}
+        waiting = further - set(found) - {own} - waiting
+    missing = [
+        Fault(path, "unknown_template", f'There is no template "{one}" here.', _GONE)
+        for path, one in asked
+        if one != own and one not in found
+    ]
+    if missing:
+        raise validation_error(missing)
+    return found
+
+
+def library(found: Mapping[str, Version], own: str, rows: int, stated: Rows) -> Library:
+    """What the engine is told of those templates. ``rows`` is the quantity of the template ``own`` itself; ``stated``
+    wins over every quantity. Errors: validation_error for rows of a template that is not reached, unavailable."""
+    others = {}
+    for one, (_, spec, pins) in found.items():
+        parsed = groups.assign(plans.parsed_fields(spec["fields"], name=spec["name"], locale=spec["locale"]))
+        others[one] = Known(
+            spec["name"],
+            parsed,
+            stated.get(one, spec["quantity"]),
+            plans.vocabulary(pins.get("vocabulary")),
+            one in stated,
+            plans.anchor_of(spec),
+        )
+    return Library(others, own, stated.get(own, rows), own in stated)
+
+
+def pins_of(found: Mapping[str, Version]) -> dict[str, dict[str, int]]:
+    """How those versions are pinned."""
+    return {
+        one: {"version": number, "rows": spec["quantity"]} for one, (number, spec, _) in sorted(found.items())
+    }
+
+
+def check_stated(stated: Rows, found: Iterable[str], own: str) -> None:
+    """`validation_error` for rows stated of a template that has nothing to do with the request."""
+    known = {*found, own}
+    strange = [
+        Fault(
+            f"rows.{one}",
+            "unknown_template",
+            f'No field reaches a template "{one}".',
+            "Name one that it does.",
+        )
+        for one in stated
+        if one not in known
+    ]
+    if strange:
+        raise validation_error(strange)
+
+
+def related_of(found: Mapping[str, Version], made: Library) -> dict[str, dict[str, int]]:
+    """Version and rows of each related template, for the pins of an output: the rows are those that were reckoned
+    with, stated or not."""
+    return {
+        one: {"version": number, "rows": made.others[one].rows}
+        for one, (number, _, _) in sorted(found.items())
+    }
+
+
+def still_there(source: plans.Source) -> bool:
+    """Whether none of the templates that a compiled one reaches was deleted since."""
+    statement = select(Template.id).where(
+        Template.id.in_(list(source.related)), Template.deleted_at.is_(None)
+    )
+    return len(db.session.scalars(statement).all()) == len(source.related)
+
+
+def spelled(fields: list[dict[str, Any]], spec: TemplateSpec, made: Library) -> list[dict[str, Any]]:
+    """Stored fields in which each reference says which field it shows, where its maker left that open."""
+
+    def visit(stored: dict[str, Any], parsed: FieldSpec) -> None:
+        options = stored["options"]
+        if stored["type"] == "reference" and options.get("field") is None:
+            asked = options["template_id"]
+            parent = spec.fields if asked in (SELF, made.own) else made.others[asked].spec.fields
+            options["field"] = key_of(parent, parsed.name)
+        for inner, child in zip(options.get("fields", ()), parsed.children, strict=False):
+            visit(inner, child)
+
+    for stored, parsed in zip(fields, spec.fields, strict=True):
+        visit(stored, parsed)
+    return fields

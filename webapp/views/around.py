@@ -1,0 +1,168 @@
+"""What the rows of the builder's form know of the rest: other templates, groups, relations in words."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property
+from itertools import count
+from typing import Any, Final
+
+from webapp.engine.fields import find
+from webapp.engine.kinship import SELF
+from webapp.errors import ApiError
+from webapp.forms.field_rows import Row
+from webapp.forms.from_model import form_class
+from webapp.services import kin, related, templates
+from webapp.services.actors import Actor
+from webapp.services.related import Shared, Told
+
+TONES: Final = 6  # colours of groups; a seventh group has the first one's again
+Choice = tuple[str, str]
+"""Value and text of an option of a select."""
+
+
+class Around:
+    """Asked by the builder's templates while they draw; what nobody asks for is not looked up.
+
+    `whole`: selects are drawn with every choice. A page of many rows draws each with its own choice alone, and the
+    others come once, in lists that the rows share (`lists`).
+    """
+
+    def __init__(self, actor: Actor, given: Mapping[str, Any], own: str = "", *, whole: bool = False) -> None:
+        self._actor, self._given, self.own, self.whole = actor, given, own, whole
+
+    @cached_property
+    def _look(self) -> related.Look:
+        before: Sequence[Mapping[str, Any]] = ()
+        if self.own:
+            try:
+                before = templates.show(templates.get(self._actor, self.own))["fields"]
+            except ApiError:
+                return related.NOTHING
+        return related.look(self._actor, self._given, self.own, before)
+
+    def told(self, row: Row) -> Told | None:
+        """The relation of a field in words."""
+        return self._look.relations.get(row.id)
+
+    def group(self, row: Row) -> Shared | None:
+        """The group of a field, where it shares it with others or its maker named it."""
+        found = self._look.groups.get(row.id)
+        if found is None:
+            return Shared(row.group, "", (row.name,)) if row.group else None
+        return found if found.tone or row.group.rpartition("_")[0] not in ("", found.kind) else None
+
+    def tone(self, shared: Shared) -> int:
+        """Its colour, from 1; 0 for none."""
+        return (shared.tone - 1) % TONES + 1 if shared.tone else 0
+
+    def groups(self, row: Row) -> list[Choice]:
+        """Groups that a field may be put into, and one of its own."""
+        kind = row.kind.group_kind if row.kind else None
+        if kind is None:
+            return []
+        found = {one.name: one.members for one in self._look.groups.values() if one.kind == kind}
+        free = next(name for name in _numbered(kind) if name not in found)
+        return [
+            *((name, ", ".join(members)) for name, members in found.items()),
+            (free, "a group of its own"),
+        ]
+
+    @property
+    def words(self) -> list[str]:
+        """Words that stand for fields which are unique together."""
+        found = [one.get("unique") for one in _walk(self._given["fields"])]
+        return list(dict.fromkeys(word for word in found if isinstance(word, str)))
+
+    @property
+    def names(self) -> list[str]:
+        """Names of the draft's fields that formulas can read."""
+        found = [str(one.get("name", "")) for one in self._given["fields"]]
+        return [name for name in found if name.isidentifier()]
+
+    # Other templates
+
+    @cached_property
+    def _templates(self) -> dict[str, str]:
+        return {one: name for one, name in related.choices(self._actor).items() if one != self.own}
+
+    @cached_property
+    def _reached(self) -> dict[str, tuple[str, list[str]]]:
+        return related.names_of(self._actor, [one for _, one in kin.reached(self._given["fields"])])
+
+    @cached_property
+    def _children(self) -> set[str]:
+        return related.children_of(self.own, list(self._templates)) if self.own else set()
+
+    def template_choices(self, role: str) -> list[Choice]:
+        """Templates to pick from; for `child` those first that are children by cardinality."""
+        if role != "child":
+            return [(SELF, "This template"), *self._templates.items()]
+        fitting = [(one, name) for one, name in self._templates.items() if one in self._children]
+        others = [(one, name) for one, name in self._templates.items() if one not in self._children]
+        return [*fitting, *((one, f"{name} (no cardinality to this)") for one, name in others)]
+
+    def template_name(self, template_id: str) -> str:
+        """A template as a select calls it."""
+        if template_id in (SELF, self.own):
+            return "This template"
+        if template_id in self._reached:
+            return self._reached[template_id][0]
+        return f"{template_id} (not found)"
+
+    def field_choices(self, template_id: str) -> list[Choice]:
+        """The fields of a template to pick from."""
+        if template_id in (SELF, self.own):
+            names = [str(one.get("name", "")) for one in self._given["fields"]]
+        else:
+            names = self._reached.get(template_id, ("", []))[1]
+        return [(name, name) for name in names if name]
+
+    def forget_strangers(self, field_id: str) -> None:
+        """Takes out of a field's options the names of fields that the template it refers to does not have."""
+        for one in _walk(self._given["fields"]):
+            if one.get("id") != field_id:
+                continue
+            options = one["options"]
+            for name, pick in _picks(one).items():
+                known = dict(self.field_choices(str(options.get(pick.get("of"), ""))))
+                if pick["kind"] == "field" and options.get(name) not in known:
+                    options.pop(name, None)
+
+    @property
+    def lists(self) -> list[tuple[str, list[Choice]]]:
+        """What rows of a page share: a list of templates for each role, and one of fields for each template."""
+        fields = list(_walk(self._given["fields"]))
+        roles = dict.fromkeys(role for one in fields if (role := _role(one)))
+        asked = dict.fromkeys(
+            str(one["options"]["template_id"]) for one in fields if one["options"].get("template_id")
+        )
+        made = [(list_of("template", role), self.template_choices(role)) for role in roles]
+        return [*made, *((list_of("field", one), self.field_choices(one)) for one in asked)]
+
+
+def list_of(kind: str, word: str) -> str:
+    """The id of a list that rows share."""
+    return f"l-{kind}-{word}"
+
+
+def _role(field: Mapping[str, Any]) -> str:
+    return next((pick["role"] for pick in _picks(field).values() if pick["kind"] == "template"), "")
+
+
+def _picks(field: Mapping[str, Any]) -> Mapping[str, Mapping[str, Any]]:
+    kind = find(str(field.get("type", "")))
+    return form_class(kind.Options).picks if kind else {}
+
+
+def _walk(fields: Any) -> Iterator[Mapping[str, Any]]:
+    for one in fields if isinstance(fields, list) else ():
+        if isinstance(one, Mapping) and isinstance(one.get("options", {}), Mapping):
+            yield {"options": {}, **one}
+            yield from _walk(one.get("options", {}).get("fields"))
+
+
+def _numbered(kind: str) -> Iterator[str]:
+    yield kind
+    for number in count(2):
+        yield f"{kind}_{number}"
