@@ -2,11 +2,13 @@
 
 from webapp.models.audit import AuditEntry
 from webapp.models.base import JSON_DOC, Base, UtcTime
+from webapp.models.connections import Connection, Fetched, Secret
 from webapp.models.datasets import Dataset, DatasetVersion
 from webapp.models.exports import Export
 from webapp.models.idempotency import IdempotencyRecord
 from webapp.models.keys import ApiKey
 from webapp.models.people import BrowserSession, Invitation, SignInLink, User
+from webapp.models.pushes import Push, PushLine, PushRange, PushRow
 from webapp.models.templates import Template, TemplateVersion
 from webapp.models.tenancy import ROLES, Membership, Project, Team, Workspace
 from webapp.models.work import END_STATES, NEXT_STATES, STATES, Work
@@ -21,13 +23,20 @@ __all__ = [
     "AuditEntry",
     "Base",
     "BrowserSession",
+    "Connection",
     "Dataset",
     "DatasetVersion",
     "Export",
+    "Fetched",
     "IdempotencyRecord",
     "Invitation",
     "Membership",
     "Project",
+    "Push",
+    "PushLine",
+    "PushRange",
+    "PushRow",
+    "Secret",
     "SignInLink",
     "Team",
     "Template",

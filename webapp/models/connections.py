@@ -1,0 +1,79 @@
+"""Connections, the secrets of a workspace, and what was fetched from outside."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import Boolean, Index, LargeBinary, String, UniqueConstraint
+from sqlalchemy.orm import Mapped, mapped_column
+
+from webapp import limits
+from webapp.models.base import (
+    JSON_DOC,
+    Base,
+    InProject,
+    InWorkspace,
+    SoftDeleted,
+    Updated,
+    identity,
+    reference,
+)
+
+
+class Connection(Updated, SoftDeleted, InProject, Base):
+    """A way to a target. `settings` holds no secret: where one belongs stands `{"secret": "sec_..."}`.
+
+    `verification` is the last one's answer, None before the first. `metadata_key` names the cached metadata in the
+    storage.
+    """
+
+    __tablename__ = "connections"
+
+    id: Mapped[str] = identity("con")
+    name: Mapped[str] = mapped_column(String(limits.MAX_NAME_CHARS), index=True)
+    type: Mapped[str] = mapped_column(String(20))
+    settings: Mapped[dict[str, Any]] = mapped_column(JSON_DOC, default=dict)
+    environment: Mapped[str] = mapped_column(String(8), default="dev")
+    read_only: Mapped[bool] = mapped_column(Boolean, default=False)
+    verification: Mapped[dict[str, Any] | None] = mapped_column(JSON_DOC)
+    metadata_key: Mapped[str | None] = mapped_column(String(300))
+    metadata_at: Mapped[datetime | None]
+    created_by: Mapped[str | None] = reference("users.id", nullable=True, ondelete="SET NULL", index=False)
+
+
+class Secret(Updated, InWorkspace, Base):
+    """A sealed text of a workspace. One with a `connection_id` belongs to that connection's settings and is not
+    listed; the others have a name, by which `${name}` finds them."""
+
+    __tablename__ = "secrets"
+    __table_args__ = (UniqueConstraint("workspace_id", "name"),)
+
+    id: Mapped[str] = identity("sec")
+    name: Mapped[str | None] = mapped_column(String(limits.MAX_NAME_CHARS))
+    connection_id: Mapped[str | None] = reference("connections.id", nullable=True, ondelete="CASCADE")
+    sealed: Mapped[bytes] = mapped_column(LargeBinary)
+    created_by: Mapped[str | None] = reference("users.id", nullable=True, ondelete="SET NULL", index=False)
+
+
+class Fetched(InWorkspace, Base):
+    """What a field read from outside: one answer for one question to one connection, kept until `expires_at`, and
+    longer while work in hand pins it. Small answers lie in `value`, key lists in the storage under `storage_key`."""
+
+    __tablename__ = "fetched"
+    __table_args__ = (
+        UniqueConstraint("workspace_id", "connection_id", "question"),
+        Index("ix_fetched_expires_at", "expires_at"),
+    )
+
+    id: Mapped[int] = mapped_column(primary_key=True, autoincrement=True)
+    connection_id: Mapped[str] = reference("connections.id", ondelete="CASCADE")
+    question: Mapped[str] = mapped_column(String(64))
+    """Hash of what was asked."""
+    value: Mapped[Any] = mapped_column(JSON_DOC, nullable=True)
+    storage_key: Mapped[str | None] = mapped_column(String(300))
+    snapshot: Mapped[str] = mapped_column(String(64))
+    """SHA-256 of the answer."""
+    rows: Mapped[int] = mapped_column(default=1)
+    fetched_at: Mapped[datetime]
+    expires_at: Mapped[datetime]
