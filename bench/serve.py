@@ -5,21 +5,27 @@
 Prints: requests a second of a ten-row generate (key check, limits and audit included) and of a route that answers
 ``[]`` and does nothing else, in turns, with their ratio; the time to the first byte of a 1,000,000-row stream; and
 requests a second of a route that only calls Faker for ten rows. Everything runs on loopback and stops by itself.
+
+Beside each rate stands the processor time that the servers spent on a request (web processes, Valkey, workers; the
+caller not), from /proc. It hangs less on what else the machine does and on what the caller costs. The caller is one
+thread with a selector: sixteen threads would take a quarter of the bare route's time for themselves, and so flatter
+the ratio. The bare route runs under gunicorn's own worker. Ratios are medians over the rounds, each of neighbours.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import operator
 import os
 import re
+import selectors
 import signal
 import socket
 import statistics
 import subprocess
 import sys
 import tempfile
-import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -57,8 +63,8 @@ def free_port() -> int:
 
 
 @contextmanager
-def bare_server() -> Iterator[int]:
-    """The bare Flask application under the project's own gunicorn settings."""
+def bare_server() -> Iterator[tuple[int, int]]:
+    """The bare Flask application under gunicorn's own worker, as many as ours; answers its port and process."""
     with tempfile.TemporaryDirectory() as folder:
         (Path(folder) / "bare.py").write_text(BARE)
         port = free_port()
@@ -85,15 +91,15 @@ def bare_server() -> Iterator[int]:
         process = subprocess.Popen(command, cwd=folder)  # not where our own gunicorn.conf.py lies
         try:
             wait_for(port)
-            yield port
+            yield port, process.pid
         finally:
             process.terminate()
             process.wait(30)
 
 
 @contextmanager
-def rowsmith_server() -> Iterator[tuple[int, str]]:
-    """A Rowsmith of its own, in a folder of its own; answers its port and an API key."""
+def rowsmith_server() -> Iterator[tuple[int, int, str]]:
+    """A Rowsmith of its own, in a folder of its own; answers its port, its process and an API key."""
     with tempfile.TemporaryDirectory() as folder:
         port = free_port()
         command = [str(ROOT / "rowsmith"), "up", "--port", str(port), "--data-dir", folder]
@@ -108,7 +114,7 @@ def rowsmith_server() -> Iterator[tuple[int, str]]:
                 time.sleep(0.2)
             wait_for(port)
             raise_limits(folder)
-            yield port, found.group(0)
+            yield port, process.pid, found.group(0)
         finally:
             process.send_signal(signal.SIGINT)
             process.wait(60)
@@ -166,25 +172,48 @@ def _some(sock: socket.socket) -> bytes:
 
 
 def load(port: int, message: bytes, seconds: float, connections: int) -> float:
-    """Requests a second that ``connections`` callers get answered with 200."""
-    counts = [0] * connections
-    end = time.monotonic() + seconds
+    """Requests a second that ``connections`` callers, each waiting for its answer, get answered with 200."""
+    selector = selectors.DefaultSelector()
+    for _ in range(connections):
+        sock = socket.create_connection(("127.0.0.1", port), 10)
+        selector.register(sock, selectors.EVENT_READ, bytearray())
+    count, begun = 0, time.monotonic()
+    for key in selector.get_map().values():
+        key.fileobj.sendall(message)
+    while open_ones := selector.get_map():
+        ready = selector.select(30)
+        if not ready:
+            sys.exit(f"{len(open_ones)} requests got no answer")
+        for key, _ in ready:
+            key.data.extend(_some(key.fileobj))
+            if not _is_whole(key.data):
+                continue
+            if key.data[9:12] != b"200":
+                raise RuntimeError(bytes(key.data[-500:]))
+            count += 1
+            key.data.clear()
+            if time.monotonic() - begun < seconds:
+                key.fileobj.sendall(message)
+            else:
+                selector.unregister(key.fileobj)
+                key.fileobj.close()
+    return count / (time.monotonic() - begun)
 
-    def call(which: int) -> None:
-        buffer = bytearray()
-        with socket.create_connection(("127.0.0.1", port), 10) as sock:
-            while time.monotonic() < end:
-                status = exchange(sock, message, buffer)
-                if status != 200:
-                    raise RuntimeError(f"status {status}: {bytes(buffer[-500:])!r}")
-                counts[which] += 1
 
-    threads = [threading.Thread(target=call, args=(i,)) for i in range(connections)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    return sum(counts) / seconds
+def _is_whole(answer: bytearray) -> bool:
+    end = answer.find(b"\r\n\r\n")
+    found = re.search(rb"(?i)content-length: (\d+)", answer[: max(end, 0)])
+    return found is not None and len(answer) >= end + 4 + int(found[1])
+
+
+def processor_seconds(pid: int) -> float:
+    """What a process and those that it started have spent so far."""
+    spent = 0
+    for task in Path(f"/proc/{pid}/task").iterdir():
+        spent += int((task / "schedstat").read_text().split()[0])
+        for child in (task / "children").read_text().split():
+            spent += round(processor_seconds(int(child)) * 1e9)
+    return spent / 1e9
 
 
 def first_byte(port: int, message: bytes) -> float:
@@ -209,33 +238,47 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=5)
     given = parser.parse_args()
     os.environ.setdefault("PYTHONUNBUFFERED", "1")
-    with rowsmith_server() as (port, key), bare_server() as bare:
+    with rowsmith_server() as (port, pid, key), bare_server() as (bare, bare_pid):
         ten = request("/generate", {"name": "bench", "fields": FIELDS, "count": 10, "seed": "s"}, key)
         create = {"name": "bench", "fields": FIELDS}
         template = _created(port, request("/templates", create, key))
         saved = request(f"/templates/{template}/generate", {"count": 10, "seed": "s"}, key)
         stream = request(f"/templates/{template}/generate", {"count": 1_000_000, "format": "csv"}, key)
         jobs = {
-            "bare Flask route": (bare, request("/bare", {})),
-            "generate 10 rows, saved template": (port, saved),
-            "generate 10 rows, template in the body": (port, ten),
-            "Flask route that calls Faker for 10 rows": (bare, request("/faker", {})),
+            "bare Flask route": (bare, bare_pid, request("/bare", {})),
+            "generate 10 rows, saved template": (port, pid, saved),
+            "generate 10 rows, template in the body": (port, pid, ten),
+            "Flask route that calls Faker for 10 rows": (bare, bare_pid, request("/faker", {})),
         }
-        rates: dict[str, list[float]] = {name: [] for name in jobs}
-        for _ in range(given.rounds):
-            for name, (where, message) in jobs.items():
-                time.sleep(0.5)
-                rates[name].append(load(where, message, given.seconds, given.connections))
-        base = statistics.median(rates["bare Flask route"])
-        for name, values in rates.items():
-            middle = statistics.median(values)
-            print(f"{name:45s} {middle:8.0f} requests/s   {middle / base:6.3f} of bare")
+        compare(jobs, given)
         times = []
         for _ in range(30):
             time.sleep(0.5)  # a stream that was left is still making its last block
             times.append(first_byte(port, stream))
         print(
             f"first byte of 1,000,000 rows: median {statistics.median(times):.1f} ms, worst {max(times):.1f} ms"
+        )
+
+
+def compare(jobs: dict[str, tuple[int, int, bytes]], given: argparse.Namespace) -> None:
+    """Prints rate and processor time of every job (port, process, request), in turns, beside the first."""
+    rates: dict[str, list[float]] = {name: [] for name in jobs}
+    costs: dict[str, list[float]] = {name: [] for name in jobs}
+    for _ in range(given.rounds):
+        for name, (port, pid, message) in jobs.items():
+            time.sleep(0.5)
+            before, begun = processor_seconds(pid), time.monotonic()
+            rate = load(port, message, given.seconds, given.connections)
+            rates[name].append(rate)
+            answered = rate * (time.monotonic() - begun)
+            costs[name].append((processor_seconds(pid) - before) / answered * 1000)
+    first = next(iter(jobs))
+    for name in jobs:
+        rate, cost = statistics.median(rates[name]), statistics.median(costs[name])
+        ratio = statistics.median(map(operator.truediv, rates[name], rates[first]))
+        times = statistics.median(map(operator.truediv, costs[name], costs[first]))
+        print(
+            f"{name:42s} {rate:6.0f} requests/s  {ratio:5.3f} of bare  {cost:6.2f} ms each  {times:5.2f} x bare"
         )
 
 

@@ -80,11 +80,23 @@ class Lease:
         self.epoch: int = taken.epoch
         self.attempt: int = taken.attempt
         self.ended = False
+        self.closing: Callable[[Session], None] | None = None
+        """Writes what belongs to the end of the work, in the same transaction."""
         self._model = KINDS[kind].model
         self._now = now
         self._until = until
         self._cancelled = False
         self._fenced = False
+
+    @property
+    def cancelled(self) -> bool:
+        """Whether a cancel was seen. Never raises, as `check` does."""
+        return self._cancelled
+
+    @property
+    def fenced(self) -> bool:
+        """Whether another worker was seen to have taken over."""
+        return self._fenced
 
     def check(self) -> None:
         """Raise if the work must not go on: `Cancelled`, `Fenced`, `HandBack`. Cheap enough for every block.
@@ -120,7 +132,11 @@ class Lease:
         """End the work with a final state and what else its row shall hold. `Fenced` as in `save`."""
         if status not in END_STATES:
             raise ValueError(f"{status!r} is not an end state")
-        self.save(status=status, finished_at=self._now(), lease_owner=None, lease_until=None, **values)
+        ended = {"status": status, "finished_at": self._now(), "lease_owner": None, "lease_until": None}
+        with self.transaction() as session:
+            session.execute(self._mine().values(**ended, **values))
+            if self.closing is not None:
+                self.closing(session)
         self.ended = True
 
     def beat(self) -> None:

@@ -30,6 +30,7 @@ from webapp.security import passwords
 from webapp.services import audit, vocabularies
 
 SECRET_KEY = "0123456789abcdefghijklmnopqrstuvwxyzABCDEF"
+VAULT_KEY = "MDEyMzQ1Njc4OWFiY2RlZmdoaWprbG1ub3BxcnN0dXY="
 ON_POSTGRES = os.environ.get("TEST_ON") == "postgresql"
 
 
@@ -66,9 +67,8 @@ def quick_passwords() -> Iterator[None]:
 
 def settings_for(database_url: str, redis_url: str, folder: Path, **more: object) -> Settings:
     """Settings of a test."""
-    return Settings(
-        secret_key=SECRET_KEY, database_url=database_url, redis_url=redis_url, data_dir=folder, **more
-    )
+    own = {"secret_key": SECRET_KEY, "vault_keys": (VAULT_KEY,), "data_dir": folder}
+    return Settings(database_url=database_url, redis_url=redis_url, **{**own, **more})
 
 
 @pytest.fixture(scope="session")

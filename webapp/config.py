@@ -26,6 +26,15 @@ LAUNCHER_NAMES: Final = ("ROWSMITH_CALLER_DIR", "ROWSMITH_PYTHON", "ROWSMITH_VEN
 DATABASE_SCHEMES: Final = ("sqlite", "postgresql", "postgresql+psycopg", "postgres")
 REDIS_SCHEMES: Final = ("redis", "rediss", "unix")
 STORAGE_SCHEMES: Final = ("file", "s3")
+# What the default local set-up may reach: loopback, and the private networks of RFC 1918 and RFC 4193.
+LOCAL_NETWORKS: Final = (
+    "127.0.0.0/8",
+    "::1/128",
+    "10.0.0.0/8",
+    "172.16.0.0/12",
+    "192.168.0.0/16",
+    "fc00::/7",
+)
 LOG_LEVELS: Final = ("DEBUG", "INFO", "WARNING", "ERROR")
 # What the S3 client takes from the environment when STORAGE_URL is s3://.
 S3_NAMES: Final = (
@@ -75,17 +84,24 @@ def _list(text: str) -> tuple[str, ...]:
     return tuple(part for part in text.replace(",", " ").split() if part)
 
 
-def _networks(text: str) -> tuple[str, ...]:
+def _networks(text: str, word: str = "unix") -> tuple[str, ...]:
     out = []
     for part in _list(text):
-        if part == "unix":
+        if part == word:
             out.append(part)
             continue
         try:
             out.append(str(ipaddress.ip_network(part)))
         except ValueError:
-            raise ValueError(f"must list addresses, networks or the word unix; {part!r} is none") from None
+            raise ValueError(f"must list addresses, networks or the word {word}; {part!r} is none") from None
     return tuple(out)
+
+
+def _target_networks(text: str) -> tuple[str, ...]:
+    found = _networks(text, "none")
+    if "none" in found and len(found) > 1:
+        raise ValueError("must be the word none alone, or networks")
+    return found
 
 
 def _level(text: str) -> str:
@@ -157,6 +173,14 @@ class Settings:
         "proxy that connects by a socket file. Nobody by default.",
         (),
         _networks,
+    )
+    target_networks: tuple[str, ...] = _setting(
+        "TARGET_NETWORKS",
+        "Networks beside the public internet that connections may lead to, separated by commas; the word `none` for "
+        "none. Default: loopback and private networks where PUBLIC_URL is on loopback or not set, else none. "
+        "Addresses of cloud metadata services are closed unless a network here names them alone.",
+        (),
+        _target_networks,
     )
     tls_cert: str = _setting("TLS_CERT", "Certificate chain (PEM file) when TLS ends at this server.", "")
     tls_key: str = _setting("TLS_KEY", "Private key (PEM file) of TLS_CERT.", "")
@@ -233,6 +257,18 @@ class Settings:
     def is_https(self) -> bool:
         """Whether people reach the service by https, so that cookies may be Secure and carry `__Host-`."""
         return self.public_url.startswith("https://") or bool(self.tls_cert)
+
+    @property
+    def is_local(self) -> bool:
+        """Whether people reach the service on this machine alone."""
+        return not self.public_url or is_loopback(urlsplit(self.public_url).hostname or "")
+
+    @cached_property
+    def reachable_networks(self) -> tuple[str, ...]:
+        """Where connections may lead beside the public internet."""
+        if self.target_networks:
+            return tuple(one for one in self.target_networks if one != "none")
+        return LOCAL_NETWORKS if self.is_local else ()
 
     @cached_property
     def s3_options(self) -> dict[str, str]:

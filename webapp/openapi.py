@@ -130,7 +130,8 @@ def path_of(rule: str) -> str:
 def _models(found: Iterable[tuple[str, Any]]) -> list[type[BaseModel]]:
     out: dict[type[BaseModel], None] = {}
     for _, declaration in found:
-        for thing in (declaration.body, getattr(declaration.returns, "item", declaration.returns)):
+        returned = getattr(declaration.returns, "item", declaration.returns)
+        for thing in (declaration.body, returned, *declaration.also.values()):
             if isinstance(thing, type) and issubclass(thing, BaseModel):
                 out[thing] = None
     return list(out)
@@ -216,6 +217,9 @@ def _responses(declaration: Any, rule: str, names: dict[type[BaseModel], str]) -
     if content:
         good["content"] = content
     out: dict[str, Any] = {str(declaration.status): good}
+    for status, returns in declaration.also.items():
+        made = {"application/json": {"schema": _schema(returns, names)}}
+        out[str(status)] = {"description": _said(returns), "headers": headers, "content": made}
     by_status: dict[int, list[str]] = {}
     for code in _errors(declaration, rule):
         by_status.setdefault(CODES[code][0], []).append(code)
@@ -224,6 +228,11 @@ def _responses(declaration: Any, rule: str, names: dict[type[BaseModel], str]) -
         text = "; ".join(f"`{code}`: {CODES[code][1]}" for code in codes)
         out[str(status)] = {"description": text, "headers": headers, "content": error}
     return out
+
+
+def _said(model: Any) -> str:
+    """The first line of a model's docstring."""
+    return str(model.__doc__ or "").partition("\n")[0].rstrip(".")
 
 
 def _errors(declaration: Any, rule: str) -> list[str]:

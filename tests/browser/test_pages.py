@@ -11,34 +11,13 @@ import pytest
 from playwright.sync_api import expect
 
 from tests.browser.conftest import NARROW, NARROWEST
+from tests.pages import PAGES, filled_with_payloads
 from webapp import ROOT
 
 AXE = ROOT / "tests" / "browser" / "node_modules" / "axe-core" / "axe.min.js"
 TAGS = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]
-PAGES = [
-    "/templates",
-    "/templates/new?names=id,email,price,status",
-    "/datasets",
-    "/datasets/new",
-    "/exports",
-    "/api-keys",
-    "/me",
-    "/usage",
-    "/projects",
-    "/teams",
-    "/members",
-    "/invitations",
-    "/workspace",
-    "/audit",
-    "/trash",
-    "/status",
-    "/docs",
-    "/docs/field-types",
-    "/docs/field-types/number",
-    "/nowhere",
-]
+ADDRESSES = (*PAGES, "/templates/new?names=id,email,price,status")
 FIELDS = [{"name": "id", "type": "uuid"}, {"name": "email", "type": "email"}]
-PAYLOAD = "<script>alert(1)</script><img src=x onerror=alert(2)><svg onload=alert(3)>'\"{{7*7}}"
 
 
 @pytest.fixture
@@ -167,16 +146,11 @@ def test_the_project_switch_changes_what_is_listed(edith, cast, template):
 
 
 def test_stored_payloads_stay_inert_on_every_page(desk, cast, api):
-    program = api(cast.olivia)
-    fields = [{"name": PAYLOAD, "type": "constant", "options": {"value": PAYLOAD}, "prefix": PAYLOAD}]
-    made = program.post("/templates", json={"name": PAYLOAD, "description": PAYLOAD, "fields": fields}).json
-    program.post("/api-keys", json={"name": PAYLOAD})
-    program.patch(f"/projects/{cast.main}", json={"name": PAYLOAD, "description": PAYLOAD})
-    program.post(f"/templates/{made['id']}/exports", json={"count": 3, "seed": PAYLOAD})
+    stored = filled_with_payloads(api(cast.olivia), cast)
     olivia = desk(cast.olivia)
     for path in ("/templates", "/exports", "/api-keys", "/projects", "/audit"):
         olivia.page(path).wait_for_load_state("networkidle")
-    page = olivia.page(f"/templates/{made['id']}")
+    page = olivia.page(f"/templates/{stored['template']}")
     for tab in ("JSON", "Versions", "Use it", "Fields"):
         page.get_by_role("tab", name=tab).click()
         page.wait_for_load_state("networkidle")
@@ -190,7 +164,7 @@ def test_stored_payloads_stay_inert_on_every_page(desk, cast, api):
 def test_no_page_is_wider_than_a_narrow_screen(desk, cast, template, size):
     narrow = desk(cast.olivia, size)
     page = narrow.page("/templates")
-    for path in [*PAGES, f"/templates/{template['id']}"]:
+    for path in [*ADDRESSES, f"/templates/{template['id']}"]:
         page.goto(narrow.origin + path)
         wide = page.evaluate("document.documentElement.scrollWidth")
         assert wide <= size[0], f"{path} is {wide} wide"
@@ -225,7 +199,7 @@ def test_axe_finds_nothing_on_any_page(desk, cast, template, axe, scheme):
     olivia = desk(cast.olivia, color_scheme=scheme, bypass_csp=True)
     found = []
     page = olivia.page("/templates")
-    for path in [*PAGES, f"/templates/{template['id']}"]:
+    for path in [*ADDRESSES, f"/templates/{template['id']}"]:
         page.goto(olivia.origin + path)
         found += faults_found_by_axe(page, axe)
     assert found == []

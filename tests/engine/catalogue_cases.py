@@ -9,7 +9,8 @@ import json
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
+from decimal import Decimal
 from functools import cache
 from hashlib import blake2b
 from typing import Any
@@ -17,7 +18,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from webapp.engine import groups, text
+from webapp.engine import groups, outside, text
 from webapp.engine.block import Block, Bound, Env
 from webapp.engine.data import vocabulary
 from webapp.engine.fields import REGISTRY
@@ -52,6 +53,8 @@ REQUIRED: dict[str, dict[str, Any]] = {
     "reference": {"template_id": "parents", "field": "id"},
     "aggregate": {"template_id": "children", "field": "amount"},
     "template": {"template_id": "parents"},
+    "foreign_key": {"connection_id": "con", "table": "customers", "column": "id"},
+    "db_response": {"connection_id": "con", "query": "select name from customers"},
 }
 """Options without which a type says nothing."""
 
@@ -61,6 +64,9 @@ TOGETHER: dict[tuple[str, str], dict[str, Any]] = {
     ("date_relative", "unit=years"): {"min": "1y", "max": "3y"},
     ("reference", "layout"): {"cardinality": {"min": 0, "max": 4}, "template_id": "many"},
     ("aggregate", "function=any"): {"field": "open"},
+    **{(kind, "default"): {"on_empty": "default", "column": "open"} for kind in ("foreign_key", "db_response")},
+    **{("db_response", f"kind={kind}"): {"column": kind} for kind in outside.KINDS},
+    **{("foreign_key", f"kind={kind}"): {"column": kind} for kind in outside.KINDS},
     **{(kind, "bins"): {"distribution": "histogram"} for kind in ("number", "float")},
     **{
         (kind, "distribution=histogram"): {"edges": [0, 10, 100], "weights": [3, 1]}
@@ -105,6 +111,25 @@ AROUND: dict[str, tuple[int, list[dict[str, Any]]]] = {
 }
 """Rows and fields of the templates that relations reach."""
 OWN_ROWS = 2**45
+_KEYS = 5_000
+ANSWER = outside.Answer(
+    pa.table(
+        {
+            "name": [f"Customer {number}" for number in range(_KEYS)],
+            "id": range(1, _KEYS + 1),
+            "open": [number % 2 == 0 for number in range(_KEYS)],
+            "text": [f"C-{number}" for number in range(_KEYS)],
+            "integer": range(_KEYS),
+            "decimal": pa.array([Decimal(number) / 4 for number in range(_KEYS)], pa.decimal128(9, 2)),
+            "float": [number / 8 for number in range(_KEYS)],
+            "boolean": [number % 3 == 0 for number in range(_KEYS)],
+            "date": [NOW.date() + timedelta(days=number) for number in range(_KEYS)],
+            "datetime": [NOW.replace(tzinfo=None) + timedelta(hours=number) for number in range(_KEYS)],
+        }
+    ),
+    "a snapshot",
+)
+"""What every question to the outside is answered with."""
 
 
 @dataclass(frozen=True)
@@ -150,7 +175,8 @@ def bound(*fields: dict[str, Any], seed: str = "conformance") -> Bound:
     children = [field for field in fields if (field.get("options") or {}).get("within") == "parent"]
     beside = [other for field in fields for other in BESIDE.get(field["type"], ())] or OWNED[: len(children)]
     parsed = groups.assign(parse([*fields, SOURCE, *MORE, *beside]))
-    return Bound(compile_plan(parsed, vocabulary.default(), library=library()), Env(seed, NOW))
+    plan = compile_plan(parsed, vocabulary.default(), library=library())
+    return Bound(plan.answered({one.question.key: ANSWER for one in plan.asks}), Env(seed, NOW))
 
 
 @cache

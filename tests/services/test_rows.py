@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 
 from webapp import limits
 from webapp.errors import ApiError
-from webapp.services import plans, rows
+from webapp.services import rows, sources
 from webapp.services.pins import Pins
-from webapp.services.plans import Source
 from webapp.services.row_requests import GenerateInput
+from webapp.services.sources import Source
 
 PRESENT = datetime(2026, 11, 21, 12, 0, 0, 999, tzinfo=UTC)
 ANCHOR = datetime(2025, 1, 1, tzinfo=UTC)
@@ -44,7 +44,7 @@ FIELDS = [
 
 
 def source(fields: list[dict[str, Any]] | None = None, name: str = "Test rows") -> Source:
-    return plans.of_draft(name, fields or FIELDS, 5, ANCHOR, None)
+    return sources.of_draft(name, fields or FIELDS, 5, ANCHOR, None)
 
 
 def recipe(of: Source | None = None, **ask: Any) -> rows.Recipe:

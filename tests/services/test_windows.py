@@ -8,6 +8,7 @@ import sys
 import threading
 
 import pytest
+import redis
 
 from webapp.extensions import make_redis
 from webapp.services.windows import Windows
@@ -148,3 +149,18 @@ def test_a_connection_cut_by_redis_is_made_anew(windows, shared_redis):
     client.client_kill_filter(_type="normal", skipme=True)
     client.close()
     assert windows.enter("w", 5, 60).accepted
+
+
+def test_an_answer_that_came_too_late_is_not_taken_for_the_next_ones(shared_redis):
+    slow, client = make_redis(shared_redis), make_redis(shared_redis)
+    slow.connection_pool.connection_kwargs.update(socket_timeout=0.05)
+    windows = Windows(slow)
+    windows.seed_rows("late", [])
+    client.client_pause(400, all=False)  # scripts wait; connections can be made
+    with pytest.raises(redis.TimeoutError):
+        windows.enter("w", 5, 60)
+    client.client_unpause()
+    assert windows.take_rows("late", 3, 10).state == "taken"
+    windows.close()
+    slow.close()
+    client.close()

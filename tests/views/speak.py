@@ -23,6 +23,11 @@ def make(program: Program, **more: Any) -> dict[str, Any]:
     return answer.json
 
 
+def reference(name: str, to: str, field: str, **options: Any) -> dict[str, Any]:
+    """A field that refers to the template `to`."""
+    return {"name": name, "type": "reference", "options": {"template_id": to, "field": field, **options}}
+
+
 def code_of(answer: TestResponse) -> tuple[int, str]:
     """Status and code of a refusal."""
     return answer.status_code, answer.json["error"]["code"]
@@ -42,3 +47,13 @@ def faults(answer: TestResponse) -> dict[str, str]:
     found = refused(answer, 422, "validation_error")["fields"]
     assert all(fault["message"] for fault in found)
     return {fault["path"]: fault["code"] for fault in found}
+
+
+def rows_used(program: Program) -> int:
+    """The rows that count against the hour."""
+    return program.get("/usage").json["rows"]["used"]
+
+
+def own(program: Program, template_id: str, **body: Any) -> bytes:
+    """What a template generates under the seed "s"."""
+    return program.post(f"/templates/{template_id}/generate", json={"seed": "s", **body}).data

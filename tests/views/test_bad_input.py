@@ -7,22 +7,8 @@ from typing import Any
 import orjson
 import pytest
 
-from tests.views.speak import FIELDS, faults, make, refused
+from tests.views.speak import FIELDS, faults, make, refused, rows_used
 from webapp import clock, limits
-
-
-@pytest.fixture
-def edith(api, cast):
-    return api(cast.edith)
-
-
-@pytest.fixture
-def path(edith):
-    return f"/templates/{make(edith)['id']}"
-
-
-def rows_used(edith) -> int:
-    return edith.get("/usage").json["rows"]["used"]
 
 
 def field(**more: Any) -> dict[str, Any]:

@@ -11,11 +11,6 @@ from webapp.models import Dataset
 
 
 @pytest.fixture
-def edith(api, cast):
-    return api(cast.edith)
-
-
-@pytest.fixture
 def person(browser, cast):
     return browser(cast.edith)
 

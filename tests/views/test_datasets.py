@@ -9,11 +9,6 @@ from webapp import limits
 
 
 @pytest.fixture
-def edith(api, cast):
-    return api(cast.edith)
-
-
-@pytest.fixture
 def adam(api, cast):
     """Who may read the trail."""
     return api(cast.adam)

@@ -7,36 +7,13 @@ import hashlib
 import orjson
 import pytest
 
-from jobs import export as job
 from jobs.lease import Cancelled, Lease, NotFree
-from tests.views.speak import faults, make, refused
+from tests.views.speak import faults, make, refused, rows_used
 from webapp import limits
 from webapp.extensions import db, redis_client, writing
 from webapp.models import Export
 from webapp.services import audit, exports
 from webapp.services.enqueue import waiting
-
-
-@pytest.fixture
-def edith(api, cast):
-    return api(cast.edith)
-
-
-@pytest.fixture
-def path(edith):
-    return f"/templates/{make(edith)['id']}"
-
-
-@pytest.fixture
-def work(app):
-    """Do an export as a worker would."""
-
-    def do(export_id: str) -> None:
-        with app.app_context():
-            job.run(export_id)
-            db.session.remove()
-
-    return do
 
 
 @pytest.fixture
@@ -54,10 +31,6 @@ def row(app):
             return found
 
     return touch
-
-
-def rows_used(program) -> int:
-    return program.get("/usage").json["rows"]["used"]
 
 
 def ordered(program, path, **body):

@@ -10,24 +10,10 @@ from datetime import UTC, datetime
 import orjson
 import pytest
 
-from tests.views.speak import FIELDS, faults, make, refused
+from tests.views.speak import FIELDS, faults, make, refused, rows_used
 from webapp import clock, limits
 
 PINS = ("X-Seed", "X-Now", "X-Template-Version", "X-Vocabulary", "X-Engine")
-
-
-@pytest.fixture
-def edith(api, cast):
-    return api(cast.edith)
-
-
-@pytest.fixture
-def path(edith):
-    return f"/templates/{make(edith)['id']}"
-
-
-def rows_used(program) -> int:
-    return program.get("/usage").json["rows"]["used"]
 
 
 # --- What comes -----------------------------------------------------------------------------------------------

@@ -9,6 +9,7 @@ from html.parser import HTMLParser
 import pytest
 from werkzeug.test import TestResponse
 
+from tests import pages
 from tests.cast import Browser, Program
 from tests.conftest import settings_for
 from tests.forms.in_html import controls
@@ -16,33 +17,14 @@ from webapp import create_app, limits
 from webapp.extensions import db, redis_client
 
 PAGES = (
-    "/templates",
+    *pages.PAGES,
     "/templates/new",
     "/templates/{template}",
-    "/datasets",
-    "/datasets/new",
     "/datasets/{dataset}",
-    "/exports",
     "/exports/{export}",
-    "/api-keys",
-    "/me",
-    "/usage",
-    "/projects",
-    "/teams",
-    "/members",
-    "/invitations",
-    "/workspace",
-    "/audit",
-    "/trash",
-    "/status",
-    "/docs",
-    "/docs/field-types",
-    "/docs/field-types/number",
     "/docs/field-types/person",
-    "/nowhere",
 )
 PUBLIC = ("/sign-in", "/sign-in/unknown", "/docs", "/docs/field-types", "/docs/field-types/time")
-PAYLOAD = "<script>alert(1)</script><img src=x onerror=alert(2)>'\"{{7*7}}"
 MOST_BYTES = 50_000
 
 
@@ -55,30 +37,13 @@ def drawn(peopled, shared_redis, tmp_path_factory) -> dict[str, TestResponse]:
     with app.app_context():
         redis_client().flushdb()
     program = Program(app, cast.olivia.key)
-    fields = [
-        {"name": PAYLOAD, "type": "constant", "options": {"value": PAYLOAD}, "description": PAYLOAD},
-        {"name": "n", "type": "enum", "options": {"values": [PAYLOAD, "b"]}, "prefix": PAYLOAD[:50]},
-    ]
-    made = program.post("/templates", json={"name": PAYLOAD, "description": PAYLOAD, "fields": fields}).json
-    gone = program.post("/templates", json={"name": PAYLOAD, "fields": fields}).json
-    program.delete(f"/templates/{gone['id']}")
-    program.patch(f"/templates/{made['id']}", json={"quantity": 5})
-    export = program.post(f"/templates/{made['id']}/exports", json={"count": 3, "seed": PAYLOAD[:100]}).json
-    tables = [{"template_id": made["id"], "name": PAYLOAD}]
-    body = {"name": PAYLOAD, "description": PAYLOAD, "templates": tables, "seed": PAYLOAD}
-    dataset = program.post("/datasets", json=body).json
-    program.post(f"/datasets/{dataset['id']}/exports", json={"seed": PAYLOAD})
-    program.post("/api-keys", json={"name": PAYLOAD})
-    program.patch(f"/projects/{cast.main}", json={"name": PAYLOAD, "description": PAYLOAD})
-    program.post("/teams", json={"name": PAYLOAD})
-    program.post("/invitations", json={"email": "x<b>@example.org"})
+    named = pages.filled_with_payloads(program, cast)
     olivia = Browser(app, cast.olivia)
-    named = {"template": made["id"], "export": export["id"], "dataset": dataset["id"]}
-    pages = {path: olivia.get(path.format(**named)) for path in PAGES}
+    answers = {path: olivia.get(path.format(**named)) for path in PAGES}
     with app.app_context():
         db.engine.dispose()
         redis_client().close()
-    return pages
+    return answers
 
 
 class Unsafe(HTMLParser):

@@ -7,7 +7,7 @@ import pytest
 from jobs import export as job
 from tests.views.speak import make
 from webapp.extensions import db
-from webapp.services import plans
+from webapp.services import sources
 
 PARENT = [
     {"name": "id", "type": "row_number"},
@@ -29,11 +29,6 @@ def child_of(parent_id: str) -> list[dict]:
         {"name": "sold", "type": "datetime", "options": {"min": "-7d", "max": "now"}},
         {"name": "paid", "type": "number", "options": {"min": 0, "max": 9, "decimals": 2}},
     ]
-
-
-@pytest.fixture
-def edith(api, cast):
-    return api(cast.edith)
 
 
 @pytest.fixture
@@ -91,7 +86,7 @@ def test_an_export_is_made_again_from_what_it_shows_after_every_template_has_cha
     assert edith.post(f"/templates/{child}/generate", json=export["request"]).data != file.data
     number = shown["template_version"]
     assert edith.post(f"/templates/{child}/versions/{number}/restore").status_code == 200
-    plans.MEMORY.__init__()  # as in a process that knows nothing of it
+    sources.MEMORY.__init__()  # as in a process that knows nothing of it
     again = edith.post(f"/templates/{child}/generate", json=export["request"])
     assert again.data == file.data
     once_more, copy = exported(f"/templates/{child}", export["request"])

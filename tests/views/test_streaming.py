@@ -12,7 +12,7 @@ from sqlalchemy import select
 from werkzeug.serving import BaseWSGIServer, WSGIRequestHandler, make_server
 
 from tests.jobs.waiting import eventually
-from tests.views.speak import make
+from tests.views.speak import make, rows_used
 from webapp.engine.block import Bound
 from webapp.extensions import reading
 from webapp.models import AuditEntry
@@ -37,11 +37,6 @@ def server(app) -> Iterator[BaseWSGIServer]:
     made.server_close()
 
 
-@pytest.fixture
-def edith(api, cast):
-    return api(cast.edith)
-
-
 def ask(server: BaseWSGIServer, key: str, path: str, body: dict) -> socket.socket:
     raw = orjson.dumps(body)
     made = socket.create_connection(("127.0.0.1", server.server_port), timeout=20)
@@ -50,10 +45,6 @@ def ask(server: BaseWSGIServer, key: str, path: str, body: dict) -> socket.socke
         f"Authorization: Bearer {key}\r\nContent-Length: {len(raw)}\r\n\r\n".encode() + raw
     )
     return made
-
-
-def rows_used(program) -> int:
-    return program.get("/usage").json["rows"]["used"]
 
 
 def test_a_client_that_leaves_stops_the_work_and_gets_its_rows_back(app, server, edith, cast):

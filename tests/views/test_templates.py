@@ -10,11 +10,6 @@ from tests.views.speak import FIELDS, faults, make, refused
 from webapp import clock, ids, limits
 
 
-@pytest.fixture
-def edith(api, cast):
-    return api(cast.edith)
-
-
 def test_a_template_is_made_with_defaults_and_answered_whole(edith, cast):
     answer = edith.post("/templates", json={"name": "Customers", "fields": FIELDS})
     assert answer.status_code == 201

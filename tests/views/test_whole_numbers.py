@@ -8,17 +8,6 @@ from tests.views.speak import FIELDS, faults, make, refused
 from webapp import openapi, whole
 from webapp.engine.fields import REGISTRY
 
-
-@pytest.fixture
-def edith(api, cast):
-    return api(cast.edith)
-
-
-@pytest.fixture
-def path(edith):
-    return f"/templates/{make(edith)['id']}"
-
-
 NONE = [5.5, "5", "5.0", True, [5]]
 
 

@@ -24,6 +24,7 @@ MODULES: Final = {
     "worker": "webapp.cli.servers",
     "sweeper": "webapp.cli.servers",
     "vocab": "webapp.cli.vocab",
+    "vault": "webapp.cli.vault",
     "lock": "webapp.cli.lock",
 }
 

@@ -21,6 +21,7 @@ COMMANDS: Final = {
     "key": "make, list or revoke API keys",
     "plan": "show or change the plan and the limits of a workspace",
     "vocab": "list, bring back or remove vocabularies: the word lists that versions of templates pin",
+    "vault": "show, rotate or drop the keys that seal stored secrets",
     "migrate": "bring the database of DATABASE_URL to this version's schema",
     "web": "run the web server alone (gunicorn), configured by the environment",
     "worker": "run one worker alone, configured by the environment",
@@ -123,6 +124,11 @@ def _vocab(parser: argparse.ArgumentParser) -> None:
     _data_dir(parser)
 
 
+def _vault(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("action", choices=("show", "rotate", "drop-old"), help="what to do")
+    _data_dir(parser)
+
+
 def _server(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--port", type=port, metavar="N", help="port (PORT of the environment, or 8000)")
     parser.add_argument("--host", metavar="H", help="address (HOST of the environment, or 127.0.0.1)")
@@ -137,6 +143,7 @@ _OPTIONS: Final = {
     "key": _key,
     "plan": _plan,
     "vocab": _vocab,
+    "vault": _vault,
     "web": _server,
     "migrate": _data_dir,
     "worker": _data_dir,

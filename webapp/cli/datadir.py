@@ -8,7 +8,7 @@ import fcntl
 import json
 import os
 import secrets
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -122,6 +122,11 @@ class DataDir:
         except OSError as error:
             raise CliError(f"{self._keys} cannot be read ({error.strerror}).") from error
         return dict(line.split("=", 1) for line in text.splitlines() if "=" in line)
+
+    def replace_vault_keys(self, ring: Sequence[str]) -> None:
+        """Write another ring, newest first, beside the SECRET_KEY that is there."""
+        kept = [line for line in self._keys.read_text().splitlines() if not line.startswith("VAULT_KEYS=")]
+        _write_private(self._keys, "\n".join([*kept, f"VAULT_KEYS={','.join(ring)}", ""]))
 
     def environment(self, env: Mapping[str, str], *, make: bool = False) -> dict[str, str]:
         """`env` for a part or a command on this folder: what the caller set wins over what lies here."""

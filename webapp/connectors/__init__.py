@@ -7,6 +7,17 @@ from types import MappingProxyType
 from typing import Final
 
 from webapp.connectors.base import Connector
+from webapp.connectors.mongodb import MongodbConnector
+from webapp.connectors.mysql import MysqlConnector
+from webapp.connectors.postgresql import PostgresqlConnector
+from webapp.connectors.sqlite import SqliteConnector
 
 # Every kind of connection, by its wire name, in the order people are shown.
-KINDS: Final[Mapping[str, type[Connector]]] = MappingProxyType({})
+KINDS: Final[Mapping[str, type[Connector]]] = MappingProxyType(
+    {
+        "postgresql": PostgresqlConnector,
+        "sqlite": SqliteConnector,
+        "mysql": MysqlConnector,
+        "mongodb": MongodbConnector,
+    }
+)

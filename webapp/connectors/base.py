@@ -201,7 +201,7 @@ class Failure:
     index: int
     reason: str
     message: str
-    """The target's own words, at most `limits.FAILURE_CHARS` of them."""
+    """The target's own words, at most `limits.PUSH_MESSAGE_CHARS` of them."""
     native: str = ""
     """The target's own code: SQLSTATE 23505, 1062, ORA-00001."""
     column: str | None = None
@@ -294,6 +294,11 @@ class Session(ABC):
     @abstractmethod
     def close(self) -> None:
         """Give the connection back; open transactions are rolled back."""
+
+    def cancel(self) -> None:
+        """Called from another thread: stop the statement that this session waits for, which then raises. Afterwards
+        the session is good for nothing but `close`. Returns within a second or two; harmless when nothing runs."""
+        self.close()
 
     def __enter__(self) -> Session:
         return self

@@ -17,6 +17,7 @@ from webapp.engine import cells as cellular
 from webapp.engine.errors import SpecError
 from webapp.engine.fields.base import RELATION
 from webapp.engine.kinsfolk import Kinsfolk
+from webapp.engine.outside import Recorder
 from webapp.engine.plan import PARENT, Column, Layer, Plan, Relative
 from webapp.errors import Fault, did_you_mean
 
@@ -32,6 +33,8 @@ class Env:
     locale: str | None = None
     anchored: bool = False
     """``now`` is the template's own anchor: the templates it relates to then have theirs."""
+    recorder: Recorder | None = None
+    """Who takes down which questions the rows ask of the outside, in a dry run."""
 
 
 class Bound:
@@ -78,7 +81,9 @@ class Bound:
         for address, relative in self.plan.relatives.items():
             now = relative.anchor if self.env.anchored and relative.anchor else self.env.now
             seed = f"{self.env.seed}\0{relative.salt}" if relative.salt else self.env.seed
-            found[address] = _Relative(relative, Env(seed, now, None, self.env.anchored), found)
+            found[address] = _Relative(
+                relative, Env(seed, now, None, self.env.anchored, self.env.recorder), found
+            )
         return found
 
     def _schema(self) -> pa.Schema:

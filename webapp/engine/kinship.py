@@ -18,6 +18,7 @@ from webapp.engine.cardinality import Counts, OutOfRange, TooMany
 if TYPE_CHECKING:
     from webapp.engine.data.vocabulary import Vocabulary
     from webapp.engine.fields.relation_group import Cardinality
+    from webapp.engine.outside import Answer
     from webapp.engine.spec import FieldSpec, TemplateSpec
 
 SELF = "self"
@@ -51,6 +52,8 @@ class Library:
     own: str = ""
     rows: int = limits.DEFAULT_QUANTITY
     stated: bool = False
+    answers: Mapping[str, Answer] = field(default_factory=dict)
+    """What questions to the outside were answered with, by their keys; see ``outside.py``."""
 
 
 class Unrelated(ValueError):

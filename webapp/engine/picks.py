@@ -22,6 +22,11 @@ def field_of(option: str, empty: str) -> dict[str, Any]:
     return {KEY: {"kind": "field", "of": option, "empty": empty}}
 
 
+def connection() -> dict[str, Any]:
+    """The id of a connection that can be asked."""
+    return {KEY: {"kind": "connection"}}
+
+
 RANGE: Final[dict[str, Any]] = {KEY: {"kind": "range"}}
 """An object with ``min`` and ``max``, and rarer keys beside them; leaving both empty leaves the object out."""
 FORMULA: Final[dict[str, Any]] = {KEY: {"kind": "formula"}}

@@ -15,12 +15,14 @@ import pyarrow as pa
 
 from webapp import limits
 from webapp.engine import groups, postprocess
+from webapp.engine.asking import Asking
 from webapp.engine.errors import SpecError
 from webapp.engine.expressions.expression import compile_formula
 from webapp.engine.expressions.unique import ADVICE
 from webapp.engine.fields.base import RELATION, FieldType
 from webapp.engine.kinship import Kin, Library
 from webapp.engine.layers import Column, Layer, Relative, Scope
+from webapp.engine.outside import Answer, Ask, Question
 from webapp.engine.reads import Reads
 from webapp.engine.spec import FieldSpec, TemplateSpec
 from webapp.engine.together import compile_together
@@ -50,6 +52,16 @@ class Plan:
     """The other templates that relations reach, by their addresses (see ``kinship.py``)."""
     rows: int = limits.DEFAULT_QUANTITY
     """Rows it has by itself: its quantity, those it was given, or as many as its parents bear."""
+    asks: tuple[Ask, ...] = ()  # what it takes from outside
+    made_from: tuple[str | None, Library] | None = None  # locale and library, where there is something to ask
+
+    def answered(self, answers: Mapping[str, Answer]) -> Plan:
+        """The same plan with these answers too, by the keys of their questions. Raises `SpecError`."""
+        if self.made_from is None:
+            return self
+        locale, library = self.made_from
+        known = replace(library, answers={**library.answers, **answers})
+        return compile_plan(self.spec, self.vocabulary, locale, known)
 
 
 class Compiler:
@@ -59,7 +71,7 @@ class Compiler:
     """
 
     def __init__(self, spec: TemplateSpec, vocabulary: Vocabulary, locale: str | None, library: Library) -> None:
-        self.kin = Kin(spec, vocabulary, library)
+        self.kin, self.library = Kin(spec, vocabulary, library), library
         self.faults: list[Fault] = []
         self.warnings: list[Fault] = []
         self.leaves = 1
@@ -67,6 +79,7 @@ class Compiler:
         own = Scope("", vocabulary, locale, {f.name: f for f in spec.fields})
         self._scope = own
         self._roots = {"": own}
+        self.asking = Asking()
         self._pending: list[tuple[Scope, str]] = []
         self._reads = Reads()
 
@@ -103,6 +116,10 @@ class Compiler:
     def warn(self, spec: FieldSpec, code: str, message: str, hint: str = "") -> None:
         """Records what will surprise, but can be carried out."""
         self.warnings.append(Fault(spec.path, code, message, hint))
+
+    def ask(self, spec: FieldSpec, question: Question, keyed: bool = False) -> Answer | None:
+        """What a question was answered with; None: not yet. ``keyed``: it hangs on values of the row."""
+        return self.library.answers.get(self.asking.note(question, spec.path, keyed, (self._scope, spec.name)))
 
     def locale_of(self, spec: FieldSpec) -> str | None:
         """The field's own locale, else the template's, as the vocabulary spells it; None where neither says, or the
@@ -378,4 +395,8 @@ def compile_plan(
         raise SpecError(compiler.faults)
     relatives = {address: compiler._relative(scope) for address, scope in compiler._roots.items() if address}
     layer = compiler._scope.layer(layer.visible) if compiler._scope.relation != layer.relation else layer
-    return Plan(spec, layer, vocabulary, tuple(compiler.warnings), compiler.leaves, relatives, compiler.kin.rows(""))
+    own = {name: (compiler._scope, name) for name in compiler._scope.columns}
+    rows, asks = compiler.kin.rows(""), compiler.asking.asks(own, compiler._reads.reached)
+    made_from = (locale, library or Library()) if asks else None
+    told, leaves = tuple(compiler.warnings), compiler.leaves
+    return Plan(spec, layer, vocabulary, told, leaves, relatives, rows, asks, made_from)

@@ -45,6 +45,16 @@ class Reads:
         """``reader`` reads up to ``most`` other rows for one of its own."""
         self._factors[reader] = most
 
+    def reached(self, column: Spot) -> set[Spot]:
+        """Every column that one is made of, in whatever row or template; itself among them."""
+        found, waiting = {column}, [column]
+        while waiting:
+            spot = waiting.pop()
+            further = self._beside[spot].union(*self._steps[spot].values()) - found
+            found |= further
+            waiting.extend(further)
+        return found
+
     def cost(self, column: Spot) -> tuple[int, int]:
         """Blocks that have to be made for a column, and rows in them for one of its own."""
         return self._of(frozenset([column]))

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from webapp.engine import cells
-from webapp.engine.fields.base import RELATION
+from webapp.engine.fields.base import EXISTING, RELATION
 from webapp.errors import Fault
 
 if TYPE_CHECKING:
@@ -119,12 +119,12 @@ def _member(spec: FieldSpec, column: Column, compiler: Compiler) -> tuple[int, t
     if spec.common.percent_blank:
         text = "Blanks are never unique together."
         compiler.fault(spec, "percent_blank", "not_unique", text, "Remove percent_blank.")
-    if spec.type.group_kind == RELATION:
+    if spec.type.group_kind in (RELATION, EXISTING):
         kind = compiler.kind_of(spec)
         if not kind.free:
             text = "A skewed or fixed choice cannot be unique together with another."
             compiler.fault(spec, "unique", "not_unique", text, "Let the distribution be uniform.")
-        return max(1, kind.rows), (spec.group or RELATION, RELATION)
+        return max(1, kind.rows), (spec.group or spec.type.group_kind, spec.type.group_kind)
     size = column.type.space()
     if size is None or spec.type.group_kind is not None:
         text = f"{spec.type.label} cannot be unique together with other fields as it is set."

@@ -13,9 +13,10 @@ from typing import Any
 from werkzeug.datastructures import MultiDict
 
 from webapp import limits
+from webapp.engine import guess
 from webapp.engine.fields import find
 from webapp.engine.spec import CommonKeys
-from webapp.forms import controls, guess
+from webapp.forms import controls
 from webapp.forms.field_rows import FOLDED, HEAD, MORE, OWN, SHOWN, NewId, holds_fields
 from webapp.forms.from_model import bound, inline, keys
 

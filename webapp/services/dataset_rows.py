@@ -22,12 +22,13 @@ from webapp.engine.formats.together import Sheets, Table, Together, ZipArchive
 from webapp.errors import ApiError
 from webapp.extensions import db
 from webapp.models import Template
-from webapp.services import datasets, generate, moments, plans, relations, rows, templates
+from webapp.services import datasets, fetched, generate, moments, relations, rows, sources, templates
+from webapp.services.actors import Actor
 from webapp.services.dataset_requests import DatasetExportInput, DatasetPreviewInput
 from webapp.services.pins import Pins
-from webapp.services.plans import Source
 from webapp.services.row_requests import GenerateInput
 from webapp.services.rows import Recipe, Stream
+from webapp.services.sources import Source
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +60,7 @@ def members(spec: Mapping[str, Any], pinned: Mapping[str, int]) -> list[Member]:
     ]
 
 
-def sources(found: Sequence[Member]) -> list[Source]:
+def sources_of(found: Sequence[Member]) -> list[Source]:
     """What the rows of each table are made from, in the same order. Every row of a dataset comes from here.
 
     Error: validation_error, with paths such as `templates[1].fields[0]`.
@@ -70,7 +71,7 @@ def sources(found: Sequence[Member]) -> list[Source]:
     for one in found:
         with placed(one):
             load = templates.loader(one.template_id, one.version)
-            source = plans.of_version(one.template_id, one.version, None, load, counts, versions)
+            source = sources.of_version(one.template_id, one.version, None, load, counts, versions)
         made.append(replace(source, name=one.name, quantity=source.plan.rows))
     return made
 
@@ -109,18 +110,26 @@ class Preview:
     warnings: list[dict[str, Any]]
 
 
-def preview(spec: Mapping[str, Any], found: Sequence[Member], ask: DatasetPreviewInput) -> Preview:
-    """Three rows of each table of a dataset, as the tables stand; spends no rows. Error: validation_error."""
+def preview(
+    spec: Mapping[str, Any],
+    found: Sequence[Member],
+    ask: DatasetPreviewInput,
+    actor: Actor | None = None,
+    fetch: bool = False,
+) -> Preview:
+    """Three rows of each table of a dataset, as the tables stand; spends no rows. `fetch` as in `fetched.recipe`.
+    Errors: validation_error, those of connections."""
     seed = ask.seed or spec["seed"]
     looks: list[Look] = []
     warnings = list(spec.get("warnings", ()))
-    for member, source in zip(found, sources(found), strict=True):
+    for member, source in zip(found, sources_of(found), strict=True):
         count = member.count or source.quantity
         # A table may have no rows: its parents bear none.
         few = {"count": min(count, limits.PREVIEW_ROWS)}
         wanted = GenerateInput(seed=seed, now=_now(spec, ask)).model_copy(update=few)
         with placed(member):
-            recipe = rows.recipe(source, wanted, present=clock.now(), anchored=wanted.now is None)
+            recipe = fetched.recipe(actor, source, wanted, fetch=fetch, anchored=wanted.now is None)
+            warnings += fetched.warnings(source, recipe)
             looks.append(Look(member, recipe.open().whole(), count))
         told = generate.capacity_warnings(replace(recipe, source=replace(source, quantity=count)))
         warnings += [{**one, "path": f"templates[{member.place}].{one['path']}"} for one in told]
@@ -182,7 +191,7 @@ class Bundle:
             }
             for member, recipe in zip(self.members, self.recipes, strict=True)
         ]
-        return {
+        kept = {
             "seed": self.seed,
             "now": clock.to_text(self.now),
             "engine": self.recipes[0].pins.engine,
@@ -191,6 +200,8 @@ class Bundle:
             "name": self.name,
             "tables": tables,
         }
+        snapshot = fetched.snapshot_of_all(recipe.pins for recipe in self.recipes)
+        return kept if snapshot is None else {**kept, "snapshot": snapshot}
 
     def open(self) -> Stream:
         """The first block, made; the rest follows as it is asked for. `validation_error` for what this format
@@ -245,12 +256,15 @@ def headers(stored: Mapping[str, Any]) -> dict[str, str]:
     are named where all tables had the same."""
     words = {one["vocabulary"] for one in stored["tables"]}
     found = {"X-Dataset-Version": str(stored["version"])}
-    shared = Pins.from_json({key: stored["tables"][0][key] for key in Pins.__dataclass_fields__}).headers()
+    shared = _pins_of(stored["tables"][0]).headers()
     del shared["X-Template-Version"]
     if len(words) > 1:
         del shared["X-Vocabulary"]
     if stored["now"] is None:
         del shared["X-Now"]
+    shared.pop("X-Snapshot", None)
+    if "snapshot" in stored:
+        found["X-Snapshot"] = stored["snapshot"]
     return {**shared, **found}
 
 
@@ -261,39 +275,40 @@ def bundle(
     seed: str,
     now: datetime | None,
     ask: DatasetExportInput,
-    pins: Sequence[Pins] | None = None,
+    by: Actor | Sequence[Pins],
 ) -> Bundle:
-    """The tables of a dataset version (id, number), brought into order. `pins` are those of an earlier attempt, by
-    table; the tables then stand in their order already.
+    """The tables of a dataset version (id, number), brought into order. `by` is who asks for them, or the pins of an
+    earlier attempt, by table; the tables then stand in their order already.
 
     Errors: validation_error, with paths such as `templates[1].fields[0]`.
     """
     fields = datasets.fields_of({one.template_id: one.version for one in found})
     edges = relations.among(relations.edges(fields), list(fields))
-    if pins is None:
+    if isinstance(by, Actor):
         place = {one: at for at, one in enumerate(relations.order(list(fields), edges).template_ids)}
         found = sorted(found, key=lambda one: place[one.template_id])
     recipes = []
-    for at, (member, source) in enumerate(zip(found, sources(found), strict=True)):
+    for at, (member, source) in enumerate(zip(found, sources_of(found), strict=True)):
         wanted = ask.of_table(member.count or source.quantity).model_copy(update={"seed": seed, "now": now})
         with placed(member):
-            recipes.append(
-                rows.recipe(
-                    source,
-                    wanted,
-                    present=clock.now(),
-                    pins=pins[at] if pins is not None else None,
-                    anchored=now is None,
-                )
-            )
+            if isinstance(by, Actor):
+                made = fetched.recipe(by, source, wanted, keep=True, anchored=now is None)
+            else:
+                ready = fetched.pinned(source, by[at])
+                made = rows.recipe(ready, wanted, present=clock.now(), pins=by[at], anchored=now is None)
+            recipes.append(made)
     return Bundle(name, *version, seed, now, found, recipes, _keys(found, fields, edges))
 
 
 def of_version(
-    spec: Mapping[str, Any], version: tuple[str, int], found: Sequence[Member], ask: DatasetExportInput
+    actor: Actor,
+    spec: Mapping[str, Any],
+    version: tuple[str, int],
+    found: Sequence[Member],
+    ask: DatasetExportInput,
 ) -> Bundle:
-    """What an export of a dataset version makes. Errors as of `bundle`."""
-    return bundle(spec["name"], version, found, ask.seed or spec["seed"], _now(spec, ask), ask)
+    """What an export of a dataset version makes. Errors as of `bundle`, and those of connections."""
+    return bundle(spec["name"], version, found, ask.seed or spec["seed"], _now(spec, ask), ask, actor)
 
 
 def again(stored: Mapping[str, Any], ask: Mapping[str, Any], kind: str) -> Bundle:
@@ -303,11 +318,15 @@ def again(stored: Mapping[str, Any], ask: Mapping[str, Any], kind: str) -> Bundl
     found = [
         Member(one["place"], one["template_id"], one["version"], one["name"], one["count"]) for one in tables
     ]
-    kept = Pins.__dataclass_fields__
-    pins = [Pins.from_json({key: value for key, value in one.items() if key in kept}) for one in tables]
+    pins = [_pins_of(one) for one in tables]
     now = moments.parse(stored["now"]) if stored["now"] else None
     version = (stored["dataset_id"], stored["version"])
     return bundle(stored["name"], version, found, stored["seed"], now, wanted, pins)
+
+
+def _pins_of(table: Mapping[str, Any]) -> Pins:
+    """The pins of one stored table."""
+    return Pins.from_json({key: value for key, value in table.items() if key in Pins.__dataclass_fields__})
 
 
 def _keys(found: Sequence[Member], fields: relations.Templates, edges: Sequence[relations.Edge]) -> Keys:

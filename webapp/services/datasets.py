@@ -12,11 +12,11 @@ from typing import Any, Final
 
 from sqlalchemy import select
 
-from webapp import clock, limits
+from webapp import clock
 from webapp.errors import Fault, validation_error
 from webapp.extensions import db
 from webapp.models import Dataset, DatasetVersion, Template, TemplateVersion
-from webapp.services import audit, paging, relations, rows, tenancy
+from webapp.services import relations, rows, tenancy, versioned
 from webapp.services.actors import Actor
 
 CHANGEABLE: Final = ("name", "description", "templates", "seed", "anchor")
@@ -47,75 +47,13 @@ def as_json(dataset: Dataset, version: DatasetVersion) -> dict[str, Any]:
     }
 
 
-def listing(
-    actor: Actor,
-    *,
-    cursor: str | None = None,
-    limit: int = limits.PAGE_LIMIT_DEFAULT,
-    q: str | None = None,
-    sort: str | None = None,
-) -> paging.Page[dict[str, Any]]:
-    """A page of the project's datasets, each whole: newest first, or by `name` or `updated` (`-`: backwards)."""
-    order = {"name": Dataset.name, "updated": Dataset.updated_at}.get((sort or "").removeprefix("-"))
-    page = paging.page(
-        tenancy.listing(actor, Dataset),
-        name="datasets",
-        identity=Dataset.id,
-        cursor=cursor,
-        limit=limit,
-        search=(q, Dataset.name),
-        order=order,
-        descending=sort is None or sort.startswith("-"),
-        context=actor.project_id or "",
-    )
-    statement = (
-        select(DatasetVersion)
-        .join(Dataset, Dataset.id == DatasetVersion.dataset_id)
-        .where(Dataset.id.in_([one.id for one in page.items]), DatasetVersion.number == Dataset.version)
-    )
-    newest = {version.dataset_id: version for version in db.session.scalars(statement)}
-    return paging.Page([as_json(one, newest[one.id]) for one in page.items], page.next_cursor, page.total)
+def _tally(dataset: Dataset, spec: Spec) -> None:
+    dataset.table_count = len(spec["templates"])
 
 
-def get(
-    actor: Actor, dataset_id: str, scope: str = "read", *, lock: bool = False, deleted: bool = False
-) -> Dataset:
-    """A dataset's head. Errors: not_found, forbidden."""
-    return tenancy.get(actor, Dataset, dataset_id, scope, lock=lock, deleted=deleted)
-
-
-def version_of(dataset: Dataset, number: int | None = None) -> DatasetVersion:
-    """One version of a dataset; its newest for None. Error: not_found."""
-    wanted = dataset.version if number is None else number
-    found = None
-    if 1 <= wanted <= dataset.version:
-        statement = select(DatasetVersion).where(
-            DatasetVersion.dataset_id == dataset.id, DatasetVersion.number == wanted
-        )
-        found = db.session.scalar(statement)
-    if found is None:
-        raise tenancy.not_found("dataset version", f"{dataset.id}@v{wanted}")
-    return found
-
-
-def show(dataset: Dataset, number: int | None = None) -> dict[str, Any]:
-    """A dataset as of a version (default: the newest), as the API shows it. Error: not_found."""
-    return as_json(dataset, version_of(dataset, number))
-
-
-def versions(
-    dataset: Dataset, *, cursor: str | None = None, limit: int = limits.PAGE_LIMIT_DEFAULT
-) -> paging.Page[dict[str, Any]]:
-    """A page of a dataset's versions, newest first, each the whole dataset as of then."""
-    page = paging.page(
-        select(DatasetVersion).where(DatasetVersion.dataset_id == dataset.id),
-        name="dataset_versions",
-        identity=DatasetVersion.number,
-        cursor=cursor,
-        limit=limit,
-        context=dataset.id,
-    )
-    return paging.Page([as_json(dataset, one) for one in page.items], page.next_cursor, page.total)
+KIND: Final = versioned.Kind(Dataset, DatasetVersion, as_json, _tally)
+listing, get, show, versions, version_of = KIND.listing, KIND.get, KIND.show, KIND.versions, KIND.version_of
+restore_version, delete, restore = KIND.restore_version, KIND.delete, KIND.restore
 
 
 def create(
@@ -142,8 +80,7 @@ def create(
     }
     ready, pins = _checked(actor, spec)
     dataset = Dataset(**tenancy.here(actor), created_by=actor.user_id, created_at=moment)
-    db.session.add(dataset)
-    return _save(actor, dataset, ready, pins, "dataset.create", moment)
+    return KIND.save(actor, dataset, ready, pins, "create", moment)
 
 
 def change(actor: Actor, dataset: Dataset, changes: Mapping[str, Any]) -> dict[str, Any]:
@@ -156,15 +93,7 @@ def change(actor: Actor, dataset: Dataset, changes: Mapping[str, Any]) -> dict[s
     if "anchor" in changes:
         spec["anchor"] = clock.to_text(changes["anchor"])
     ready, pins = _checked(actor, spec)
-    return _save(actor, dataset, ready, pins, "dataset.change", clock.now())
-
-
-def restore_version(actor: Actor, dataset: Dataset, number: int) -> dict[str, Any]:
-    """Make version `number` of a locked dataset the newest: a new version that says the same and, since it keeps
-    that version's pins, makes the same rows; commits. Error: not_found."""
-    old = version_of(dataset, number)
-    moment = clock.now()
-    return _save(actor, dataset, old.spec, old.pins, "dataset.restore_version", moment, restored=number)
+    return KIND.save(actor, dataset, ready, pins, "change", clock.now())
 
 
 def refresh_references(actor: Actor, dataset: Dataset) -> dict[str, Any]:
@@ -175,19 +104,7 @@ def refresh_references(actor: Actor, dataset: Dataset) -> dict[str, Any]:
     if pins == newest.pins:
         db.session.commit()
         return as_json(dataset, newest)
-    return _save(actor, dataset, ready, pins, "dataset.refresh", clock.now())
-
-
-def delete(actor: Actor, dataset: Dataset) -> dict[str, Any]:
-    """Soft-delete a locked dataset; commits. Returns it as the API shows it."""
-    tenancy.soft_delete(actor, dataset)
-    return show(dataset)
-
-
-def restore(actor: Actor, dataset: Dataset) -> dict[str, Any]:
-    """Take a deletion back within 30 days; commits. Returns the dataset as the API shows it. Error: not_found."""
-    tenancy.restore(actor, dataset)
-    return show(dataset)
+    return KIND.save(actor, dataset, ready, pins, "refresh", clock.now())
 
 
 def known_templates(actor: Actor, spec: Spec, scope: str | None = None) -> dict[str, Template]:
@@ -257,31 +174,3 @@ def _warnings(names: Mapping[str, str], fields: relations.Templates) -> list[dic
             Fault(path, "outside_reference", text, "Add that template, so that its rows are there too.")
         )
     return [fault.as_dict() for fault in told]
-
-
-def _save(
-    actor: Actor,
-    dataset: Dataset,
-    spec: dict[str, Any],
-    pins: dict[str, Any],
-    action: str,
-    moment: datetime,
-    **details: Any,
-) -> dict[str, Any]:
-    dataset.version = 1 if action == "dataset.create" else dataset.version + 1
-    dataset.name, dataset.description = spec["name"], spec["description"]
-    dataset.table_count = len(spec["templates"])
-    dataset.updated_at = moment
-    db.session.flush()
-    version = DatasetVersion(
-        dataset_id=dataset.id,
-        number=dataset.version,
-        spec=spec,
-        pins=pins,
-        created_by=actor.user_id,
-        created_at=moment,
-    )
-    db.session.add(version)
-    audit.record(actor, action, dataset, join=True, name=dataset.name, version=dataset.version, **details)
-    db.session.commit()
-    return as_json(dataset, version)

@@ -20,7 +20,7 @@ from sqlalchemy import event
 from sqlalchemy.orm import Session, scoped_session
 
 from webapp import limits
-from webapp.models import Export, Work
+from webapp.models import Export, Push, Work
 
 log = logging.getLogger(__name__)
 
@@ -48,6 +48,13 @@ KINDS: Final[Mapping[str, Kind]] = MappingProxyType(
             job="jobs.export.run",
             ended="webapp.services.exports.settle",
             queue="exports",
+            attempts=limits.MAX_ATTEMPTS,
+        ),
+        "push": Kind(
+            model=Push,
+            job="jobs.push.run",
+            ended="webapp.services.push_end.settle",
+            queue="pushes",
             attempts=limits.MAX_ATTEMPTS,
         ),
     }

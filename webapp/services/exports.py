@@ -26,6 +26,7 @@ from webapp.services import (
     dataset_rows,
     datasets,
     enqueue,
+    fetched,
     generate,
     paging,
     pins,
@@ -100,7 +101,7 @@ def create(actor: Actor, template_id: str, ask: GenerateInput, format: str | Non
     source = generate.saved_source(found, ask.locale, rows_of=ask.rows)
     count = source.count(ask.count)
     quotas.check_rows(actor, count)
-    recipe = rows.recipe(source, ask, present=clock.now(), format=format)
+    recipe = fetched.recipe(actor, source, ask, format=format, keep=True)
     recipe.open().close()
     export = Export(
         project_id=found.project_id,
@@ -132,7 +133,7 @@ def create_of_dataset(actor: Actor, dataset_id: str, ask: DatasetExportInput) ->
     version = datasets.version_of(dataset)
     datasets.known_templates(actor, version.spec, "generate")
     members = dataset_rows.members(version.spec, version.pins["templates"])
-    bundle = dataset_rows.of_version(version.spec, (dataset.id, version.number), members, ask)
+    bundle = dataset_rows.of_version(actor, version.spec, (dataset.id, version.number), members, ask)
     largest = max(recipe.count for recipe in bundle.recipes)
     quotas.check_rows(actor, largest)
     for member, recipe in zip(bundle.members, bundle.recipes, strict=True):
@@ -267,6 +268,7 @@ def order(export_id: str) -> Order:
         raise tenancy.not_found("template", kept.template_id or "")
     found = generate.Head(template_id, kept.version, "", "")
     source = generate.saved_source(found, ask.locale, rows_of=ask.rows)
+    source = fetched.pinned(source, kept)
     db.session.remove()
     recipe = rows.recipe(source, ask, present=kept.now, pins=kept)
     return Order(recipe, folder, recipe.format.extension)

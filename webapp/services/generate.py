@@ -26,13 +26,24 @@ from webapp.engine.errors import SpecError
 from webapp.errors import ApiError
 from webapp.extensions import db
 from webapp.models import Template
-from webapp.services import audit, kin, plans, quotas, rows, template_fields, templates, tenancy
+from webapp.services import (
+    audit,
+    fetched,
+    kin,
+    plans,
+    quotas,
+    rows,
+    sources,
+    template_fields,
+    templates,
+    tenancy,
+)
 from webapp.services.actors import Actor, require
-from webapp.services.plans import Source
 from webapp.services.quick import Quick
 from webapp.services.quotas import Reservation
 from webapp.services.row_requests import DraftInput, GenerateInput, PreviewInput
 from webapp.services.rows import Output, Recipe
+from webapp.services.sources import Source
 
 log = logging.getLogger(__name__)
 
@@ -71,12 +82,12 @@ def head(actor: Actor, template_id: str, scope: str) -> Head:
 
 
 def saved_source(
-    found: Head, locale: str | None, version: int | None = None, rows_of: kin.Rows = plans.NOTHING
+    found: Head, locale: str | None, version: int | None = None, rows_of: kin.Rows = sources.NOTHING
 ) -> Source:
     """A version of a template (default: its newest), compiled; `rows_of` are rows of related templates that the
     request states. Errors: not_found, validation_error, unavailable."""
     number = found.version if version is None else version
-    return plans.of_version(found.id, number, locale, templates.loader(found.id, number), rows_of)
+    return sources.of_version(found.id, number, locale, templates.loader(found.id, number), rows_of)
 
 
 def draft_source(actor: Actor | None, ask: DraftInput, own: str = "") -> Source:
@@ -84,7 +95,7 @@ def draft_source(actor: Actor | None, ask: DraftInput, own: str = "") -> Source:
     actor no other template is seen. Error: validation_error with every fault."""
     around = kin.gather(ask.fields, own, lambda wanted: kin.newest(actor, wanted) if actor else {})
     quantity = ask.quantity or limits.DEFAULT_QUANTITY
-    return plans.of_draft(ask.name, ask.fields, quantity, ask.anchor, ask.locale, own, around, ask.rows)
+    return sources.of_draft(ask.name, ask.fields, quantity, ask.anchor, ask.locale, own, around, ask.rows)
 
 
 # --- Generate ---------------------------------------------------------------------------------------------
@@ -140,13 +151,13 @@ def draft(actor: Actor, ask: DraftInput, format: str | None = None, own: str = "
 
 
 def _run(actor: Actor, source: Source, ask: GenerateInput, format: str | None) -> Generation:
-    """Reserve, make the first block, record.
+    """Fetch what comes from outside, reserve, make the first block, record.
 
     Errors: row_limit_exceeded, validation_error, quota_exceeded (with Retry-After), unavailable.
     """
     count = source.count(ask.count)
     quotas.check_rows(actor, count)
-    recipe = rows.recipe(source, ask, present=clock.now(), format=format)
+    recipe = fetched.recipe(actor, source, ask, format=format)
     reservation = quotas.reserve_rows(actor, count)
     try:
         with _one_by_one if count * source.plan.leaves <= limits.FIRST_BLOCK_ROWS else nullcontext():
@@ -206,12 +217,18 @@ def preview(actor: Actor, template_id: str, ask: PreviewInput) -> Preview:
     """
     found = head(actor, template_id, "read")
     source = saved_source(found, ask.locale, rows_of=ask.rows) if ask.fields is None else _draft_of(actor, found, ask)
-    return _preview(source, ask)
+    fetch = ask.fields is None if ask.fetch is None else ask.fetch
+    if fetch and ask.fields is not None:  # a draft may ask anything of a connection, as a write or generate may
+        require(actor, "generate", found.team_id)
+    return _preview(source, ask, actor, fetch)
 
 
-def preview_draft(actor: Actor | None, ask: DraftInput) -> Preview:
-    """Three rows of a template that is not saved; spends no rows. Error: validation_error."""
-    return _preview(draft_source(actor, ask), ask)
+def preview_draft(actor: Actor | None, ask: DraftInput, fetch: bool = False) -> Preview:
+    """Three rows of a template that is not saved; spends no rows. Errors: validation_error, and for `fetch` forbidden
+    and those of connections."""
+    if fetch and actor is not None:
+        require(actor, "generate", actor.team_id)
+    return _preview(draft_source(actor, ask), ask, actor, fetch)
 
 
 def preview_version(found: Head, version: int, seed: str) -> Preview:
@@ -231,16 +248,20 @@ def _draft_of(actor: Actor, found: Head, ask: PreviewInput) -> Source:
     return Source(plan, spec["name"], spec["quantity"], plans.anchor_of(spec), found.id, found.version, related)
 
 
-def _preview(source: Source, ask: PreviewInput | DraftInput) -> Preview:
+def _preview(
+    source: Source, ask: PreviewInput | DraftInput, actor: Actor | None = None, fetch: bool = False
+) -> Preview:
     wanted = GenerateInput(
         count=limits.PREVIEW_ROWS, seed=ask.seed, overrides=ask.overrides, now=ask.now, locale=ask.locale
     )
-    recipe, made = _first_rows(source, wanted)
+    recipe, made = _first_rows(source, wanted, actor, fetch)
     warnings = [fault.as_dict() for fault in recipe.bound.warnings]
-    return Preview(recipe, made, warnings + capacity_warnings(recipe))
+    return Preview(recipe, made, warnings + fetched.warnings(source, recipe) + capacity_warnings(recipe))
 
 
-def _first_rows(source: Source, ask: GenerateInput) -> tuple[Recipe, bytes]:
+def _first_rows(
+    source: Source, ask: GenerateInput, actor: Actor | None, fetch: bool = False
+) -> tuple[Recipe, bytes]:
     """The first rows of a template as JSON: as many as `ask` says, or all of them where its parents bear fewer."""
     few = rows.recipe(source, ask.model_copy(update={"count": 0}), present=clock.now())
     assert ask.count is not None
@@ -250,7 +271,7 @@ def _first_rows(source: Source, ask: GenerateInput) -> tuple[Recipe, bytes]:
         low, high = (middle, high) if _borne(few, middle) else (low, middle - 1)
     if low == 0:
         return few, b"[]"
-    recipe = rows.recipe(source, ask.model_copy(update={"count": low}), present=clock.now(), pins=few.pins)
+    recipe = fetched.recipe(actor, source, ask.model_copy(update={"count": low}), pins=few.pins, fetch=fetch)
     return recipe, recipe.open().whole()
 
 
@@ -276,7 +297,7 @@ def sample(actor: Actor, ask: DraftInput, count: int, own: str = "") -> tuple[Re
     """The first `count` rows of a template that is not saved, as JSON, for a look at how their values spread: they
     are counted and not handed on, and so not spent. Error: validation_error."""
     wanted = GenerateInput(count=count, seed=ask.seed, locale=ask.locale)
-    return _first_rows(draft_source(actor, ask, own), wanted)
+    return _first_rows(draft_source(actor, ask, own), wanted, actor)
 
 
 def capacity(recipe: Recipe, name: str) -> int | None:
@@ -324,7 +345,7 @@ def estimate(
     count = source.count(ask.count)
     quotas.check_rows(actor, count)
     sample = min(count, limits.ESTIMATE_ROWS)
-    recipe = rows.recipe(source, ask.model_copy(update={"count": sample}), present=clock.now())
+    recipe = fetched.recipe(actor, source, ask.model_copy(update={"count": sample}), fetch=False)
     began = timer()
     length = sum(len(piece) for piece in recipe.open())
     seconds = timer() - began

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from typing import Any, Final
 
 from sqlalchemy import select
@@ -175,12 +175,10 @@ def related_of(found: Mapping[str, Version], made: Library) -> dict[str, dict[st
     }
 
 
-def still_there(source: plans.Source) -> bool:
-    """Whether none of the templates that a compiled one reaches was deleted since."""
-    statement = select(Template.id).where(
-        Template.id.in_(list(source.related)), Template.deleted_at.is_(None)
-    )
-    return len(db.session.scalars(statement).all()) == len(source.related)
+def still_there(ids: Collection[str]) -> bool:
+    """Whether none of these templates is deleted."""
+    statement = select(Template.id).where(Template.id.in_(ids), Template.deleted_at.is_(None))
+    return len(db.session.scalars(statement).all()) == len(ids)
 
 
 def spelled(fields: list[dict[str, Any]], spec: TemplateSpec, made: Library) -> list[dict[str, Any]]:

@@ -100,6 +100,16 @@ def of_list(
     return Page(list(found[start:end]), following, len(found))
 
 
+def cursor_of(name: str, context: str, at: list[Any]) -> str:
+    """A cursor of a list that finds its own pages: where the last one ended. See `read_cursor`."""
+    return sealing.sign(_sign_key(), [[name, context], at])
+
+
+def read_cursor(name: str, context: str, cursor: str) -> list[Any]:
+    """Where the last page ended, of a cursor by `cursor_of` of the same list: two values. Error: invalid_request."""
+    return _read(cursor, [name, context])
+
+
 def contains(column: InstrumentedAttribute[str], text: str) -> ColumnElement[bool]:
     """Whether a column holds a text, without case, the wildcards of LIKE taken as they are."""
     escaped = text.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_")

@@ -33,6 +33,10 @@ class Pins:
     engine: int = ENGINE
     related: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
     """Version and rows of each template that relations reach, by id."""
+    outside: Mapping[str, str] = field(default_factory=dict)
+    """Where the answers lie that rows are made of, by the keys of their questions; see ``answers.py``."""
+    snapshot: str | None = None
+    """What tells those answers from others."""
 
     def headers(self) -> dict[str, str]:
         """The headers of an answer. `X-Seed` is percent-encoded UTF-8 where a seed holds anything but visible
@@ -50,11 +54,13 @@ class Pins:
                 f"{one}@v{pinned['version']}; rows={pinned['rows']}" for one, pinned in self.related.items()
             ]
             out["X-References"] = ", ".join(told)
+        if self.snapshot is not None:
+            out["X-Snapshot"] = self.snapshot
         return out
 
     def to_json(self) -> dict[str, Any]:
         """As it is stored."""
-        return {
+        kept: dict[str, Any] = {
             "seed": self.seed,
             "now": clock.to_text(self.now),
             "vocabulary": self.vocabulary,
@@ -64,6 +70,7 @@ class Pins:
             "engine": self.engine,
             "related": {one: dict(pinned) for one, pinned in self.related.items()},
         }
+        return kept if self.snapshot is None else {**kept, "outside": dict(self.outside), "snapshot": self.snapshot}
 
     @classmethod
     def from_json(cls, stored: Mapping[str, Any]) -> Pins:
@@ -100,9 +107,10 @@ def shown(stored: Mapping[str, Any]) -> dict[str, Any]:
 
 def _of_table(stored: Mapping[str, Any]) -> dict[str, Any]:
     related = stored.get("related", {})
-    return {
+    told = {
         "vocabulary": stored["vocabulary"],
         "template_version": stored["version"],
         "locale": stored["locale"],
         "references": [{"template_id": one, **pinned} for one, pinned in related.items()],
     }
+    return {**told, "snapshot": stored["snapshot"]} if "snapshot" in stored else told

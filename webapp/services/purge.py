@@ -17,23 +17,25 @@ from webapp.models import (
     IdempotencyRecord,
     Invitation,
     Project,
+    Push,
     SignInLink,
     Team,
     Template,
 )
+from webapp.services import answers
 
 # Soft-deleted rows go after RESTORE_DAYS; children before parents, whose removal takes what is left in them along.
-_SOFT: Final[tuple[Any, ...]] = (Export, Dataset, Template, Project, Team)
+_SOFT: Final[tuple[Any, ...]] = (Push, Export, Dataset, Template, Project, Team)
 
 
 def purge(now: datetime) -> int:
-    """Remove what nobody can reach any more, and the files of removed exports. Returns the number of rows.
+    """Remove what nobody can reach any more, and the files of removed exports and pushes. Returns the number of rows.
 
     A file goes before its row, so that a purge cut short leaves no file that nothing names.
     """
     gone = now - timedelta(days=limits.RESTORE_DAYS)
     _remove_files(gone)
-    done = 0
+    done = answers.purge(now)
     for model, condition in (
         *((model, model.deleted_at < gone) for model in _SOFT),
         (IdempotencyRecord, IdempotencyRecord.expires_at < now),
@@ -48,15 +50,21 @@ def purge(now: datetime) -> int:
 
 
 def _remove_files(gone: datetime) -> None:
-    """Files of exports that are about to go: by their own deletion, or with their project or team."""
-    with_project = Export.project_id.in_(select(Project.id).where(Project.deleted_at < gone))
-    with_team = Export.team_id.in_(select(Team.id).where(Team.deleted_at < gone))
+    """Files of exports and pushes that are about to go: by their own deletion, or with their project or team."""
+    store = storage.of(current_app)
     with reading() as session:
         keys = session.scalars(
-            select(Export.storage_key).where(
-                Export.storage_key.is_not(None), or_(Export.deleted_at < gone, with_project, with_team)
-            )
+            select(Export.storage_key).where(Export.storage_key.is_not(None), _going(Export, gone))
         ).all()
-    store = storage.of(current_app)
+        folders = session.execute(select(Push.workspace_id, Push.id).where(_going(Push, gone))).all()
     for key in keys:
         store.delete(key)
+    for workspace_id, push_id in folders:
+        for stored in store.listing(f"pushes/{workspace_id}/{push_id}"):
+            store.delete(stored.key)
+
+
+def _going(model: Any, gone: datetime) -> Any:
+    with_project = model.project_id.in_(select(Project.id).where(Project.deleted_at < gone))
+    with_team = model.team_id.in_(select(Team.id).where(Team.deleted_at < gone))
+    return or_(model.deleted_at < gone, with_project, with_team)

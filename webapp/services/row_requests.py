@@ -81,6 +81,7 @@ Fields = Annotated[
 ]
 RowsOf = Annotated[dict[str, Count], Field(max_length=limits.MAX_RELATED)]
 _ROWS_OF: Final = "Rows of related templates, by id: what references choose from and children are dealt out to."
+_FETCH: Final = "Ask connections for values that have not been fetched yet; else examples stand for them."
 Name = Annotated[str, Field(min_length=1, max_length=limits.MAX_NAME_CHARS)]
 
 
@@ -95,6 +96,7 @@ class PreviewInput(RowsInput):
     locale: Locale | None = Field(None, description="Stands in for the template's own.")
     rows: RowsOf = Field(default_factory=dict, description=_ROWS_OF)
     fields: Fields | None = Field(None, description="Field definitions of an unsaved draft.")
+    fetch: bool | None = Field(None, description=f"{_FETCH} Not said: of a saved template, not of a draft.")
 
 
 class GenerateInput(RowsInput):
@@ -139,3 +141,9 @@ class DraftInput(GenerateInput):
     anchor: Moment | None = Field(
         None, description="What relative dates hang on when a seed is given and no now."
     )
+
+
+class DraftPreviewInput(DraftInput):
+    """Three rows of a template that is not saved."""
+
+    fetch: bool = Field(False, description=_FETCH)

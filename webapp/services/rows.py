@@ -21,10 +21,11 @@ from webapp.engine.block import Bound, Env
 from webapp.engine.errors import SpecError
 from webapp.engine.formats import FORMATS
 from webapp.engine.formats.base import Format
+from webapp.engine.outside import Recorder
 from webapp.errors import Fault, validation_error
 from webapp.services.pins import Pins
-from webapp.services.plans import Source
 from webapp.services.row_requests import GenerateInput
+from webapp.services.sources import Source
 
 _NOT_IN_NAMES: Final = re.compile(r"[^a-z0-9]+")
 
@@ -115,11 +116,17 @@ def recipe(
 
 
 def bind(
-    source: Source, pins: Pins, overrides: dict[str, Any], offset: int, count: int, anchored: bool = False
+    source: Source,
+    pins: Pins,
+    overrides: dict[str, Any],
+    offset: int,
+    count: int,
+    anchored: bool = False,
+    recorder: Recorder | None = None,
 ) -> Bound:
     """The plan bound to seed and now, checked for these rows. `validation_error` with every fault."""
     try:
-        bound = Bound(source.plan, Env(pins.seed, pins.now, pins.locale, anchored), overrides)
+        bound = Bound(source.plan, Env(pins.seed, pins.now, pins.locale, anchored, recorder), overrides)
         bound.check(offset, count)
     except SpecError as error:
         raise validation_error(error.faults) from None

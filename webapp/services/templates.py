@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from typing import Any, Final
 
-from sqlalchemy import Select, select
+from sqlalchemy import select
 
 from webapp import clock, ids, limits
 from webapp.engine.block import Bound, Env
@@ -19,7 +19,7 @@ from webapp.engine.errors import SpecError
 from webapp.engine.plan import ENGINE, Plan
 from webapp.extensions import db
 from webapp.models import Template, TemplateVersion
-from webapp.services import audit, kin, paging, plans, template_fields, tenancy, vocabularies
+from webapp.services import kin, plans, template_fields, tenancy, versioned, vocabularies
 from webapp.services.actors import Actor
 
 CHANGEABLE: Final = ("name", "description", "quantity", "fields", "locale", "anchor")
@@ -49,79 +49,13 @@ def as_json(template: Template, version: TemplateVersion) -> dict[str, Any]:
     }
 
 
-def listing(
-    actor: Actor,
-    *,
-    cursor: str | None = None,
-    limit: int = limits.PAGE_LIMIT_DEFAULT,
-    q: str | None = None,
-    sort: str | None = None,
-) -> paging.Page[dict[str, Any]]:
-    """A page of the project's templates, each whole: newest first, or by `name` or `updated` (`-`: backwards)."""
-    order = {"name": Template.name, "updated": Template.updated_at}.get((sort or "").removeprefix("-"))
-    page = paging.page(
-        tenancy.listing(actor, Template),
-        name="templates",
-        identity=Template.id,
-        cursor=cursor,
-        limit=limit,
-        search=(q, Template.name),
-        order=order,
-        descending=sort is None or sort.startswith("-"),
-        context=actor.project_id or "",
-    )
-    newest = {version.template_id: version for version in db.session.scalars(_newest_of(page.items))}
-    items = [as_json(template, newest[template.id]) for template in page.items]
-    return paging.Page(items, page.next_cursor, page.total)
+def _tally(template: Template, spec: versioned.Spec) -> None:
+    template.field_count = len(spec["fields"])
 
 
-def _newest_of(templates: Sequence[Template]) -> Select[tuple[TemplateVersion]]:
-    return (
-        select(TemplateVersion)
-        .join(Template, Template.id == TemplateVersion.template_id)
-        .where(Template.id.in_([template.id for template in templates]), TemplateVersion.number == Template.version)
-    )
-
-
-def get(
-    actor: Actor, template_id: str, scope: str = "read", *, lock: bool = False, deleted: bool = False
-) -> Template:
-    """A template's head. Errors: not_found, forbidden."""
-    return tenancy.get(actor, Template, template_id, scope, lock=lock, deleted=deleted)
-
-
-def version_of(template: Template, number: int | None = None) -> TemplateVersion:
-    """One version of a template; its newest for None. Error: not_found."""
-    wanted = template.version if number is None else number
-    found = None
-    if 1 <= wanted <= template.version:
-        statement = select(TemplateVersion).where(
-            TemplateVersion.template_id == template.id, TemplateVersion.number == wanted
-        )
-        found = db.session.scalar(statement)
-    if found is None:
-        raise tenancy.not_found("template version", f"{template.id}@v{wanted}")
-    return found
-
-
-def show(template: Template, number: int | None = None) -> dict[str, Any]:
-    """A template as of a version (default: the newest), as the API shows it. Error: not_found."""
-    return as_json(template, version_of(template, number))
-
-
-def versions(
-    template: Template, *, cursor: str | None = None, limit: int = limits.PAGE_LIMIT_DEFAULT
-) -> paging.Page[dict[str, Any]]:
-    """A page of a template's versions, newest first, each the whole template as of then."""
-    page = paging.page(
-        select(TemplateVersion).where(TemplateVersion.template_id == template.id),
-        name="template_versions",
-        identity=TemplateVersion.number,
-        cursor=cursor,
-        limit=limit,
-        context=template.id,
-    )
-    return paging.Page([as_json(template, one) for one in page.items], page.next_cursor, page.total)
+KIND: Final = versioned.Kind(Template, TemplateVersion, as_json, _tally)
+listing, get, show, versions, version_of = KIND.listing, KIND.get, KIND.show, KIND.versions, KIND.version_of
+restore_version, delete, restore = KIND.restore_version, KIND.delete, KIND.restore
 
 
 def create(
@@ -150,8 +84,7 @@ def create(
     }
     template = Template(id=ids.new("tpl"), **tenancy.here(actor), created_by=actor.user_id, created_at=moment)
     ready, pins = _checked(actor, template, spec, before=())
-    db.session.add(template)
-    return _save(actor, template, ready, pins, "template.create", moment)
+    return KIND.save(actor, template, ready, pins, "create", moment)
 
 
 def change(actor: Actor, template: Template, changes: Mapping[str, Any]) -> dict[str, Any]:
@@ -166,14 +99,7 @@ def change(actor: Actor, template: Template, changes: Mapping[str, Any]) -> dict
     if "anchor" in changes:
         spec["anchor"] = clock.to_text(changes["anchor"] or moment.replace(microsecond=0))
     ready, pins = _checked(actor, template, spec, before["fields"])
-    return _save(actor, template, ready, pins, "template.change", moment)
-
-
-def restore_version(actor: Actor, template: Template, number: int) -> dict[str, Any]:
-    """Make version `number` of a locked template the newest: a new version that says the same and, since it
-    keeps that version's vocabulary, makes the same rows; commits. Error: not_found."""
-    old = version_of(template, number)
-    return _save(actor, template, old.spec, old.pins, "template.restore_version", clock.now(), restored=number)
+    return KIND.save(actor, template, ready, pins, "change", moment)
 
 
 def refresh_references(actor: Actor, template: Template) -> dict[str, Any]:
@@ -189,19 +115,7 @@ def refresh_references(actor: Actor, template: Template) -> dict[str, Any]:
         return show(template)
     spec = {key: newest.spec[key] for key in CHANGEABLE}
     ready, pins = _checked(actor, template, spec, newest.spec["fields"])
-    return _save(actor, template, ready, pins, "template.refresh_references", clock.now())
-
-
-def delete(actor: Actor, template: Template) -> dict[str, Any]:
-    """Soft-delete a locked template; commits. Returns it as the API shows it."""
-    tenancy.soft_delete(actor, template)
-    return show(template)
-
-
-def restore(actor: Actor, template: Template) -> dict[str, Any]:
-    """Take a deletion back within 30 days; commits. Returns the template as the API shows it. Error: not_found."""
-    tenancy.restore(actor, template)
-    return show(template)
+    return KIND.save(actor, template, ready, pins, "refresh_references", clock.now())
 
 
 def _checked(
@@ -231,34 +145,6 @@ def warnings_of(plan: Plan, quantity: int) -> list[dict[str, str]]:
     return [fault.as_dict() for fault in found]
 
 
-def _save(
-    actor: Actor,
-    template: Template,
-    spec: dict[str, Any],
-    pins: dict[str, Any],
-    action: str,
-    moment: datetime,
-    **details: Any,
-) -> dict[str, Any]:
-    template.version = 1 if action == "template.create" else template.version + 1
-    template.name, template.description = spec["name"], spec["description"]
-    template.field_count = len(spec["fields"])
-    template.updated_at = moment
-    db.session.flush()
-    version = TemplateVersion(
-        template_id=template.id,
-        number=template.version,
-        spec=spec,
-        pins=pins,
-        created_by=actor.user_id,
-        created_at=moment,
-    )
-    db.session.add(version)
-    audit.record(actor, action, template, join=True, name=template.name, version=template.version, **details)
-    db.session.commit()
-    return as_json(template, version)
-
-
 def loader(template_id: str, number: int) -> Callable[[], tuple[dict[str, Any], dict[str, Any]]]:
     """Reads one version's stored spec and pins, when it is called."""
 
@@ -268,7 +154,7 @@ def loader(template_id: str, number: int) -> Callable[[], tuple[dict[str, Any], 
         )
         row = db.session.execute(statement).one_or_none()
         if row is None:
-            raise tenancy.not_found("template version", f"{template_id}@v{number}")
+            raise KIND.no_version(template_id, number)
         return row.spec, row.pins
 
     return load

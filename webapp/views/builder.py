@@ -12,7 +12,7 @@ from webapp.errors import ApiError, Fault
 from webapp.extensions import db
 from webapp.forms import draft, field_rows
 from webapp.forms.from_model import bound
-from webapp.models import Template, TemplateVersion, User
+from webapp.models import Template, User
 from webapp.services import plans, template_diff, template_fields, templates
 from webapp.services.actors import Actor
 from webapp.services.row_requests import CsvSection, SqlSection
@@ -254,18 +254,11 @@ def versions(actor: Actor, template_id: str) -> Response:
 
 
 def _versions(template: Template) -> list[dict[str, Any]]:
-    statement = (
-        db.select(TemplateVersion, User)
-        .outerjoin(User, User.id == TemplateVersion.created_by)
-        .where(TemplateVersion.template_id == template.id)
-        .order_by(TemplateVersion.number.desc())
-        .limit(limits.PAGE_LIMIT_MAX)
-    )
     return [
         {
             "number": version.number,
             "at": version.created_at,
-            "who": (user.name or user.email) if user else "",
+            "who": who,
             "fields": len(version.spec["fields"]),
             "diff_href": url_for("builder.diff", template_id=template.id, number=version.number),
             "href": url_for("templates.show_version", template_id=template.id, number=version.number),
@@ -273,7 +266,7 @@ def _versions(template: Template) -> list[dict[str, Any]]:
                 "templates.restore_version", template_id=template.id, number=version.number
             ),
         }
-        for version, user in db.session.execute(statement)
+        for version, who in templates.KIND.history(template)
     ]
 
 

@@ -19,7 +19,7 @@ from webapp.errors import ApiError, Fault
 from webapp.extensions import db
 from webapp.forms.filled import filled
 from webapp.forms.from_model import bound
-from webapp.models import Dataset, DatasetVersion, Template, User
+from webapp.models import Dataset, Template
 from webapp.services import dataset_rows, datasets, tenancy
 from webapp.services.actors import Actor
 from webapp.services.dataset_requests import DatasetPreviewInput, SqlScriptSection
@@ -196,7 +196,7 @@ def _tables(actor: Actor, shown: dict[str, Any], saved: dict[str, Any] | None) -
             members.append(
                 Member(place, head.id, version, one.get("name") or head.name, _number(one.get("count")))
             )
-    looks, problem, warnings = _looks(shown, members)
+    looks, problem, warnings = _looks(actor, shown, members)
     fields = datasets.fields_of({one.template_id: one.version for one in members})
     counts = {member.template_id: count for member, _, count in looks}
     drawn = [
@@ -223,7 +223,7 @@ def _tables(actor: Actor, shown: dict[str, Any], saved: dict[str, Any] | None) -
 
 
 def _looks(
-    shown: dict[str, Any], members: Sequence[Member]
+    actor: Actor, shown: dict[str, Any], members: Sequence[Member]
 ) -> tuple[list[tuple[Member, list[dict[str, Any]], int]], str, list[str]]:
     """Three rows of each table with its count; or what is wrong; and what is to be warned of."""
     if not members:
@@ -231,7 +231,7 @@ def _looks(
     spec = {"seed": shown.get("seed") or "sample", "anchor": None, "warnings": shown.get("warnings", [])}
     try:
         ask = DatasetPreviewInput.model_validate({"now": shown.get("anchor") or None}, strict=False)
-        made = dataset_rows.preview(spec, members, ask)
+        made = dataset_rows.preview(spec, members, ask, actor)
     except ApiError as error:
         if error.status >= 500:
             raise
@@ -251,19 +251,12 @@ def _number(value: Any) -> int | None:
 
 
 def _versions(dataset: Dataset) -> list[dict[str, Any]]:
-    statement = (
-        select(DatasetVersion, User)
-        .outerjoin(User, User.id == DatasetVersion.created_by)
-        .where(DatasetVersion.dataset_id == dataset.id)
-        .order_by(DatasetVersion.number.desc())
-        .limit(limits.PAGE_LIMIT_MAX)
-    )
     return [
         {
             "number": version.number,
             "at": version.created_at,
-            "who": (user.name or user.email) if user else "",
+            "who": who,
             "tables": len(version.spec["templates"]),
         }
-        for version, user in db.session.execute(statement)
+        for version, who in datasets.KIND.history(dataset)
     ]

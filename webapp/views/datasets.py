@@ -2,24 +2,25 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 import orjson
-from flask import Blueprint, Response, flash, g, url_for
+from flask import Blueprint, Response, g, url_for
 from pydantic import Field
 
 from webapp import limits
-from webapp.services import dataset_diff, dataset_rows, datasets, exports, usage
+from webapp.services import dataset_diff, dataset_rows, datasets, exports
 from webapp.services.actors import Actor
 from webapp.services.dataset_requests import DatasetExportInput, DatasetPreviewInput, Tables
 from webapp.services.moments import Moment
 from webapp.services.row_requests import READ_ONLY, Name, Seed
+from webapp.views import versioned
 from webapp.views.exports import ExportOut, as_dict
-from webapp.views.inputs import Input, ListQuery, Query
-from webapp.views.outputs import Listed, Output
-from webapp.views.reply import matching, reply
+from webapp.views.inputs import Input
+from webapp.views.outputs import Output
+from webapp.views.reply import reply
 from webapp.views.routes import route
-from webapp.views.templates import Description, PageQuery
+from webapp.views.versioned import Description, OtherQuery
 
 bp = Blueprint("datasets", __name__)
 
@@ -78,18 +79,6 @@ class DatasetOut(Output):
     warnings: list[dict[str, str]]
 
 
-class DatasetsQuery(ListQuery):
-    """`sort`: `name` or `updated`, backwards with `-`; newest first without."""
-
-    sort: Literal["name", "-name", "updated", "-updated"] | None = None
-
-
-class DatasetDiffQuery(Query):
-    """The other version (default: the newest)."""
-
-    to: Annotated[int, Field(ge=1)] | None = None
-
-
 class DatasetDiffOut(Output):
     """What changed from one version to another."""
 
@@ -118,12 +107,16 @@ class DatasetPreviewOut(Output):
     warnings: list[dict[str, str]]
 
 
-@route(bp, "/datasets", scope="read", query=DatasetsQuery, returns=Listed(DatasetOut))
-def index(actor: Actor, query: DatasetsQuery) -> Response:
-    """List the datasets of the project, newest first."""
-    page = datasets.listing(actor, cursor=query.cursor, limit=query.limit, q=query.q, sort=query.sort)
-    shown = {"runs": usage.last_runs(actor, [one["id"] for one in page.items])} if g.face == "person" else {}
-    return reply(page.as_dict(dict), template="datasets/list.html", block="list", query=query, **shown)
+versioned.declare_list(bp, datasets.KIND, DatasetOut)
+versioned.declare_deletion(bp, datasets.KIND, DatasetOut)
+versioned.declare_versions(
+    bp, datasets.KIND, DatasetOut,
+    restores="Make an earlier version the newest: a new version that says the same and pins the same templates.",
+)  # fmt: skip
+versioned.declare_refresh(
+    bp, datasets.KIND, DatasetOut, datasets.refresh_references,
+    does="Pin the newest versions of the dataset's templates; where they are pinned already nothing changes.",
+)  # fmt: skip
 
 
 @route(
@@ -161,42 +154,13 @@ def show(actor: Actor, dataset_id: str) -> Response:
     scope="write",
     body=DatasetPatch,
     returns=DatasetOut,
-    errors=["version_conflict"],
+    errors=versioned.CONFLICTS,
 )
 def change(actor: Actor, dataset_id: str, body: DatasetPatch) -> Response:
     """Change any part of a dataset, which makes its next version, on the newest versions of its templates."""
-    dataset = datasets.get(actor, dataset_id, "write", lock=True)
-    matching(datasets.show(dataset))
+    dataset = versioned.matched(actor, datasets.KIND, dataset_id)
     changed = datasets.change(actor, dataset, _given(body, unset=False))
     return reply(changed, see=url_for("datasets.show", dataset_id=dataset_id), tag=True)
-
-
-@route(
-    bp, "/datasets/<dataset_id>", ["DELETE"], scope="write", returns=DatasetOut, errors=["version_conflict"]
-)
-def delete(actor: Actor, dataset_id: str) -> Response:
-    """Soft-delete a dataset; it can be restored for 30 days."""
-    dataset = datasets.get(actor, dataset_id, "write", lock=True)
-    matching(datasets.show(dataset))
-    gone = datasets.delete(actor, dataset)
-    if g.face == "person":  # the category of a message is where its Undo goes
-        flash(f"Dataset {gone['name']} deleted", url_for("datasets.restore", dataset_id=dataset_id))
-    return reply(gone, see=url_for("datasets.index"))
-
-
-@route(bp, "/datasets/<dataset_id>/restore", ["POST"], scope="write", returns=DatasetOut)
-def restore(actor: Actor, dataset_id: str) -> Response:
-    """Take a dataset's deletion back."""
-    dataset = datasets.get(actor, dataset_id, "write", lock=True, deleted=True)
-    back = datasets.restore(actor, dataset)
-    return reply(back, see=url_for("datasets.show", dataset_id=dataset_id), tag=True)
-
-
-@route(bp, "/datasets/<dataset_id>/versions", scope="read", query=PageQuery, returns=Listed(DatasetOut))
-def versions(actor: Actor, dataset_id: str, query: PageQuery) -> Response:
-    """List a dataset's versions, newest first, each the whole dataset as of then."""
-    page = datasets.versions(datasets.get(actor, dataset_id), cursor=query.cursor, limit=query.limit)
-    return reply(page.as_dict(dict))
 
 
 @route(bp, "/datasets/<dataset_id>@v<int:number>", scope="read", returns=DatasetOut)
@@ -207,44 +171,12 @@ def show_version(actor: Actor, dataset_id: str, number: int) -> Response:
 
 @route(
     bp,
-    "/datasets/<dataset_id>/versions/<int:number>/restore",
-    ["POST"],
-    scope="write",
-    returns=DatasetOut,
-    idempotent=True,
-    errors=["version_conflict"],
-)
-def restore_version(actor: Actor, dataset_id: str, number: int) -> Response:
-    """Make an earlier version the newest: a new version that says the same and pins the same templates."""
-    dataset = datasets.get(actor, dataset_id, "write", lock=True)
-    matching(datasets.show(dataset))
-    back = datasets.restore_version(actor, dataset, number)
-    return reply(back, see=url_for("datasets.show", dataset_id=dataset_id), tag=True)
-
-
-@route(
-    bp,
-    "/datasets/<dataset_id>/refresh-references",
-    ["POST"],
-    scope="write",
-    returns=DatasetOut,
-    errors=("validation_error",),
-)
-def refresh_references(actor: Actor, dataset_id: str) -> Response:
-    """Pin the newest versions of the dataset's templates; where they are pinned already nothing changes."""
-    dataset = datasets.get(actor, dataset_id, "write", lock=True)
-    current = datasets.refresh_references(actor, dataset)
-    return reply(current, see=url_for("datasets.show", dataset_id=dataset_id), tag=True)
-
-
-@route(
-    bp,
     "/datasets/<dataset_id>@v<int:number>/diff",
     scope="read",
-    query=DatasetDiffQuery,
+    query=OtherQuery,
     returns=DatasetDiffOut,
 )
-def diff(actor: Actor, dataset_id: str, number: int, query: DatasetDiffQuery) -> Response:
+def diff(actor: Actor, dataset_id: str, number: int, query: OtherQuery) -> Response:
     """What changed from one version to another (default: the newest)."""
     dataset = datasets.get(actor, dataset_id)
     found = dataset_diff.between(dataset, number, query.to or dataset.version)
@@ -266,7 +198,7 @@ def preview(actor: Actor, dataset_id: str, body: DatasetPreviewInput) -> Respons
     version = datasets.version_of(datasets.get(actor, dataset_id))
     datasets.known_templates(actor, version.spec)
     members = dataset_rows.members(version.spec, version.pins["templates"])
-    made = dataset_rows.preview(version.spec, members, body)
+    made = dataset_rows.preview(version.spec, members, body, actor, fetch=True)
     program = g.face == "program"
     tables = [
         {

@@ -14,7 +14,7 @@ from webapp.errors import Fault
 from webapp.services import generate
 from webapp.services.actors import Actor
 from webapp.services.generate import Generation, Preview
-from webapp.services.row_requests import DraftInput, GenerateInput, PreviewInput
+from webapp.services.row_requests import DraftInput, DraftPreviewInput, GenerateInput, PreviewInput
 from webapp.views.outputs import Output, Raw
 from webapp.views.reply import reply
 from webapp.views.routes import route
@@ -29,6 +29,15 @@ _ERRORS = ("row_limit_exceeded", "quota_exceeded")
 
 class DraftIn(DraftInput):
     """Rows of a template that is not saved: its definition, and generate's own keys beside it."""
+
+    @classmethod
+    def more_faults(cls, body: dict[str, Any]) -> list[Fault]:
+        """See `TemplateInput.more_faults`."""
+        return TemplateInput.more_faults(body)
+
+
+class DraftPreviewIn(DraftPreviewInput):
+    """Three rows of a template that is not saved: its definition, and preview's own keys beside it."""
 
     @classmethod
     def more_faults(cls, body: dict[str, Any]) -> list[Fault]:
@@ -99,10 +108,10 @@ def preview(actor: Actor, template_id: str, body: PreviewIn) -> Response:
     return _previewed(generate.preview(actor, template_id, body))
 
 
-@route(bp, "/preview", ["POST"], scope="read", body=DraftIn, returns=PreviewOut, reads=True)
-def preview_draft(actor: Actor, body: DraftIn) -> Response:
+@route(bp, "/preview", ["POST"], scope="read", body=DraftPreviewIn, returns=PreviewOut, reads=True)
+def preview_draft(actor: Actor, body: DraftPreviewIn) -> Response:
     """Make the first three rows of a template that is not saved; no rows are spent."""
-    return _previewed(generate.preview_draft(actor, body))
+    return _previewed(generate.preview_draft(actor, body, body.fetch))
 
 
 def format_by_accept() -> str | None:

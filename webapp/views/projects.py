@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Annotated, Any
 
 from flask import Blueprint, Response, flash, g, url_for
@@ -65,95 +67,99 @@ class ProjectOut(Output):
     deleted_at: OptionalTime
 
 
-def _listed(actor: Actor, model: Any, shape: type[Output], query: ListQuery) -> dict[str, Any]:
-    found = paging.page(
-        tenancy.listing(actor, model, project=False),
-        name=model.__tablename__,
-        identity=model.id,
-        cursor=query.cursor,
-        limit=query.limit,
-        search=(query.q, model.name),
-        context=f"{actor.workspace_id} {actor.user_id}",
+@dataclass(frozen=True, slots=True)
+class Named:
+    """What is a name in the tree of a workspace, and how it is spoken to.
+
+    `endpoints`: of the list, of making one, of reading one and of changing one. `listed` and `changed` say what the
+    first and the last do.
+    """
+
+    model: type[Team] | type[Project]
+    create: Callable[[Actor, Any], Team | Project]
+    body: type[Input]
+    patch: type[Input]
+    returns: type[Output]
+    endpoints: tuple[str, str, str, str]
+    listed: str
+    changed: str
+
+
+def declare(kind: Named) -> None:
+    """The routes that teams and projects have alike."""
+    model, shape, name, many = kind.model, kind.returns, kind.model.__name__.lower(), kind.model.__tablename__
+    one, (index_at, create_at, show_at, change_at) = f"/{many}/<{name}_id>", kind.endpoints
+
+    @route(
+        bp, f"/{many}", scope="member", query=ListQuery, returns=Listed(shape), endpoint=index_at,
+        summary=kind.listed,
+    )  # fmt: skip
+    def index(actor: Actor, query: ListQuery) -> Response:
+        found = paging.page(
+            tenancy.listing(actor, model, project=False),
+            name=many,
+            identity=model.id,
+            cursor=query.cursor,
+            limit=query.limit,
+            search=(query.q, model.name),
+            context=f"{actor.workspace_id} {actor.user_id}",
+        )
+        return reply(found.as_dict(shape.of), template=f"{many}.html")
+
+    @route(
+        bp, f"/{many}", ["POST"], scope="admin", body=kind.body, returns=shape, status=201, idempotent=True,
+        endpoint=create_at, summary=f"Make a {name}.",
+    )  # fmt: skip
+    def create(actor: Actor, body: Input) -> Response:
+        row = kind.create(actor, body)
+        where = url_for(f".{show_at}", **{f"{name}_id": row.id})
+        return reply(shape.of(row), status=201, see=url_for(f".{index_at}"), headers={"Location": where})
+
+    @route(bp, one, scope="member", returns=shape, endpoint=show_at, summary=f"Read a {name}.")
+    def show(actor: Actor, **address: str) -> Response:
+        return reply(shape.of(tenancy.get(actor, model, *address.values(), "member")), tag=True)
+
+    @route(
+        bp, one, ["PATCH"], scope="admin", body=kind.patch, returns=shape, errors=["version_conflict"],
+        endpoint=change_at, summary=kind.changed,
+    )  # fmt: skip
+    def change(actor: Actor, body: Input, **address: str) -> Response:
+        row = tenancy.get(actor, model, *address.values(), "admin", lock=True)
+        matching(shape.of(row))
+        changes = {
+            key: value for key, value in body.model_dump(exclude_unset=True).items() if value is not None
+        }
+        if changes:
+            tenancy.rename(actor, row, changes)
+        return reply(shape.of(row), see=url_for(f".{index_at}"), tag=True)
+
+
+declare(
+    Named(
+        Team,
+        lambda actor, body: tenancy.create_team(actor, body.name),
+        TeamIn,
+        TeamIn,
+        TeamOut,
+        ("teams", "create_team", "team", "change_team"),
+        listed="List the teams one belongs to; members of the workspace see all.",
+        changed="Rename a team.",
     )
-    return found.as_dict(shape.of)
-
-
-@route(bp, "/teams", scope="member", query=ListQuery, returns=Listed(TeamOut))
-def teams(actor: Actor, query: ListQuery) -> Response:
-    """List the teams one belongs to; members of the workspace see all."""
-    return reply(_listed(actor, Team, TeamOut, query), template="teams.html")
-
-
-@route(bp, "/teams", ["POST"], scope="admin", body=TeamIn, returns=TeamOut, status=201, idempotent=True)
-def create_team(actor: Actor, body: TeamIn) -> Response:
-    """Make a team."""
-    team = tenancy.create_team(actor, body.name)
-    where = url_for("projects.team", team_id=team.id)
-    return reply(TeamOut.of(team), status=201, see=url_for("projects.teams"), headers={"Location": where})
-
-
-@route(bp, "/teams/<team_id>", scope="member", returns=TeamOut)
-def team(actor: Actor, team_id: str) -> Response:
-    """Read a team."""
-    return reply(TeamOut.of(tenancy.get(actor, Team, team_id, "member")), tag=True)
-
-
-@route(
-    bp,
-    "/teams/<team_id>",
-    ["PATCH"],
-    scope="admin",
-    body=TeamIn,
-    returns=TeamOut,
-    errors=["version_conflict"],
 )
-def change_team(actor: Actor, team_id: str, body: TeamIn) -> Response:
-    """Rename a team."""
-    row = tenancy.get(actor, Team, team_id, "admin", lock=True)
-    matching(TeamOut.of(row))
-    tenancy.rename(actor, row, {"name": body.name})
-    return reply(TeamOut.of(row), see=url_for("projects.teams"), tag=True)
-
-
-@route(bp, "/projects", scope="member", query=ListQuery, returns=Listed(ProjectOut))
-def index(actor: Actor, query: ListQuery) -> Response:
-    """List the projects of the teams one belongs to; members of the workspace see all."""
-    return reply(_listed(actor, Project, ProjectOut, query), template="projects.html")
-
-
-@route(
-    bp, "/projects", ["POST"], scope="admin", body=ProjectIn, returns=ProjectOut, status=201, idempotent=True
+declare(
+    Named(
+        Project,
+        lambda actor, body: tenancy.create_project(
+            actor, body.name, team_id=body.team_id, description=body.description
+        ),
+        ProjectIn,
+        ProjectPatch,
+        ProjectOut,
+        ("index", "create", "show", "change"),
+        listed="List the projects of the teams one belongs to; members of the workspace see all.",
+        changed="Change a project's name or description.",
+    )
 )
-def create(actor: Actor, body: ProjectIn) -> Response:
-    """Make a project."""
-    row = tenancy.create_project(actor, body.name, team_id=body.team_id, description=body.description)
-    where = url_for("projects.show", project_id=row.id)
-    return reply(ProjectOut.of(row), status=201, see=url_for("projects.index"), headers={"Location": where})
-
-
-@route(bp, "/projects/<project_id>", scope="member", returns=ProjectOut)
-def show(actor: Actor, project_id: str) -> Response:
-    """Read a project."""
-    return reply(ProjectOut.of(tenancy.get(actor, Project, project_id, "member")), tag=True)
-
-
-@route(
-    bp,
-    "/projects/<project_id>",
-    ["PATCH"],
-    scope="admin",
-    body=ProjectPatch,
-    returns=ProjectOut,
-    errors=["version_conflict"],
-)
-def change(actor: Actor, project_id: str, body: ProjectPatch) -> Response:
-    """Change a project's name or description."""
-    row = tenancy.get(actor, Project, project_id, "admin", lock=True)
-    matching(ProjectOut.of(row))
-    changes = {key: value for key, value in body.model_dump(exclude_unset=True).items() if value is not None}
-    if changes:
-        tenancy.rename(actor, row, changes)
-    return reply(ProjectOut.of(row), see=url_for("projects.index"), tag=True)
 
 
 @route(

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Literal
 
@@ -39,7 +39,7 @@ class Declaration:
     `reads`: writes nothing although it is a POST (preview), so it takes no writers' lock. `counted`: spends a
     request (health and static do not). `people`: a browser session may use it; `programs`: an API key may.
     `on_fault(actor, error, **address)` draws a person's form again with its faults. `produces` lists other
-    content types than JSON, for the documentation.
+    content types than JSON, for the documentation; `also` what other statuses of success answer.
     """
 
     rule: str
@@ -60,6 +60,7 @@ class Declaration:
     programs: bool
     errors: tuple[str, ...]
     produces: tuple[str, ...]
+    also: Mapping[int, Any]
     hidden: bool
     on_fault: Callable[..., Any] | None
 
@@ -82,25 +83,28 @@ def route(
     programs: bool = True,
     errors: Sequence[str] = (),
     produces: Sequence[str] = (),
+    also: Mapping[int, Any] | None = None,
     hidden: bool = False,
     on_fault: Callable[..., Any] | None = None,
     endpoint: str | None = None,
+    summary: str | None = None,
 ) -> Callable[[View], View]:
     """Declare a view. `errors` lists codes beyond those every route can answer, for the documentation.
 
-    `hidden` keeps a page for people out of /openapi.json. See `Declaration` for the rest.
+    `hidden` keeps a page for people out of /openapi.json. `summary` stands for the view's docstring, where one
+    function serves several kinds of object. See `Declaration` for the rest.
     """
     if scope not in SCOPES:
         raise ValueError(f"unknown scope {scope!r}")
     upper = tuple(method.upper() for method in methods)
 
     def decorate(view: View) -> View:
-        summary, _, rest = inspect.cleandoc(view.__doc__ or "").partition("\n")
+        told, _, rest = inspect.cleandoc(summary or view.__doc__ or "").partition("\n")
         declaration = Declaration(
             rule=rule,
             methods=upper,
             scope=scope,
-            summary=summary.strip(),
+            summary=told.strip(),
             description=rest.strip(),
             tag=bp.name,
             body=body,
@@ -115,6 +119,7 @@ def route(
             programs=programs,
             errors=tuple(errors),
             produces=tuple(produces),
+            also=dict(also or {}),
             hidden=hidden,
             on_fault=on_fault,
         )

@@ -25,6 +25,8 @@ THEMES: Final = ("light", "dark")
 NAV: Final = (
     ("/templates", "Templates", ("/templates", "/trash")),
     ("/datasets", "Datasets", ("/datasets",)),
+    ("/connections", "Connections", ("/connections",)),
+    ("/pushes", "Pushes", ("/pushes",)),
     ("/exports", "Exports", ("/exports",)),
     (
         "/api-keys",
@@ -37,6 +39,7 @@ NAV: Final = (
             "/teams",
             "/members",
             "/invitations",
+            "/secrets",
             "/workspace",
             "/audit",
         ),
@@ -50,6 +53,7 @@ SETTINGS: Final = (  # address, text, scope that it takes
     ("/projects", "Projects", "member"),
     ("/members", "Members", "member"),
     ("/invitations", "Invitations", "admin"),
+    ("/secrets", "Secrets", "secrets"),
     ("/workspace", "Workspace", "member"),
     ("/audit", "Audit log", "admin"),
 )

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
-from flask import Blueprint, Response, flash, g, url_for
+from flask import Blueprint, Response, g, url_for
 from pydantic import Field, WithJsonSchema
 
 from webapp import limits
@@ -12,18 +12,19 @@ from webapp.engine import plan as engine_plan
 from webapp.engine import spec as engine_spec
 from webapp.engine.errors import SpecError
 from webapp.errors import Fault
-from webapp.services import plans, template_diff, templates, usage
+from webapp.services import plans, template_diff, templates
 from webapp.services.actors import Actor
 from webapp.services.moments import Moment
 from webapp.services.row_requests import FIELD_SCHEMA, READ_ONLY, Fields, Locale, Name, Seed
-from webapp.views.inputs import Input, ListQuery, Query
-from webapp.views.outputs import Listed, Output
-from webapp.views.reply import matching, reply
+from webapp.views import versioned
+from webapp.views.inputs import Input
+from webapp.views.outputs import Output
+from webapp.views.reply import reply
 from webapp.views.routes import route
+from webapp.views.versioned import Description, OtherQuery
 
 bp = Blueprint("templates", __name__)
 
-Description = Annotated[str, Field(max_length=limits.MAX_DESCRIPTION_CHARS)]
 Quantity = Annotated[int, Field(ge=limits.MIN_ROWS, le=limits.ENTERPRISE_MAX.rows_per_generation)]
 
 
@@ -97,17 +98,9 @@ class TemplateOut(Output):
     references: list[TemplateReference]
 
 
-class PageQuery(Query):
-    """Which page of a list that has no search."""
-
-    cursor: str | None = None
-    limit: Annotated[int, Field(ge=1, le=limits.PAGE_LIMIT_MAX)] = limits.PAGE_LIMIT_DEFAULT
-
-
-class DiffQuery(Query):
+class DiffQuery(OtherQuery):
     """The other version (default: the newest), and the seed of a preview of both."""
 
-    to: Annotated[int, Field(ge=1)] | None = None
     seed: Seed | None = None
 
 
@@ -122,18 +115,15 @@ class DiffOut(Output):
     preview: dict[str, Any] | None
 
 
-class TemplatesQuery(ListQuery):
-    """`sort`: `name` or `updated`, backwards with `-`; newest first without."""
-
-    sort: Literal["name", "-name", "updated", "-updated"] | None = None
-
-
-@route(bp, "/templates", scope="read", query=TemplatesQuery, returns=Listed(TemplateOut))
-def index(actor: Actor, query: TemplatesQuery) -> Response:
-    """List the templates of the project, newest first."""
-    page = templates.listing(actor, cursor=query.cursor, limit=query.limit, q=query.q, sort=query.sort)
-    shown = {"runs": usage.last_runs(actor, [one["id"] for one in page.items])} if g.face == "person" else {}
-    return reply(page.as_dict(dict), template="templates/list.html", block="list", query=query, **shown)
+versioned.declare_list(bp, templates.KIND, TemplateOut)
+versioned.declare_deletion(bp, templates.KIND, TemplateOut)
+versioned.declare_versions(
+    bp, templates.KIND, TemplateOut, restores="Make an earlier version the newest: a new version that says the same."
+)
+versioned.declare_refresh(
+    bp, templates.KIND, TemplateOut, templates.refresh_references,
+    does="Pin the newest versions of the templates this one refers to; without a newer one nothing changes.",
+)  # fmt: skip
 
 
 @route(
@@ -164,45 +154,16 @@ def show(actor: Actor, template_id: str) -> Response:
     scope="write",
     body=TemplatePatch,
     returns=TemplateOut,
-    errors=["version_conflict"],
+    errors=versioned.CONFLICTS,
 )
 def change(actor: Actor, template_id: str, body: TemplatePatch) -> Response:
     """Change any part of a template, which makes its next version.
 
     Fields are matched by id, else by name, and keep their ids; fields left out of `fields` are gone.
     """
-    template = templates.get(actor, template_id, "write", lock=True)
-    matching(templates.show(template))
+    template = versioned.matched(actor, templates.KIND, template_id)
     changed = templates.change(actor, template, body.model_dump(exclude_unset=True))
     return reply(changed, see=url_for("templates.show", template_id=template_id), tag=True)
-
-
-@route(
-    bp, "/templates/<template_id>", ["DELETE"], scope="write", returns=TemplateOut, errors=["version_conflict"]
-)
-def delete(actor: Actor, template_id: str) -> Response:
-    """Soft-delete a template; it can be restored for 30 days."""
-    template = templates.get(actor, template_id, "write", lock=True)
-    matching(templates.show(template))
-    gone = templates.delete(actor, template)
-    if g.face == "person":  # the category of a message is where its Undo goes
-        flash(f"Template {gone['name']} deleted", url_for("templates.restore", template_id=template_id))
-    return reply(gone, see=url_for("templates.index"))
-
-
-@route(bp, "/templates/<template_id>/restore", ["POST"], scope="write", returns=TemplateOut)
-def restore(actor: Actor, template_id: str) -> Response:
-    """Take a template's deletion back."""
-    template = templates.get(actor, template_id, "write", lock=True, deleted=True)
-    back = templates.restore(actor, template)
-    return reply(back, see=url_for("templates.show", template_id=template_id), tag=True)
-
-
-@route(bp, "/templates/<template_id>/versions", scope="read", query=PageQuery, returns=Listed(TemplateOut))
-def versions(actor: Actor, template_id: str, query: PageQuery) -> Response:
-    """List a template's versions, newest first, each the whole template as of then."""
-    page = templates.versions(templates.get(actor, template_id), cursor=query.cursor, limit=query.limit)
-    return reply(page.as_dict(dict))
 
 
 @route(bp, "/templates/<template_id>@v<int:number>", scope="read", returns=TemplateOut)
@@ -215,38 +176,6 @@ def show_version(actor: Actor, template_id: str, number: int) -> Response:
 
         return version_page.page(actor, template, found)
     return reply(found, tag=True)
-
-
-@route(
-    bp,
-    "/templates/<template_id>/versions/<int:number>/restore",
-    ["POST"],
-    scope="write",
-    returns=TemplateOut,
-    idempotent=True,
-    errors=["version_conflict"],
-)
-def restore_version(actor: Actor, template_id: str, number: int) -> Response:
-    """Make an earlier version the newest: a new version that says the same."""
-    template = templates.get(actor, template_id, "write", lock=True)
-    matching(templates.show(template))
-    back = templates.restore_version(actor, template, number)
-    return reply(back, see=url_for("templates.show", template_id=template_id), tag=True)
-
-
-@route(
-    bp,
-    "/templates/<template_id>/refresh-references",
-    ["POST"],
-    scope="write",
-    returns=TemplateOut,
-    errors=("validation_error",),
-)
-def refresh_references(actor: Actor, template_id: str) -> Response:
-    """Pin the newest versions of the templates this one refers to; without a newer one nothing changes."""
-    template = templates.get(actor, template_id, "write", lock=True)
-    current = templates.refresh_references(actor, template)
-    return reply(current, see=url_for("templates.show", template_id=template_id), tag=True)
 
 
 @route(bp, "/templates/<template_id>@v<int:number>/diff", scope="read", query=DiffQuery, returns=DiffOut)

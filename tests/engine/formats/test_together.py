@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import os
 import sqlite3
 import zipfile
 
@@ -120,18 +119,6 @@ def run(connection, text):
     connection.execute(text.replace("CREATE TABLE", "CREATE TEMPORARY TABLE").encode())
 
 
-@pytest.fixture
-def postgresql():
-    psycopg = pytest.importorskip("psycopg")
-    url = os.environ.get("TEST_POSTGRESQL_URL", "postgresql://postgres@127.0.0.1:5432/postgres")
-    try:
-        connection = psycopg.connect(url, connect_timeout=3)
-    except psycopg.OperationalError as problem:
-        pytest.skip(f"no PostgreSQL at {url.rpartition('@')[2]} (TEST_POSTGRESQL_URL): {problem}")
-    yield connection
-    connection.close()
-
-
 @pytest.mark.parametrize("dialect", ["postgresql", "ansi"])
 def test_postgresql_loads_the_script_and_holds_its_keys(postgresql, dialect):
     import psycopg
@@ -169,30 +156,6 @@ def test_a_dialect_that_cannot_alter_says_which_key_it_goes_without():
     database.executescript(text)
     assert [row[2] for row in database.execute("PRAGMA foreign_key_list(b)")] == ["a"]
     database.close()
-
-
-@pytest.fixture
-def mariadb():
-    pymysql = pytest.importorskip("pymysql")
-    host, port = (
-        os.environ.get("TEST_MYSQL_HOST", "127.0.0.1"),
-        int(os.environ.get("TEST_MYSQL_PORT", "3306")),
-    )
-    several = pymysql.constants.CLIENT.MULTI_STATEMENTS
-    try:
-        connection = pymysql.connect(
-            host=host, port=port, user="root", connect_timeout=3, client_flag=several
-        )
-    except pymysql.err.OperationalError as problem:
-        pytest.skip(f"no MariaDB at {host}:{port} (TEST_MYSQL_HOST, TEST_MYSQL_PORT): {problem}")
-    name = f"rowsmith_together_{os.getpid()}"
-    with connection, connection.cursor() as cursor:
-        cursor.execute(f"CREATE DATABASE {name}")
-        try:
-            cursor.execute(f"USE {name}")
-            yield cursor
-        finally:
-            cursor.execute(f"DROP DATABASE {name}")
 
 
 @pytest.mark.parametrize(("shop", "keys"), [(SHOP, KEYS), (RING, RING_KEYS)])

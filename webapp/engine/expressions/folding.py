@@ -156,12 +156,16 @@ def any_of(node: Node, at: int, *, every: bool) -> Node:
     return _over(node, types.BOOLEAN, at, kernel)
 
 
+def elements(node: Node, at: int) -> Node:
+    """How many elements a list has."""
+    kind = types.number(0, 0, node.kind.most or 2**31)
+    return _over(node, kind, at, lambda n, value: Vector(value.counts, value.valid))
+
+
 def element(node: Node, index: int, at: int) -> Node:
     """One element, counted from 0, or from the end from -1; blank where there is none."""
-    from webapp.engine.expressions.functions.text import element as taken
-
     kind = node.kind
-    return _over(node, kind.item, at, lambda n, value: taken(value, kind, index))
+    return _over(node, kind.item, at, lambda n, value: vectors.element(value, kind, index))
 
 
 def join(node: Node, separator: str, at: int) -> Node:

@@ -294,3 +294,11 @@ def _nothing(kind: Kind, n: int) -> Value:
 def days_of(point: datetime) -> int:
     """Days since 1970 of an aware point in time."""
     return (point.date() - _DAY_ZERO).days
+
+
+def element(value: Lists, kind: Kind, index: int) -> Value:
+    """Element ``index`` of each list, from the end where negative; blank where there is none."""
+    counts = value.counts
+    inside = counts > index if index >= 0 else counts >= -index
+    places = value.offsets[:-1] + index if index >= 0 else value.offsets[1:] + index
+    return take(kind.item, value.items, np.where(inside, places, -1))

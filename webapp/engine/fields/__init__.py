@@ -14,6 +14,7 @@ from webapp.engine.fields import (
     counting,
     currencies,
     distributed,
+    existing,
     finance,
     formulas,
     government,
@@ -24,6 +25,7 @@ from webapp.engine.fields import (
     misc,
     number,
     offsets,
+    outside,
     person,
     person_facts,
     person_group,
@@ -66,6 +68,7 @@ REGISTRY: tuple[type[FieldType], ...] = (
     identity.MongoObjectId,
     relations.Reference,
     relations.Position,
+    existing.ForeignKey,
     # text
     text_types.Words,
     text_types.Sentences,
@@ -193,6 +196,8 @@ REGISTRY: tuple[type[FieldType], ...] = (
     internet.MimeType,
     internet.FileName,
     internet.Password,
+    # external
+    outside.DbResponse,
     # misc
     misc.Color,
     misc.HexColor,
@@ -200,9 +205,11 @@ REGISTRY: tuple[type[FieldType], ...] = (
 )
 
 GROUP_KINDS: dict[str, type[GroupKind]] = {
+    "answer": outside.SameAnswer,
     "card": cards.CardKind,
     "company": company_group.Company,
     "currency": currencies.CurrencyKind,
+    "existing": existing.Existing,
     "parent": relation_group.Relation,
     "person": person_group.Person,
     "place": place_group.Place,

@@ -31,6 +31,10 @@ RELATION = "parent"
 """The kind of group that fields of type reference form: they share one row of another template."""
 
 
+EXISTING = "existing"
+"""The kind of group that fields of type foreign_key form: they share one row of a table that exists already."""
+
+
 class Options(whole.ExactModel):
     """Base of every type's options: unknown keys are refused, and nothing is coerced silently."""
 

@@ -6,7 +6,6 @@ from __future__ import annotations
 
 from webapp.engine.expressions import folding
 from webapp.engine.expressions.declare import Call, function
-from webapp.engine.expressions.functions.text import elements
 from webapp.engine.expressions.nodes import Node
 
 
@@ -22,7 +21,7 @@ def count(call: Call) -> Node:
 
 @function("size(list)", "How many elements there are, blank ones too.", "size([1, null, 3])", 3)
 def size(call: Call) -> Node:
-    return elements(call.items(0), call.at)
+    return folding.elements(call.items(0), call.at)
 
 
 @function("avg(list)", "The average to 6 digits, or to as many as round(avg(...), n) says; blank of none.",

@@ -11,39 +11,46 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from webapp import limits
-from webapp.engine.expressions import arithmetic, operators, textual, types, vectors
+from webapp.engine.expressions import (
+    arithmetic,
+    folding,
+    latin,
+    operators,
+    patterns,
+    textual,
+    types,
+    vectors,
+)
 from webapp.engine.expressions.declare import Call, function
 from webapp.engine.expressions.nodes import Node, check_length, elementwise
 from webapp.engine.expressions.vectors import Lists, Vector
 
 _MOST = limits.MAX_FORMULA_TEXT
-# Letters that no decomposition takes to ASCII.
-_LETTERS = (
-    ("ß", "ss"), ("æ", "ae"), ("Æ", "AE"), ("œ", "oe"), ("Œ", "OE"), ("ø", "o"), ("Ø", "O"), ("ł", "l"), ("Ł", "L"),
-    ("đ", "d"), ("Đ", "D"), ("ı", "i"), ("þ", "th"), ("Þ", "Th"), ("ð", "d"), ("Ð", "D"),
-)  # fmt: skip
 
 
 def _times(longest: int | None, factor: int) -> int | None:
     return None if longest is None else longest * factor
 
 
+def _respelled(call: Call, kernel: textual.TextFunction) -> Node:
+    """The text letter by letter; some become two (ß, æ)."""
+    x = call.text(0)
+    return call.make(types.text(_times(x.single.longest, 2)), textual.mapped(kernel), x)
+
+
 @function("upper(text)", "The text in capitals.", 'upper("ann")', "ANN")
 def upper(call: Call) -> Node:
-    x = call.text(0)
-    return call.make(types.text(_times(x.single.longest, 2)), textual.mapped(pc.utf8_upper), x)
+    return _respelled(call, pc.utf8_upper)
 
 
 @function("lower(text)", "The text in small letters.", 'lower("ANN")', "ann")
 def lower(call: Call) -> Node:
-    x = call.text(0)
-    return call.make(types.text(_times(x.single.longest, 2)), textual.mapped(pc.utf8_lower), x)
+    return _respelled(call, pc.utf8_lower)
 
 
 @function("title(text)", "Each word with a capital.", 'title("new york")', "New York")
 def title(call: Call) -> Node:
-    x = call.text(0)
-    return call.make(types.text(_times(x.single.longest, 2)), textual.mapped(pc.utf8_title), x)
+    return _respelled(call, pc.utf8_title)
 
 
 @function("trim(text)", "Without blanks at both ends.", 'trim("  Ann ")', "Ann")
@@ -58,20 +65,10 @@ def trim(call: Call) -> Node:
 def length(call: Call) -> Node:
     node = call.args[0]
     if node.kind.name == "list" and (node.kind.item.name == "object" or node.kind.origin is None):
-        return elements(node, call.at)
+        return folding.elements(node, call.at)
     x = call.text(0)
     kind = types.number(0, 0, x.single.longest if x.single.longest is not None else 2**31)
     return call.make(kind, textual.measured(pc.utf8_length), x)
-
-
-def elements(node: Node, at: int) -> Node:
-    """How many elements a list has."""
-
-    def run(frame: object) -> Vector:
-        value: Lists = node.run(frame)
-        return Vector(value.counts, value.valid)
-
-    return Node(types.number(0, 0, node.kind.most or 2**31), run, at)
 
 
 @function(
@@ -146,20 +143,12 @@ def split_part(call: Call) -> Node:
 
     def part(texts: pa.Array) -> pa.Array:
         found = vectors.load(pc.split_pattern(texts, sign), _TEXTS)
-        return textual.plain(element(found, _TEXTS, index))
+        return textual.plain(vectors.element(found, _TEXTS, index))
 
     return call.make(types.text(x.single.longest), textual.mapped(part), x)
 
 
 _TEXTS = types.list_of(types.text(), None)
-
-
-def element(value: Lists, kind: types.Kind, index: int) -> vectors.Value:
-    """Element ``index`` of each list, from the end where negative; blank where there is none."""
-    counts = value.counts
-    inside = counts > index if index >= 0 else counts >= -index
-    places = value.offsets[:-1] + index if index >= 0 else value.offsets[1:] + index
-    return vectors.take(kind.item, value.items, np.where(inside, places, -1))
 
 
 @function(
@@ -241,40 +230,22 @@ def ends_with(call: Call) -> Node:
     "Zoe Gross",
 )
 def strip_accents(call: Call) -> Node:
-    x = call.text(0)
-    return call.make(types.text(_times(x.single.longest, 2)), textual.mapped(_bare), x)
-
-
-def _bare(texts: pa.Array) -> pa.Array:
-    foreign = pc.fill_null(pc.invert(pc.string_is_ascii(texts)), False)
-    some = texts.filter(foreign)  # mostly few
-    if not len(some):
-        return texts
-    for letter, plain in _LETTERS:
-        some = pc.replace_substring(some, letter, plain)
-    bare = pc.replace_substring_regex(pc.utf8_normalize(some, "NFD"), r"\p{Mn}", "")
-    return pc.replace_with_mask(texts, foreign, pc.utf8_normalize(bare, "NFC"))
+    return _respelled(call, latin.bare)
 
 
 @function("ascii(text)", "Without accents, and without what is not ASCII.", 'ascii("Zoë 東")', "Zoe ")
 def ascii_(call: Call) -> Node:
-    x = call.text(0)
-    return call.make(types.text(_times(x.single.longest, 2)), textual.mapped(_ascii), x)
-
-
-def _ascii(texts: pa.Array) -> pa.Array:
-    return pc.replace_substring_regex(_bare(texts), r"[^\x00-\x7f]", "")
+    return _respelled(call, latin.to_ascii)
 
 
 @function("slug(text)", "Small letters and digits with hyphens between, as in addresses.", 'slug("Zoë & Co. KG")',
           "zoe-co-kg")  # fmt: skip
 def slug(call: Call) -> Node:
     def made(texts: pa.Array) -> pa.Array:
-        plain = pc.replace_substring_regex(pc.utf8_lower(_ascii(texts)), "[^a-z0-9]+", "-")
+        plain = pc.replace_substring_regex(pc.utf8_lower(latin.to_ascii(texts)), "[^a-z0-9]+", "-")
         return pc.utf8_trim(plain, "-")
 
-    x = call.text(0)
-    return call.make(types.text(_times(x.single.longest, 2)), textual.mapped(made), x)
+    return _respelled(call, made)
 
 
 @function("initials(text)", "The first letter of each word.", 'initials("Ann Mary Lee")', "AML")
@@ -304,36 +275,12 @@ def repeat(call: Call) -> Node:
     return call.make(types.text(longest), textual.mapped(again), x)
 
 
-def _regex(call: Call, place: int) -> str:
-    """A regular expression that is written out. RE2 takes time in proportion to the text, whatever the pattern; but it
-    compiles a pattern for every block, so that what would take long to compile is refused."""
-    pattern = call.words(place)
-    size, factor = len(pattern), 40 if _WIDE.search(pattern) else 1
-    for group, least, most in _REPEATED.findall(pattern):
-        times = max(1, int((most or least)[:4]))
-        size, factor = (size, factor * times) if group else (size + times, factor)
-    if size * factor > limits.MAX_PATTERN_SIZE:
-        raise call.refuse(
-            place, "bad_pattern", "This regular expression repeats too much.", "Lower its {counts}."
-        )
-    try:
-        pc.match_substring_regex(pa.array([""]), pattern)
-    except pa.ArrowInvalid:
-        hint = "Write it as RE2 reads it: no look-ahead, no back-references."
-        raise call.refuse(place, "bad_pattern", "This regular expression cannot be used.", hint) from None
-    return pattern
-
-
-_REPEATED = re.compile(r"(\))?\{([0-9]+)(?:,([0-9]*))?\}")
-_WIDE = re.compile(r"\\[pP]|\(\?[a-z]*i")  # classes of Unicode take many states
-
-
 @function(
     "regex_replace(text, pattern, new)", "Every match of a regular expression made `new`; \\\\1 is its first group.",
     'regex_replace("a1b22", "[0-9]+", "#")', "a#b#",
 )  # fmt: skip
 def regex_replace(call: Call) -> Node:
-    x, pattern, new = call.text(0), _regex(call, 1), call.words(2, empty=True)
+    x, pattern, new = call.text(0), patterns.written(call, 1), call.words(2, empty=True)
     groups = [int(number) for number in re.findall(r"\\([0-9])", new)]
     if groups and max(groups) > pattern.count("("):
         raise call.refuse(2, "bad_pattern", f"There is no group {max(groups)} in the pattern.")
@@ -360,7 +307,7 @@ def regex_replace(call: Call) -> Node:
     'matches("A-17", "^[A-Z]-[0-9]+$")', True,
 )  # fmt: skip
 def matches(call: Call) -> Node:
-    _regex(call, 1)
+    patterns.written(call, 1)
     return _test(call, pc.match_substring_regex)
 
 

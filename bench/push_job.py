@@ -1,0 +1,95 @@
+"""A push as users have it: planned by the service, carried out by the job, with its ledger, in this process.
+
+Used by `push`. The service's own database is a SQLite file, as in `./rowsmith up`; the embedded Valkey runs beside it.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT))
+
+from cryptography.fernet import Fernet  # noqa: E402
+from sqlalchemy import select  # noqa: E402
+
+from bench.sample import FIELDS  # noqa: E402
+from jobs import push as job  # noqa: E402
+from webapp import create_app  # noqa: E402
+from webapp.cli import probe, valkey  # noqa: E402
+from webapp.config import Settings  # noqa: E402
+from webapp.extensions import db, redis_client  # noqa: E402
+from webapp.models import Project, Push  # noqa: E402
+from webapp.services import actors, connections, demo, push_prepare, pushes, templates  # noqa: E402
+from webapp.services.actors import Actor  # noqa: E402
+from webapp.services.push_requests import PushInput  # noqa: E402
+
+_READY_SECONDS = 20.0
+
+
+class Service:
+    """A Rowsmith with the bench template and one connection."""
+
+    def __init__(self, kind: str, settings: dict[str, object]) -> None:
+        self.actor = _actor()
+        self.template = templates.create(self.actor, name="bench", fields=FIELDS)["id"]
+        self.connection = connections.create(self.actor, name="bench", type=kind, settings=settings).id
+
+    def push(self, table: str, rows: int) -> tuple[float, int]:
+        """Seconds from the request to the last row's end, and how many rows failed."""
+        start = time.perf_counter()
+        ask = PushInput(connection_id=self.connection, target=table, count=rows, seed="benchmark")
+        prepared = push_prepare.of_template(self.actor, self.template, ask)
+        push_id = pushes.queue(self.actor, prepared, "template.push").id
+        job.run(push_id)
+        seconds = time.perf_counter() - start
+        db.session.expire_all()
+        done = db.session.get_one(Push, push_id)
+        assert done.delivered + done.failed == rows, (done.status, done.delivered, done.failed)
+        return seconds, done.failed
+
+
+def _actor() -> Actor:
+    made = demo.ensure_demo("enterprise")
+    assert made is not None
+    project = db.session.scalars(select(Project).where(Project.id == made.project_id)).one()
+    return replace(actors.system(made.workspace_id), project_id=project.id, team_id=project.team_id)
+
+
+@contextmanager
+def service(kind: str, settings: dict[str, object]) -> Iterator[Service]:
+    """A service in a folder of its own, gone at the end."""
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        server = valkey.prepare(folder)
+        process = subprocess.Popen(server.command, stdout=subprocess.DEVNULL)
+        try:
+            answers, deadline = probe.redis_answers(server.url), time.monotonic() + _READY_SECONDS
+            while not answers():
+                assert time.monotonic() < deadline, "the embedded Valkey does not answer"
+                time.sleep(0.02)
+            app = create_app(
+                Settings(
+                    secret_key="0123456789abcdefghijklmnopqrstuvwxyzABCDEF",
+                    database_url=f"sqlite:///{folder / 'bench.db'}",
+                    redis_url=server.url,
+                    data_dir=folder,
+                    vault_keys=(Fernet.generate_key().decode(),),
+                )
+            )
+            with app.app_context():
+                db.create_all()
+                yield Service(kind, settings)
+                db.session.remove()
+                db.engine.dispose()
+                redis_client().close()
+        finally:
+            process.kill()
+            process.wait()

@@ -1,0 +1,249 @@
+"""Carrying out a push: whoever takes it up reads the ledger, settles what is in doubt, and goes on from there.
+
+A crash, a lost connection and a cancel all take the same way: the session is closed, the ledger is read again, the
+chunk whose commit is in doubt is asked about in a new session. The rows of a chunk are delivered in the ledger only
+when the target is known to have them.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+
+import pyarrow as pa
+from sqlalchemy.exc import OperationalError
+
+from jobs import push_watch
+from jobs.lease import Cancelled, Fenced, HandBack, Interrupted, Lease, leased
+from jobs.push_failures import keys_of, refusal, stopped, table_refused
+from jobs.push_steps import Steps
+from jobs.push_table import Sender
+from jobs.push_watch import Watch
+from webapp import limits
+from webapp.connectors.base import ConnectorError, Session
+from webapp.errors import ApiError
+from webapp.extensions import reading
+from webapp.services import ledger, ledger_rows, push_end, push_order
+from webapp.services.ledger_book import Book
+from webapp.services.ledger_entries import Bad, Chunk
+
+log = logging.getLogger(__name__)
+
+KIND = "push"
+# Reasons that may pass.
+AWAY = ("lost", "refused", "unreachable", "unresolved", "timeout", "starting", "too_many_connections")
+REPEATABLE = ("upsert", "update")  # modes whose chunks may be sent again when nobody can tell
+
+
+def run(push_id: str) -> None:
+    """Do one push, or go on with one that was lost."""
+    with leased(KIND, push_id) as work:
+        work.closing = lambda session: push_end.close(session, push_id)
+        Runner(work).carry_out()
+    push_end.settle(push_id)
+
+
+class Runner:
+    """One attempt at one push."""
+
+    def __init__(self, work: Lease) -> None:
+        self.work = work
+        self.book = Book(work.id, work.transaction)
+        self.watch = Watch(work, self._stuck)
+        self._was_open = False
+
+    def carry_out(self) -> None:
+        """To the end, or until the work must not go on; then the ledger holds all that is known."""
+        self.book.load()
+        self.order = push_order.order(self.work.id)
+        with self.watch:
+            try:
+                self._persist()
+            except Interrupted as reason:
+                self._leave(reason)
+                raise
+            except ConnectorError as error:
+                self._leave(None)
+                raise refusal(error) from None
+            except ApiError:
+                self._leave(None)
+                raise
+            finally:
+                self._close()
+        self.work.finish("completed")
+
+    def _persist(self) -> None:
+        """Try until it is done. A connection that is lost is opened again, after waits, PUSH_WAITS times in a row."""
+        failures, reached = 0, -1
+        while True:
+            try:
+                self._once()
+            except (ConnectorError, OperationalError) as error:
+                self._close()
+                self.work.check()  # a statement that we stopped ourselves is no fault of the target
+                if not _may_pass(error):
+                    raise
+                ended = self._reread()
+                failures, reached = (1 if ended > reached else failures + 1), ended
+                if failures > len(limits.PUSH_WAITS):
+                    self.book.say(f"{_cause(error)} Given up after {failures} times in a row.")
+                    if isinstance(error, OperationalError):
+                        raise Fenced(self.work.id) from error  # of our own database: the lease runs out
+                    raise
+                wait = limits.PUSH_WAITS[failures - 1]
+                self.book.say(f"{_cause(error)} Trying again in {wait:g} s.")
+                with contextlib.suppress(OperationalError):
+                    self.book.close()
+                push_watch.wait(self.work, wait)
+            else:
+                return
+
+    def _reread(self) -> int:
+        """Rows that have their end, by the ledger as it is now, if our own database answers."""
+        with contextlib.suppress(OperationalError):
+            self.book.load()
+        return self.book.ended_rows
+
+    def _once(self) -> None:
+        """All that is left to do, over one session."""
+        self.book.load()
+        session = self.watch.session = self._open()
+        self._begin_line()
+        self._settle(session)
+        self._heed()
+        steps = Steps(self.work, self.book, self.order, session)
+        places = range(len(self.order.tables))
+        kind = self.order.push.kind
+        cycles = [place for place in places if self.order.tables[place].later]
+        if kind == "push":
+            steps.statements("before_sql")
+            steps.create()
+        if kind == "undo":
+            for place in cycles:
+                steps.loosen(place)
+        for place in reversed(places) if kind == "undo" else places:
+            Sender(self.work, self.book, self.order, session, place).send_all()
+        self.book.close()
+        if kind != "undo":
+            for place in cycles:
+                steps.fill_later(place)
+        if kind == "push":
+            steps.statements("after_sql")
+        self.book.close()
+
+    def _open(self) -> Session:
+        """Connect. Where that went well before, whatever is in the way now may pass: a server that starts, a pool that
+        is full."""
+        try:
+            session = self.order.open()
+        except ConnectorError as error:
+            error.transient = error.transient or self._was_open or self.book.ended_rows > 0
+            raise
+        self._was_open = True
+        return session
+
+    def _begin_line(self) -> None:
+        left = self.book.push.total - self.book.ended_rows
+        attempt = f"attempt {self.work.attempt}: " if self.work.attempt > 1 else ""
+        names = ", ".join(table.name for table in self.order.tables)
+        self.book.say(f"{attempt}connected; {left:,} rows to go ({names})")
+        self.book.close()
+
+    def _heed(self) -> None:
+        """A worker that died after the row that was to be the last must not be followed by one that goes on."""
+        push, ended = self.book.push, self.book.ended_rows
+        canary = 0 < ended <= self.order.canary
+        alike = ended == push.failed >= limits.PUSH_SAME_FAILURES
+        if not push.failed or not (self.order.stops or canary or alike):
+            return
+        end = ledger.rows(self.work.id, state="failed", limit=1)[0]
+        name = self.order.tables[end.table].name
+        bad = Bad(end.row, end.code, end.message, end.native, end.column)
+        raise table_refused(name, bad, ended) if alike else stopped(name, bad, f"Row {end.row:,} of {name} was refused")
+
+    # --- What is in doubt -------------------------------------------------------------------------------------
+
+    def _settle(self, session: Session) -> None:
+        """Ask what became of a chunk whose commit was under way, and see to it that it can change no more."""
+        chunk = self.book.doubt
+        if chunk is None:
+            return
+        verdict = self._verdict(session, chunk)
+        which = f"{self.order.tables[chunk.table].name}, rows {chunk.first:,} to {chunk.last:,}"
+        if verdict:
+            self.book.say(f"{which}: the commit had taken place")
+            self.book.landed()
+            self.book.close()
+        elif verdict is False:
+            self.book.say(f"{which}: the commit had not taken place; they are sent again")
+            self.book.retract()
+        else:
+            self.book.say(f"{which}: nobody can tell whether they arrived; they are reported as unknown")
+            self.book.unknown(self._keys(chunk))
+
+    def _verdict(self, session: Session, chunk: Chunk) -> bool | None:
+        table = self.order.tables[chunk.table]
+        told = session.settled(table.entity(session), chunk.proof) if chunk.proof else None
+        if told is None and self.order.push.kind != "undo":
+            safe = table.mode in REPEATABLE or not self.order.transactions
+            return False if safe else None
+        return told
+
+    def _keys(self, chunk: Chunk) -> dict[int, object]:
+        """The key values of a chunk's rows, so that a person can look for them."""
+        table = self.order.tables[chunk.table]
+        with reading() as session:
+            numbers = ledger_rows.belonging(
+                session, self.order.push, chunk.table, chunk.first, chunk.last
+            )
+        batch = table.key_batch((numbers - 1 + table.first).astype("uint64"), self.order.spool)
+        places = pa.array(range(len(numbers)), pa.int64())
+        keys = keys_of(batch, table.key_columns, table.sensitive, places)
+        return dict(zip(numbers.tolist(), keys, strict=True))
+
+    # --- Leaving ----------------------------------------------------------------------------------------------
+
+    def _leave(self, reason: Interrupted | None) -> None:
+        """Before the work ends here: what landed is written, what is in doubt is asked about, if there is time."""
+        self._close()
+        if isinstance(reason, Fenced):
+            return
+        try:
+            if self.book.in_doubt and not isinstance(reason, HandBack):
+                with self.order.open() as session:
+                    self._settle(session)
+        except (ConnectorError, ApiError, OperationalError) as error:
+            self.book.say(f"{_cause(error)} What is in doubt stays so.")
+        try:
+            self.book.close()
+        except OperationalError as error:
+            log.warning("%s: the last lines are lost: %s", self.work.id, type(error).__name__)
+
+    def _stuck(self, reason: Interrupted) -> None:
+        """Called beside a session that hangs for good, right before this process is ended."""
+        try:
+            if isinstance(reason, Fenced):
+                return
+            if not self.book.in_doubt:
+                self.book.close()
+            if isinstance(reason, HandBack):
+                self.work.hand_back()
+            elif isinstance(reason, Cancelled):
+                self.work.finish("cancelled")
+                push_end.settle(self.work.id)
+        except Interrupted:
+            return
+
+    def _close(self) -> None:
+        session, self.watch.session = self.watch.session, None
+        if session is not None:
+            session.close()
+
+
+def _may_pass(error: Exception) -> bool:
+    """Whether the same may succeed a moment later."""
+    return not isinstance(error, ConnectorError) or error.transient or error.reason in AWAY
+
+
+def _cause(error: Exception) -> str:
+    return getattr(error, "message", "Our own database did not answer.")

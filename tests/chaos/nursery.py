@@ -1,0 +1,82 @@
+"""A program that carries out pushes, each in a forked process of its own, as a worker does: for tests that kill.
+
+It reads the id of a push from each line of its input and answers with the pid of the process that does it. TARGET is
+the address of the target; LEASE_SECONDS, CHUNK_ROWS and FIRST_ROWS stand in for the limits of those names. With the
+argument `worker` it is a real worker, which waits for rings.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import Any
+
+from webapp import limits
+
+for name, limit in (
+    ("LEASE_SECONDS", "LEASE_SECONDS"),
+    ("BEAT_SECONDS", "BEAT_SECONDS"),
+    ("CHUNK_ROWS", "PUSH_CHUNK_ROWS"),
+    ("FIRST_ROWS", "PUSH_FIRST_ROWS"),
+):
+    if name in os.environ:
+        given = float(os.environ[name])
+        setattr(limits, limit, int(given) if given == int(given) else given)
+
+from flask import current_app  # noqa: E402
+
+from jobs.process import application, die_with  # noqa: E402
+from tests.jobs.pushing import Parents, connect, rows  # noqa: E402
+from webapp import storage  # noqa: E402
+from webapp.extensions import after_fork, reading  # noqa: E402
+from webapp.models import Push  # noqa: E402
+from webapp.services import key_spool, ledger_rows, push_order  # noqa: E402
+from webapp.services.push_order import Order  # noqa: E402
+from webapp.services.push_rows import TableRows  # noqa: E402
+
+
+def order(push_id: str) -> Order:
+    """Rows by their number into the target of the environment."""
+    with reading() as session:
+        push = session.get_one(Push, push_id)
+        first = ledger_rows.first_of(session, push)
+    made = [
+        TableRows(place, spec, Parents(rows(spec["count"]).select([c["column"] for c in spec["columns"]]), {}))
+        for place, spec in enumerate(push.tables)
+    ]
+    app: Any = current_app._get_current_object()
+    spool = key_spool.KeySpool(storage.of(app), key_spool.folder_of(first.workspace_id, first.id))
+    return Order(push, made, lambda: connect(os.environ["TARGET"]), True, spool)
+
+
+def main() -> None:
+    """Do what comes."""
+    app = application()
+    push_order.order = order
+    if sys.argv[1:] == ["worker"]:
+        from jobs import worker
+
+        worker.main()
+        return
+    from jobs import push as job
+
+    print("ready", flush=True)
+    for line in sys.stdin:
+        parent = os.getpid()
+        pid = os.fork()
+        if pid:
+            print(pid, flush=True)
+            os.waitpid(pid, 0)
+            print("over", flush=True)
+            continue
+        die_with(parent)
+        after_fork(app)
+        try:
+            with app.app_context():
+                job.run(line.strip())
+        finally:
+            os._exit(0)
+
+
+if __name__ == "__main__":
+    main()

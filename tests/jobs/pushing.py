@@ -1,0 +1,177 @@
+"""Pushes to be carried out: rows that were given, into a table of a target of the test's own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from datetime import UTC, datetime
+from typing import Any
+
+import pyarrow as pa
+from flask import Flask
+
+from jobs import push as job
+from webapp import storage
+from webapp.connectors.base import Session
+from webapp.connectors.postgresql import PostgresqlConnector
+from webapp.connectors.sqlite import SqliteConnector
+from webapp.engine.plan import ENGINE
+from webapp.extensions import reading, writing
+from webapp.models import Project, Push, PushRange, PushRow, Team, Workspace
+from webapp.net.gate import Gate
+from webapp.services import key_spool, ledger_rows, push_order
+from webapp.services.key_spool import KeySpool
+from webapp.services.push_order import Order
+from webapp.services.push_rows import TableRows
+from webapp.services.row_makers import GivenRows
+
+NOW = datetime(2026, 11, 21, tzinfo=UTC)
+
+
+def rows(count: int, **columns: Callable[[int], Any]) -> pa.Table:
+    """Rows with `id` from 1 and a `name`; other columns by functions of the id."""
+    made = {"id": lambda i: i, "name": lambda i: f"name {i}", **columns}
+    return pa.table({name: [make(i) for i in range(1, count + 1)] for name, make in made.items()})
+
+
+def table_spec(name: str, given: pa.Table, **more: Any) -> dict[str, Any]:
+    """A table as it stands in `Push.tables`: every column of the rows under its own name."""
+    return {
+        "name": name,
+        "template_id": None,
+        "version": None,
+        "target": name,
+        "count": given.num_rows,
+        "offset": 0,
+        "mode": "insert",
+        "key_columns": ["id"],
+        "columns": [{"column": one, "field": one} for one in given.schema.names],
+        "capture": [],
+        "from_parent": {},
+        "later": [],
+        "create": False,
+        "recipe": 0,
+        **more,
+    }
+
+
+class Parents(GivenRows):
+    """Given rows that refer to rows of another table by their place, as references of templates do."""
+
+    def __init__(self, table: pa.Table, parents: Mapping[str, str]) -> None:
+        super().__init__(table, "s", NOW)
+        self._parents = parents
+
+    def at(self, rows: Any) -> Any:
+        view = super().at(rows)
+        view.parents = lambda field: _parents_of(view.column(self._parents[field]))
+        return view
+
+
+def _parents_of(column: pa.Array) -> tuple[Any, Any]:
+    valid = column.is_valid().to_numpy(zero_copy_only=False)
+    return column.fill_null(0).to_numpy(zero_copy_only=False).astype("uint64"), valid
+
+
+class Pushing:
+    """Makes pushes into one target and carries them out in this process."""
+
+    def __init__(self, app: Flask, monkeypatch: Any) -> None:
+        self.app = app
+        self.makers: dict[str, list[GivenRows]] = {}
+        self.connect: Callable[[], Session]
+        monkeypatch.setattr(push_order, "order", self.order)
+        with writing() as session:
+            workspace = Workspace(name="Acme")
+            session.add(workspace)
+            session.flush()
+            team = Team(name="Team", workspace_id=workspace.id)
+            session.add(team)
+            session.flush()
+            project = Project(name="Project", workspace_id=workspace.id, team_id=team.id)
+            session.add(project)
+            session.flush()
+            self.place = {"workspace_id": workspace.id, "team_id": team.id, "project_id": project.id}
+
+    def push(self, tables: Sequence[tuple[dict[str, Any], pa.Table]], total: int | None = None, **columns: Any) -> str:
+        """A queued push of given rows. `ask` is the request; `parents` the columns of parents' places."""
+        ask = columns.pop("ask", {})
+        parents = columns.pop("parents", {})
+        specs = [spec for spec, _ in tables]
+        count = sum(given.num_rows for _, given in tables) if total is None else total
+        with writing() as session:
+            push = Push(
+                target=specs[0]["name"],
+                total=count,
+                tables=specs,
+                request={"ask": ask},
+                pins={"engine": ENGINE},
+                **self.place,
+                **columns,
+            )
+            session.add(push)
+            session.flush()
+            push_id = push.id
+        self.makers[push_id] = [Parents(given, parents) for _, given in tables]
+        return push_id
+
+    def order(self, push_id: str) -> Order:
+        """In place of the templates and connections that these pushes have not."""
+        with reading() as session:
+            push = session.get_one(Push, push_id)
+            first = ledger_rows.first_of(session, push)
+        made = self.makers[push_id]
+        tables = [TableRows(place, spec, made[place]) for place, spec in enumerate(push.tables)]
+        folder = key_spool.folder_of(first.workspace_id, first.id)
+        return Order(push, tables, lambda: self.connect(), True, KeySpool(storage.of(self.app), folder))
+
+    def retry(self, push_id: str, states: Sequence[str] = ("failed", "unknown"), **columns: Any) -> str:
+        """A queued retry of rows that did not arrive."""
+        first = self.read(push_id)
+        with writing() as session:
+            found = session.query(PushRow).where(PushRow.push_id == push_id, PushRow.state.in_(states)).all()
+            retry = self._of(first, "retry", len(found), columns)
+            session.add(retry)
+            session.flush()
+            for row in found:
+                row.retried_by = retry.id
+            made = retry.id
+        self.makers[made] = self.makers[push_id]
+        return made
+
+    def undo(self, push_id: str, **columns: Any) -> str:
+        """A queued undo."""
+        first = self.read(push_id)
+        with writing() as session:
+            undo = self._of(first, "undo", first.delivered, columns)
+            session.add(undo)
+            session.flush()
+            made = undo.id
+        self.makers[made] = self.makers[push_id]
+        return made
+
+    def _of(self, first: Push, kind: str, total: int, columns: Mapping[str, Any]) -> Push:
+        base = {"target": first.target, "tables": first.tables, "pins": first.pins, "request": {"ask": {}}}
+        return Push(kind=kind, of_id=first.id, **{**base, "total": total, **columns}, **self.place)
+
+    def do(self, push_id: str) -> Push:
+        """Carry a push out, here and now; the row as it then is."""
+        job.run(push_id)
+        return self.read(push_id)
+
+    def read(self, push_id: str) -> Push:
+        with reading() as session:
+            return session.get_one(Push, push_id)
+
+    def ranges(self, push_id: str) -> list[tuple[int, int, int]]:
+        with reading() as session:
+            found = session.query(PushRange).where(PushRange.push_id == push_id).order_by(PushRange.table)
+            return [(one.table, one.first, one.last) for one in found]
+
+
+def connect(url: str) -> Session:
+    """A session of the kind that an address says."""
+    if url.startswith("sqlite:///"):
+        folder, _, file = url.removeprefix("sqlite:///").rpartition("/")
+        return SqliteConnector(SqliteConnector.Settings(file=file), Gate(), folder).open()
+    settings = PostgresqlConnector.Settings(connection_string=url)
+    return PostgresqlConnector(settings, Gate(["127.0.0.0/8"])).open()

@@ -1,0 +1,288 @@
+"""A push from its first row to its end, into real tables of SQLite and PostgreSQL."""
+
+from __future__ import annotations
+
+import sqlalchemy as sa
+
+from jobs import lease, push, push_watch
+from tests.jobs.pushing import rows, table_spec
+from webapp import limits
+from webapp.connectors.base import ConnectorError, Lost
+from webapp.extensions import reading
+from webapp.models import AuditEntry, PushRow
+from webapp.services import ledger
+
+
+def people(count: int, table: str = "people", **columns):
+    given = rows(count, **{"age": lambda i: 30, **columns})
+    return [(table_spec(table, given), given)]
+
+
+def counts(push_row) -> tuple[int, int, int]:
+    return push_row.delivered, push_row.failed, push_row.unknown
+
+
+def bad(pushing, push_id, state="failed"):
+    return [(one.row, one.code) for one in ledger.rows(push_id, state=state, limit=1000)]
+
+
+def test_a_clean_push_is_one_range_and_no_rows(pushing, ask, small_chunks):
+    push_id = pushing.push(people(1_030))
+    done = pushing.do(push_id)
+    assert (done.status, counts(done), done.intent) == ("completed", (1_030, 0, 0), None)
+    assert pushing.ranges(push_id) == [(0, 1, 1_030)]
+    assert ask("SELECT count(*), min(id), max(id) FROM people") == [(1_030, 1, 1_030)]
+    with reading() as session:
+        assert session.query(PushRow).count() == 0
+
+
+def test_refused_rows_have_their_reason_and_key_and_the_others_go_through(pushing, ask, small_chunks):
+    push_id = pushing.push(people(300, age=lambda i: 95 if i % 100 == 7 else 30))
+    done = pushing.do(push_id)
+    assert (done.status, counts(done)) == ("completed", (297, 3, 0))
+    assert bad(pushing, push_id) == [(7, "check"), (107, "check"), (207, "check")]
+    assert ledger.rows(push_id, state="failed")[0].key == {"id": 7}
+    assert ask("SELECT count(*) FROM people") == [(297,)]
+    states = [one.state for one in ledger.rows(push_id, limit=8)]
+    assert states == ["delivered"] * 6 + ["failed", "delivered"]
+
+
+def test_values_of_sensitive_columns_are_in_no_message_and_no_key(pushing, ask, monkeypatch, target):
+    given = rows(5, name=lambda i: "topsecret-value", age=lambda i: 95)
+    monkeypatch.setattr("webapp.services.push_rows.TableRows.sensitive", frozenset({"id", "name"}))
+    push_id = pushing.push([(table_spec("people", given), given)])
+    pushing.do(push_id)
+    with reading() as session:
+        told = [(row.message, row.key) for row in session.query(PushRow)]
+    assert len(told) == 5
+    assert "topsecret" not in str(told)
+    assert {row[1]["id"] for row in told} == {"********"}
+
+
+def test_a_table_that_refuses_every_row_alike_is_not_tried_a_million_times(pushing, ask, monkeypatch):
+    monkeypatch.setattr(limits, "PUSH_CHUNK_ROWS", 100)
+    push_id = pushing.push(people(5_000, age=lambda i: 95))
+    done = pushing.do(push_id)
+    assert (done.status, counts(done)) == ("failed", (0, 1_000, 0))
+    assert done.error["code"] == "target_failed"
+    assert "first 1,000 rows of people were all refused" in done.error["message"]
+
+
+def test_stop_keeps_the_rows_before_the_first_refused_one_and_sends_no_other(pushing, ask, small_chunks):
+    push_id = pushing.push(people(500, age=lambda i: 95 if i in (130, 140) else 30), ask={"on_error": "stop"})
+    done = pushing.do(push_id)
+    assert (done.status, counts(done)) == ("failed", (129, 1, 0))
+    assert "Row 130 of people" in done.error["message"]
+    assert ask("SELECT count(*), max(id) FROM people") == [(129, 129)]
+
+
+def test_a_refused_canary_ends_the_push_before_the_others_are_sent(pushing, ask):
+    push_id = pushing.push(people(500, age=lambda i: 95 if i == 3 else 30), ask={"canary": 5})
+    done = pushing.do(push_id)
+    assert (done.status, counts(done)) == ("failed", (4, 1, 0))
+    assert ask("SELECT count(*) FROM people") == [(4,)]
+
+
+def test_a_good_canary_is_followed_by_the_others(pushing, ask):
+    done = pushing.do(pushing.push(people(500, age=lambda i: 95 if i == 6 else 30), ask={"canary": 5}))
+    assert (done.status, counts(done)) == ("completed", (499, 1, 0))
+
+
+def test_a_table_that_is_not_there_ends_the_push_with_a_hint(pushing):
+    done = pushing.do(pushing.push(people(5, "nobody")))
+    assert (done.status, counts(done)) == ("failed", (0, 0, 0))
+    assert done.error["code"] == "target_failed"
+    assert "nobody" in done.error["message"]
+
+
+def test_a_missing_table_is_made_where_that_was_asked_for(pushing, ask):
+    given = rows(20)
+    columns = [
+        {"name": "id", "type": "integer", "declared": "", "bits": 64, "nullable": False, "key": True},
+        {"name": "name", "type": "text", "declared": "", "max_length": 60},
+    ]
+    spec = table_spec("made", given, create=True, definition=columns)
+    assert pushing.do(pushing.push([(spec, given)])).status == "completed"
+    assert pushing.do(pushing.push([({**spec, "offset": 0}, given)])).failed == 20, "made once, and kept"
+    assert ask("SELECT count(*) FROM made") == [(20,)]
+
+
+def test_statements_before_and_after_are_carried_out_once(pushing, ask, monkeypatch):
+    before = ["CREATE TABLE marks (n int)", "INSERT INTO marks VALUES (1)"]
+    push_id = pushing.push(
+        people(20), ask={"before_sql": before, "after_sql": ["INSERT INTO marks SELECT count(*) FROM people"]}
+    )
+    real = push.Sender
+    monkeypatch.setattr(push_watch, "wait", lambda *_: None)
+    broken = []
+
+    def once(*arguments):
+        if not broken:
+            broken.append(1)
+            raise Lost("away")
+        return real(*arguments)
+
+    monkeypatch.setattr(push, "Sender", once)
+    assert pushing.do(push_id).status == "completed"
+    assert ask("SELECT n FROM marks ORDER BY n") == [(1,), (20,)]
+
+
+def test_a_statement_that_fails_ends_the_push_before_any_row(pushing, ask):
+    done = pushing.do(pushing.push(people(20), ask={"before_sql": ["DROP TABLE nobody"]}))
+    assert done.status == "failed"
+    assert done.error["details"]["statement"] == "before_sql, statement 1"
+    assert ask("SELECT count(*) FROM people") == [(0,)]
+
+
+# --- Keys -----------------------------------------------------------------------------------------------------
+
+
+def test_children_take_the_keys_that_the_target_made_for_their_parents(pushing, ask, small_chunks):
+    parents, children = rows(230).drop_columns(["id"]), rows(700, boss=lambda i: i % 230).drop_columns(["id"])
+    refer = {"boss": {"table": 0, "column": "id", "field": "boss"}}
+    tables = [
+        (table_spec("staff", parents, capture=["id"]), parents),
+        (table_spec("staff", children, capture=["id"], from_parent=refer), children),
+    ]
+    push_id = pushing.push(tables, parents={"boss": "boss"})
+    done = pushing.do(push_id)
+    assert (done.status, counts(done)) == ("completed", (930, 0, 0))
+    wrong = ask(
+        "SELECT count(*) FROM staff c JOIN staff p ON c.boss = p.id"
+        " WHERE p.boss IS NULL AND c.name = 'name 5' AND p.name <> 'name 6'"
+    )
+    assert wrong == [(0,)]
+    assert ask("SELECT count(*), count(DISTINCT boss) FROM staff WHERE boss IS NOT NULL") == [(700, 230)]
+
+
+def test_keys_of_a_cycle_are_sent_null_and_set_afterwards(pushing, ask, small_chunks):
+    given = rows(330, boss=lambda i: 330 - i).drop_columns(["id"])
+    refer = {"boss": {"table": 0, "column": "id", "field": "boss"}}
+    spec = table_spec("staff", given, capture=["id"], from_parent=refer, later=["boss"])
+    push_id = pushing.push([(spec, given)], parents={"boss": "boss"})
+    done = pushing.do(push_id)
+    assert (done.status, counts(done)) == ("completed", (330, 0, 0))
+    pairs = ask("SELECT c.name, p.name FROM staff c JOIN staff p ON c.boss = p.id")
+    assert len(pairs) == 330
+    assert {(int(c[5:]), int(p[5:])) for c, p in pairs} == {(i, 331 - i) for i in range(1, 331)}
+    undone = pushing.do(pushing.undo(push_id))
+    assert (undone.status, counts(undone)) == ("completed", (330, 0, 0))
+    assert ask("SELECT count(*) FROM staff") == [(0,)]
+
+
+def test_children_whose_parent_has_no_key_are_not_sent(pushing, ask):
+    parents = rows(20, name=lambda i: "bad" if i == 3 else "good").drop_columns(["id"])
+    children = rows(40, boss=lambda i: i % 20).drop_columns(["id"])
+    refer = {"boss": {"table": 0, "column": "id", "field": "boss"}}
+    tables = [
+        (table_spec("staff", parents, capture=["id"]), parents),
+        (table_spec("staff", children, capture=["id"], from_parent=refer), children),
+    ]
+    push_id = pushing.push(tables, parents={"boss": "boss"})
+    done = pushing.do(push_id)
+    assert (done.status, done.delivered, done.failed) == ("completed", 19 + 38, 1 + 2)
+    assert bad(pushing, push_id) == [(3, "check"), (2, "foreign_key"), (22, "foreign_key")]
+    assert ask("SELECT count(*) FROM staff") == [(57,)]
+
+
+# --- Retry and undo -------------------------------------------------------------------------------------------
+
+
+def test_a_retry_sends_the_failed_rows_alone_and_moves_the_first_pushs_counts(pushing, ask, small_chunks):
+    push_id = pushing.push(people(300, age=lambda i: 95 if i % 50 == 7 else 30))
+    pushing.do(push_id)
+    again = pushing.retry(push_id)
+    repaired = rows(300, age=lambda i: 95 if i == 157 else 31)
+    pushing.makers[again] = [type(pushing.makers[push_id][0])(repaired, {})]
+    done = pushing.do(again)
+    assert (done.status, counts(done)) == ("completed", (5, 1, 0))
+    assert counts(pushing.read(push_id)) == (299, 1, 0)
+    assert bad(pushing, push_id) == [(157, "check")]
+    assert ask("SELECT count(*) FROM people WHERE age = 31") == [(5,)]
+    assert [one.row for one in ledger.rows(again)] == [7, 57, 107, 157, 207, 257]
+
+
+def test_an_undo_takes_out_what_was_delivered_and_says_what_it_could_not(pushing, ask, small_chunks):
+    push_id = pushing.push(people(300, age=lambda i: 95 if i == 7 else 30))
+    pushing.do(push_id)
+    ask("INSERT INTO people (id, name) VALUES (100000, 'a stranger') RETURNING id")
+    ask("DELETE FROM people WHERE id = 20 RETURNING id")
+    undone = pushing.do(pushing.undo(push_id))
+    assert (undone.status, counts(undone)) == ("completed", (298, 1, 0))
+    assert bad(pushing, undone.id) == [(20, "missing_row")]
+    assert ask("SELECT id FROM people") == [(100000,)]
+    assert {one.state for one in ledger.rows(push_id, limit=6)} == {"undone"}
+    second = pushing.do(pushing.undo(push_id, total=1))
+    assert counts(second) == (0, 1, 0), "only what the first undo left is tried again"
+
+
+# --- The end --------------------------------------------------------------------------------------------------
+
+
+def test_the_end_is_told_once_in_the_log_and_in_the_trail(pushing):
+    push_id = pushing.push(people(20))
+    pushing.do(push_id)
+    push.push_end.settle(push_id)
+    lines = ledger.lines(push_id)
+    assert [line.number for line in lines] == list(range(1, len(lines) + 1))
+    assert lines[-1].text == "completed (20 delivered, 0 failed, 0 unknown, 0 pending)"
+    with reading() as session:
+        entries = session.query(AuditEntry).where(AuditEntry.action == "push.end").all()
+        assert [(one.object_id, one.details["delivered"]) for one in entries] == [(push_id, 20)]
+    assert ledger.lines(push_id, after=lines[-2].number) == lines[-1:]
+
+
+def test_rows_that_were_never_sent_are_given_back(pushing, monkeypatch):
+    given = []
+    monkeypatch.setattr(push.push_end.quotas, "give_back", lambda held, count: given.append((held.rows, count)))
+    push_id = pushing.push(people(500, age=lambda i: 95 if i == 6 else 30), ask={"canary": 10})
+    with reading() as session:
+        request = {"ask": {"canary": 10}, "quota": {"rows": 500, "second": 1}}
+        session.execute(sa.update(push.push_end.Push).values(request=request))
+        session.commit()
+    pushing.do(push_id)
+    push.push_end.settle(push_id)
+    assert given == [(500, 490)]
+
+
+def test_a_stopping_worker_hands_back_with_true_counts_and_the_next_goes_on(pushing, ask, small_chunks, monkeypatch):
+    push_id = pushing.push(people(500))
+    real = push.Sender._send
+
+    def stopped(sender, part):
+        real(sender, part)
+        if part.numbers[0] > 150:
+            lease.stopping.set()
+
+    monkeypatch.setattr(push.Sender, "_send", stopped)
+    freed = pushing.do(push_id)
+    lease.stopping.clear()
+    assert (freed.status, freed.lease_owner) == ("running", None)
+    assert ask("SELECT count(*) FROM people") == [(freed.delivered,)]
+    monkeypatch.undo()
+    assert freed.delivered < 500
+
+
+def test_a_cancelled_push_stops_with_true_counts(pushing, ask, small_chunks, monkeypatch):
+    push_id = pushing.push(people(500))
+    real = push.Sender._send
+
+    def cancelled(sender, part):
+        real(sender, part)
+        sender.work._cancelled = True
+
+    monkeypatch.setattr(push.Sender, "_send", cancelled)
+    done = pushing.do(push_id)
+    assert (done.status, counts(done)) == ("cancelled", (50, 0, 0))
+    assert ask("SELECT count(*) FROM people") == [(50,)]
+
+
+def test_a_refusal_says_what_the_connector_said(pushing, monkeypatch):
+    def refuse():
+        raise ConnectorError("No way in.", reason="auth_failed", hint="Check the password.")
+
+    pushing.connect = refuse
+    done = pushing.do(pushing.push(people(5)))
+    assert (done.status, done.error["message"]) == ("failed", "No way in.")
+    assert done.error["details"] == {"reason": "auth_failed", "hint": "Check the password."}
+    assert ledger.lines(done.id)[-1].text.startswith("failed: No way in. Check the password. (0 delivered")

@@ -1,0 +1,229 @@
+"""A worker that dies around a commit, a target that cannot say what became of it."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import pytest
+import sqlalchemy as sa
+
+from jobs import push, sweeper
+from tests.jobs.pushing import rows, table_spec
+from tests.jobs.test_push import bad, counts, people
+from webapp import clock as present
+from webapp import limits
+from webapp.connectors.base import Lost
+from webapp.extensions import writing
+from webapp.models import Push
+from webapp.services import ledger
+
+pytestmark = pytest.mark.usefixtures("small_chunks")
+
+
+class Died(BaseException):
+    """What a kill is to the code around it."""
+
+
+@pytest.fixture
+def dies(pushing):
+    """`dies(3, after=True)`: the process dies around the third commit from now; `how` is raised."""
+    connect = pushing.connect
+
+    def arrange(commit: int, *, after: bool, how: type[BaseException] = Died) -> None:
+        done = [0]
+
+        def opened():
+            session = connect()
+            make = session.target
+
+            def target(writing):
+                made = make(writing)
+                real = made.commit
+
+                def dying() -> None:
+                    done[0] += 1
+                    if done[0] != commit:
+                        real()
+                        return
+                    if after:
+                        real()
+                    session.close()
+                    raise how("died")
+
+                made.commit = dying
+                return made
+
+            session.target = target
+            return session
+
+        pushing.connect = opened
+
+    yield arrange
+    pushing.connect = connect
+
+
+def lose(push_id: str) -> None:
+    with writing() as session:
+        past = present.now() - timedelta(seconds=1)
+        session.execute(sa.update(Push).where(Push.id == push_id).values(lease_until=past))
+
+
+@pytest.mark.parametrize("after", [True, False])
+def test_row_is_not_sent_twice_after_worker_dies_around_a_commit(pushing, ask, dies, after):
+    push_id = pushing.push(people(500, age=lambda i: 95 if i == 120 else 30))
+    dies(3, after=after)
+    with pytest.raises(Died):
+        pushing.do(push_id)
+    left = pushing.read(push_id)
+    assert (left.status, left.delivered, left.intent["chunk"]["first"]) == ("running", 150 - 1, 151)
+    lose(push_id)
+    done = pushing.do(push_id)
+    assert (done.status, counts(done), done.attempt) == ("completed", (499, 1, 0), 2)
+    assert ask("SELECT count(*), count(DISTINCT id) FROM people") == [(499, 499)]
+    verdict = "had taken place" if after else "had not taken place"
+    assert any(verdict in line.text for line in ledger.lines(push_id))
+
+
+def test_a_connection_lost_at_a_commit_is_settled_over_a_new_one(pushing, ask, dies, monkeypatch):
+    monkeypatch.setattr(limits, "PUSH_WAITS", (0.0, 0.0, 0.0))
+    push_id = pushing.push(people(500))
+    dies(2, after=True, how=Lost)
+    done = pushing.do(push_id)
+    assert (done.status, counts(done), done.attempt) == ("completed", (500, 0, 0), 1)
+
+
+def test_rows_nobody_can_ask_about_are_unknown_one_chunk_at_most_with_their_keys(
+    pushing, ask, dies, monkeypatch, target
+):
+    push_id = pushing.push(people(500))
+    dies(3, after=True)
+    with pytest.raises(Died):
+        pushing.do(push_id)
+    lose(push_id)
+    silent(monkeypatch, pushing)
+    done = pushing.do(push_id)
+    assert (done.status, counts(done)) == ("completed", (400, 0, 100))
+    told = ledger.rows(push_id, state="unknown", limit=200)
+    assert [one.row for one in told] == list(range(151, 251))
+    assert told[0].key == {"id": 151}
+
+
+def silent(monkeypatch, pushing) -> None:
+    """The target cannot say what became of a transaction."""
+    with pushing.connect() as session:
+        monkeypatch.setattr(type(session), "settled", lambda *_: None)
+
+
+def test_an_upsert_nobody_can_ask_about_is_sent_again(pushing, ask, dies, monkeypatch):
+    given = rows(500, age=lambda i: 30)
+    push_id = pushing.push([(table_spec("people", given, mode="upsert"), given)])
+    dies(3, after=True)
+    with pytest.raises(Died):
+        pushing.do(push_id)
+    lose(push_id)
+    silent(monkeypatch, pushing)
+    done = pushing.do(push_id)
+    assert (done.status, counts(done)) == ("completed", (500, 0, 0))
+    assert ask("SELECT count(*) FROM people") == [(500,)]
+
+
+def test_captured_keys_of_a_chunk_outlive_the_death_of_its_worker(pushing, ask, dies):
+    parents, children = rows(230).drop_columns(["id"]), rows(230, boss=lambda i: i - 1).drop_columns(["id"])
+    refer = {"boss": {"table": 0, "column": "id", "field": "boss"}}
+    tables = [
+        (table_spec("staff", parents, capture=["id"]), parents),
+        (table_spec("staff", children, capture=["id"], from_parent=refer), children),
+    ]
+    push_id = pushing.push(tables, parents={"boss": "boss"})
+    dies(2, after=True)
+    with pytest.raises(Died):
+        pushing.do(push_id)
+    lose(push_id)
+    done = pushing.do(push_id)
+    assert (done.status, counts(done)) == ("completed", (460, 0, 0))
+    assert ask("SELECT count(*) FROM staff c JOIN staff p ON c.boss = p.id WHERE c.name = p.name") == [(230,)]
+
+
+def test_a_push_whose_workers_are_lost_three_times_fails_with_a_line_and_no_row_made_up(
+    pushing, ask, dies, client
+):
+    push_id = pushing.push(people(500))
+    connect = pushing.connect
+    for commit in (2, 1, 1):
+        pushing.connect = connect
+        dies(commit, after=False)
+        with pytest.raises(Died):
+            pushing.do(push_id)
+        lose(push_id)
+    assert sweeper.sweep(client, present.now())["failed"] == 1
+    ended = pushing.read(push_id)
+    assert (ended.status, ended.error["code"], counts(ended)) == ("failed", "worker_lost", (50, 0, 100))
+    assert "lost 3 times" in ledger.lines(push_id)[-1].text
+    assert ask("SELECT count(*) FROM people") == [(50,)]
+
+
+def test_a_deferred_constraint_names_its_row_by_halves(pushing, ask, target, postgres_only):
+    with target[1].begin() as connection:
+        connection.exec_driver_sql("ALTER TABLE people ADD UNIQUE (name) DEFERRABLE INITIALLY DEFERRED")
+    push_id = pushing.push(people(300, name=lambda i: "same" if i in (60, 260) else f"name {i}"))
+    done = pushing.do(push_id)
+    assert (done.status, counts(done)) == ("completed", (299, 1, 0))
+    assert bad(pushing, push_id) == [(260, "unique")]
+    assert ask("SELECT count(*) FROM people") == [(299,)]
+
+
+@pytest.fixture
+def postgres_only(target):
+    if target[0].startswith("sqlite"):
+        pytest.skip("SQLite has no deferred unique constraints")
+
+
+def test_the_ledger_is_the_truth_when_our_own_database_fails_for_a_moment(pushing, ask, monkeypatch):
+    monkeypatch.setattr(limits, "PUSH_WAITS", (0.0, 0.0, 0.0))
+    push_id = pushing.push(people(500))
+    real, calls = push.Book.intend, []
+
+    def failing(book, chunk, failed):
+        calls.append(1)
+        if len(calls) == 3:
+            raise sa.exc.OperationalError("UPDATE", {}, Exception("away"))
+        real(book, chunk, failed)
+
+    monkeypatch.setattr(push.Book, "intend", failing)
+    done = pushing.do(push_id)
+    assert (done.status, counts(done)) == ("completed", (500, 0, 0))
+    assert ask("SELECT count(*) FROM people") == [(500,)]
+
+
+@pytest.mark.parametrize("wish", [{"on_error": "stop"}, {"canary": 50}])
+def test_a_push_told_to_stop_does_not_go_on_because_its_worker_died(pushing, ask, monkeypatch, wish):
+    push_id = pushing.push(people(500, age=lambda i: 95 if i == 20 else 30), ask=wish)
+
+    def died(*_):
+        raise Died
+
+    with monkeypatch.context() as patched:
+        patched.setattr(push.Sender, "_judge", died)
+        with pytest.raises(Died):
+            pushing.do(push_id)
+    lose(push_id)
+    done = pushing.do(push_id)
+    assert (done.status, done.failed) == ("failed", 1)
+    assert "Row 20 of people was refused" in done.error["message"]
+    assert ask("SELECT count(*) FROM people") == [(done.delivered,)]
+    assert done.delivered < 50
+
+
+def test_our_own_database_away_for_long_ends_no_push(pushing, ask, monkeypatch):
+    monkeypatch.setattr(limits, "PUSH_WAITS", (0.0, 0.0, 0.0))
+    push_id = pushing.push(people(500))
+
+    def failing(*_):
+        raise sa.exc.OperationalError("UPDATE", {}, Exception("away"))
+
+    with monkeypatch.context() as patched:
+        patched.setattr(push.Book, "intend", failing)
+        assert pushing.do(push_id).status == "running", "its lease runs out"
+    lose(push_id)
+    done = pushing.do(push_id)
+    assert (done.status, counts(done), done.attempt) == ("completed", (500, 0, 0), 2)

@@ -1,0 +1,42 @@
+"""Who may make templates from tables, and have values fetched anew."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from flask import Flask
+
+from tests.cast import Cast
+from tests.security.matrix import Case
+from webapp.extensions import db
+from webapp.models import Connection
+
+
+def prepare(app: Flask, cast: Cast) -> dict[str, Any]:
+    place = {"workspace_id": cast.acme, "project_id": cast.main, "team_id": cast.blue}
+    made = Connection(name="With tables", type="sqlite", settings={"file": "tables.db"}, **place)
+    db.session.add(made)
+    db.session.commit()
+    return {"connection_with_tables": made.id}
+
+
+ONE = "/connections/{connection_with_tables}"
+
+CASES = [
+    Case(
+        "POST",
+        "/connections/<connection_id>/templates",
+        "editor",
+        url=f"{ONE}/templates",
+        body={"entities": ["no_such_table"]},  # the target's file is not copied for each test
+        ok=422,
+        scope="write",
+    ),
+    Case(
+        "POST",
+        "/connections/<connection_id>/fetched/refresh",
+        "editor",
+        url=f"{ONE}/fetched/refresh",
+        scope="generate",
+    ),
+]

@@ -1,0 +1,104 @@
+"""Check constraints are read as far as they are beyond doubt, and named where they are not."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+
+import pytest
+
+from webapp.services import conditions
+from webapp.services.column_shapes import few_words, rounded, shape
+
+COLUMNS = ("price", "status", "a", "b", "code", "starts_on", "ends_on", "Mixed Case")
+
+
+def read(*checks: str) -> conditions.Rules:
+    return conditions.read(checks, COLUMNS)
+
+
+@pytest.mark.parametrize(
+    ("check", "low", "low_open", "high", "high_open"),
+    [
+        ("price > 0::numeric", 0, True, None, False),
+        ("0 < price", 0, True, None, False),
+        ("(price >= '-5'::integer) AND (price < (5)::numeric)", -5, False, 5, True),
+        ("price BETWEEN 1 AND 2.5", 1, False, Decimal("2.5"), False),
+        ("([price]>(0))", 0, True, None, False),
+        ("`price` <= -1", None, False, -1, False),
+        ("price IS NULL OR price > 3", 3, True, None, False),
+    ],
+)
+def test_bounds_are_read_as_servers_write_them(check, low, low_open, high, high_open):
+    rule = read(check).of("price")
+    assert (conditions.number(rule.low), rule.low_open) == (low, low_open)
+    assert (conditions.number(rule.high), rule.high_open) == (high, high_open)
+
+
+def test_of_several_bounds_the_tightest_holds():
+    rule = read("price > 0", "price > 10", "price < 100 AND price < 50").of("price")
+    assert (rule.low, rule.high) == (10, 50)
+
+
+@pytest.mark.parametrize(
+    "check",
+    [
+        "status IN ('new', 'it''s')",
+        "(status)::text = ANY ((ARRAY['new'::character varying, 'it''s'::character varying])::text[])",
+        "status = 'new' OR status = 'it''s'",
+        "status = ANY (ARRAY['new'::text, 'it''s'::text])",
+    ],
+)
+def test_choices_are_read_in_every_writing(check):
+    assert read(check).of("status").choices == ["new", "it's"]
+
+
+def test_lengths_patterns_and_other_columns():
+    unlike = "\"Mixed Case\" <> ''::text"
+    found = read("char_length(code) = 3", "code ~ '^[A-Z]+$'::text", "ends_on >= starts_on", unlike)
+    assert (found.of("code").shortest, found.of("code").longest) == (3, 3)
+    assert found.of("code").pattern == "^[A-Z]+$"
+    assert found.later == {"ends_on": "starts_on"}
+    assert found.of("Mixed Case").excluded == [""]
+    assert found.unread == {}
+
+
+@pytest.mark.parametrize(
+    "check",
+    [
+        "a + b < 10",
+        "upper(code) = code",
+        "price > 0 OR status = 'free'",
+        "price IS NULL",
+        "NOT (price > 0)",
+        "price > 0 AND (a > 1 OR b > 1)",
+        "code ~~ 'A%'",
+        "price > 0 §",
+    ],
+)
+def test_what_is_beyond_doubt_alone_counts(check):
+    found = read(check)
+    assert found.columns == {}
+    assert found.later == {}
+    assert {check for told in found.unread.values() for check in told} == {check}
+
+
+def test_shapes_hold_no_letter_or_digit_of_the_values():
+    values = [f"AB-{number}x" for number in range(1000, 1020)]
+    assert shape(values) == "[A-Z]{2}\\-[0-9]{4}[a-z]"
+    assert shape([*values, "other"]) is None
+    assert shape([f"Anna{letter}" for letter in "abcdefghijkl"]) is None
+
+
+def test_words_are_taken_of_columns_that_sort_rows_into_kinds():
+    values = ["open", "closed"] * 20
+    assert few_words("order_status", values) == ["closed", "open"]
+    assert few_words("orderStatus", values) == ["closed", "open"]
+    assert few_words("manager", values) is None
+    assert few_words("status", [*values, "x@y.z"]) is None
+    assert few_words("status", [f"word {letter}" for letter in "abcdefghijkl"]) is None
+
+
+def test_ranges_are_rounded_away_from_the_values():
+    assert rounded(Decimal(41_237), down=True) == 41_000
+    assert rounded(Decimal(41_237), down=False) == 42_000
+    assert rounded(Decimal("-0.0123"), down=True) == Decimal("-0.013")

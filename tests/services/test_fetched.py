@@ -1,0 +1,280 @@
+"""Values are fetched once, before the first row, and whoever needs them again is given the same."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from sqlalchemy import select, update
+
+from tests.views.speak import make, refused
+from webapp import clock, limits, storage
+from webapp.connectors.base import ConnectorError
+from webapp.extensions import db, writing
+from webapp.models import Connection, Export, Fetched
+from webapp.services import answers, connections, exports
+
+
+@pytest.fixture
+def target(app, cast):
+    """A SQLite connection of Acme's, and a way to speak to its file."""
+    place = {"workspace_id": cast.acme, "project_id": cast.main, "team_id": cast.blue}
+    with app.app_context():
+        row = Connection(name="Target", type="sqlite", settings={"file": "target.db"}, **place)
+        db.session.add(row)
+        db.session.commit()
+        db.session.expunge(row)
+    return Target(app, row)
+
+
+class Target:
+    """The connection's file, from behind."""
+
+    def __init__(self, app: Any, row: Connection) -> None:
+        self.id, self._app, self._row = row.id, app, row
+
+    def does(self, *statements: str) -> None:
+        with self._app.app_context(), connections.open_session(self._row) as session:
+            for statement in statements:
+                session.execute(statement)
+
+    def kept(self) -> list[Fetched]:
+        with self._app.app_context():
+            return list(db.session.scalars(select(Fetched).where(Fetched.expires_at > clock.now())))
+
+
+@pytest.fixture
+def customers(target):
+    """Forty customers in the target."""
+    target.does(
+        "CREATE TABLE customers (id INTEGER PRIMARY KEY, name TEXT, tier TEXT)",
+        *(f"INSERT INTO customers VALUES ({n}, 'Customer {n}', '{'gold' if n % 2 else 'tin'}')" for n in range(1, 41)),
+    )
+    return target
+
+
+@pytest.fixture
+def edith(api, cast):
+    return api(cast.edith)
+
+
+def key(target: Target, **more: Any) -> dict[str, Any]:
+    common = {name: more.pop(name) for name in ("unique", "name", "sensitive") if name in more}
+    options = {"connection_id": target.id, "table": "customers", "column": "id", **more}
+    return {"name": "customer_id", "type": "foreign_key", "options": options, **common}
+
+
+def asks(target: Target, query: str, **more: Any) -> dict[str, Any]:
+    return {"name": "value", "type": "db_response", "options": {"connection_id": target.id, "query": query, **more}}
+
+
+CODE = {"name": "code", "type": "list_sequential", "options": {"values": [3, 5, 3]}}
+
+
+def path_of(edith, *fields) -> str:
+    return f"/templates/{make(edith, fields=list(fields))['id']}"
+
+
+def generated(edith, path, **body):
+    answer = edith.post(f"{path}/generate", json={"count": 50, "seed": "s", **body})
+    assert answer.status_code == 200, answer.json
+    return answer
+
+
+def test_keys_of_the_target_come_out_the_same_in_preview_generate_and_export(edith, customers, app):
+    path = path_of(edith, key(customers))
+    preview = edith.post(f"{path}/preview", json={"seed": "s"})
+    made = generated(edith, path)
+    assert made.json[:3] == preview.json["rows"]
+    assert {row["customer_id"] for row in made.json} <= set(range(1, 41))
+    snapshot = made.headers["X-Snapshot"]
+    assert preview.headers["X-Snapshot"] == snapshot
+    customers.does("DELETE FROM customers WHERE id < 30")
+    assert generated(edith, path).data == made.data
+    export = edith.post(f"{path}/exports", json={"count": 50, "seed": "s"}).json
+    with app.app_context():
+        assert exports.order(export["id"]).recipe.open().whole() == made.data
+
+
+def test_each_key_is_taken_once_or_refused_before_row_1(edith, customers):
+    path = path_of(edith, key(customers, unique=True, filter="tier = 'gold'"))
+    made = generated(edith, path, count=20).json
+    assert sorted(row["customer_id"] for row in made) == list(range(1, 41, 2))
+    details = refused(edith.post(f"{path}/generate", json={"count": 21}), 422, "validation_error")
+    assert details["fields"][0]["code"] == "not_enough_values"
+
+
+def test_a_question_with_a_field_is_asked_once_for_each_value(edith, customers, monkeypatch):
+    asked = []
+    opened = connections.open_session
+
+    def counting(row, *rest, **more):
+        session = opened(row, *rest, **more)
+        query = session.query
+        session.query = lambda text, values, limit: asked.append(values) or query(text, values, limit)
+        return session
+
+    monkeypatch.setattr(connections, "open_session", counting)
+    path = path_of(edith, CODE, asks(customers, "SELECT name FROM customers WHERE id = {{code}}"))
+    made = generated(edith, path).json
+    assert {(row["code"], row["value"]) for row in made} == {(3, "Customer 3"), (5, "Customer 5")}
+    assert sorted(values["p0"] for values in asked) == [3, 5]
+    generated(edith, path, count=70)
+    assert len(asked) == 2
+
+
+def test_answers_are_asked_for_anew_after_a_refresh_and_an_export_in_hand_keeps_its_own(edith, customers, app):
+    path = path_of(edith, key(customers))
+    before = generated(edith, path)
+    export = edith.post(f"{path}/exports", json={"count": 50, "seed": "s"}).json
+    customers.does("DELETE FROM customers WHERE id < 30")
+    assert edith.post(f"/connections/{customers.id}/fetched/refresh").json["forgotten"] >= 1
+    after = generated(edith, path)
+    assert {row["customer_id"] for row in after.json} <= set(range(30, 41))
+    assert after.headers["X-Snapshot"] != before.headers["X-Snapshot"]
+    with app.app_context():
+        answers.purge(clock.now() + timedelta(days=1))
+        assert exports.order(export["id"]).recipe.open().whole() == before.data
+
+
+def test_what_has_run_out_is_asked_for_anew_and_purged_once_nothing_pins_it(edith, customers, app):
+    path = path_of(edith, key(customers))
+    generated(edith, path)
+    export = edith.post(f"{path}/exports", json={"count": 5, "seed": "s"}).json
+    with app.app_context():
+        with writing() as session:
+            session.execute(update(Fetched).values(expires_at=clock.now() - timedelta(seconds=1)))
+        answers.purge(clock.now())
+        store = storage.of(app)
+        assert len(store.listing(answers.FOLDER)) == 1
+        with writing() as session:
+            session.execute(update(Export).where(Export.id == export["id"]).values(status="completed"))
+        answers.purge(clock.now())
+        assert store.listing(answers.FOLDER) == []
+        assert db.session.scalars(select(Fetched)).all() == []
+    customers.does("DELETE FROM customers WHERE id < 30")
+    assert {row["customer_id"] for row in generated(edith, path).json} <= set(range(30, 41))
+
+
+def test_a_draft_calls_nobody_until_it_is_asked_to(edith, customers):
+    fields = [key(customers)]
+    look = edith.post("/preview", json={"fields": fields, "seed": "s"}).json
+    assert [row["customer_id"] for row in look["rows"]] == [4711] * 3
+    assert [(one["path"], one["code"]) for one in look["warnings"]] == [("fields[0]", "stand_in")]
+    assert customers.kept() == []
+    fetched = edith.post("/preview", json={"fields": fields, "seed": "s", "fetch": True}).json
+    assert {row["customer_id"] for row in fetched["rows"]} <= set(range(1, 41))
+    assert fetched["warnings"] == []
+    again = edith.post("/preview", json={"fields": fields, "seed": "s"}).json  # what is stored is shown
+    assert again["rows"] == fetched["rows"]
+
+
+def test_a_viewer_sees_a_saved_preview_but_asks_nothing_of_his_own(api, cast, edith, customers):
+    path = path_of(edith, key(customers))
+    victor = api(cast.victor)
+    assert victor.post(f"{path}/preview", json={}).status_code == 200
+    query = [asks(customers, "SELECT name FROM customers")]
+    refused(victor.post("/preview", json={"fields": query, "fetch": True}), 403, "forbidden")
+    refused(victor.post(f"{path}/preview", json={"fields": query, "fetch": True}), 403, "forbidden")
+
+
+def test_a_connection_of_others_is_not_there(api, cast, customers):
+    mallory = api(cast.mallory)
+    answer = mallory.post("/generate", json={"fields": [key(customers)], "count": 3})
+    details = refused(answer, 422, "validation_error")
+    assert details["fields"][0]["path"] == "fields[0].options.connection_id"
+    assert details["fields"][0]["code"] == "unknown_connection"
+
+
+def test_failures_of_the_target_name_the_field(edith, target):
+    answer = edith.post("/generate", json={"fields": [CODE, key(target)], "count": 3})
+    details = refused(answer, 502, "target_failed")
+    assert (details["path"], details["reason"]) == ("fields[1]", "no_table")
+    answer = edith.post("/generate", json={"fields": [asks(target, "SELEC 1")], "count": 3})
+    assert refused(answer, 502, "target_failed")["path"] == "fields[0]"
+
+
+def test_a_column_that_is_not_there_is_told_with_those_that_are(edith, customers):
+    answer = edith.post("/generate", json={"fields": [key(customers, column="nam")], "count": 3})
+    assert refused(answer, 502, "target_failed")["hint"] == "It has id, name, tier."
+
+
+def test_an_empty_table_is_told_by_the_field(edith, target):
+    target.does("CREATE TABLE customers (id INTEGER PRIMARY KEY)")
+    answer = edith.post("/generate", json={"fields": [key(target)], "count": 3})
+    assert refused(answer, 422, "validation_error")["fields"][0]["code"] == "empty_answer"
+    blank = edith.post("/generate", json={"fields": [key(target, on_empty="blank")], "count": 3})
+    assert blank.json == [{"customer_id": None}] * 3
+
+
+def test_more_rows_than_a_list_may_have_are_refused(edith, customers, monkeypatch):
+    monkeypatch.setattr(limits, "FETCHED_KEYS", 39)
+    monkeypatch.setattr(limits, "FETCHED_ROWS", 39)
+    for field in (key(customers), asks(customers, "SELECT name FROM customers")):
+        answer = edith.post("/generate", json={"fields": [field], "count": 3})
+        assert refused(answer, 502, "target_failed")["reason"] == "too_large"
+
+
+def test_more_questions_than_a_request_may_ask_are_refused_before_the_first(edith, customers, monkeypatch):
+    monkeypatch.setattr(limits, "FETCHED_QUESTIONS", 5)
+    rows = {"name": "code", "type": "row_number"}
+    field = asks(customers, "SELECT name FROM customers WHERE id = {{code}}")
+    answer = edith.post("/generate", json={"fields": [rows, field], "count": 6})
+    assert refused(answer, 422, "validation_error")["fields"][0]["code"] == "too_many_questions"
+    assert customers.kept() == []
+
+
+def test_a_query_that_does_not_end_is_stopped(edith, target, monkeypatch):
+    monkeypatch.setattr(limits, "FETCH_SECONDS", 0.3)
+    endless = "WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n) SELECT max(x) FROM n"
+    answer = edith.post("/generate", json={"fields": [asks(target, endless)], "count": 1})
+    assert refused(answer, 504, "target_timeout")["path"] == "fields[0]"
+
+
+def test_an_answer_that_came_before_a_failure_is_kept(edith, customers, monkeypatch):
+    opened = connections.open_session
+
+    def breaking(row, *rest, **more):
+        session = opened(row, *rest, **more)
+        query = session.query
+
+        def once(text, values, limit):
+            if values["p0"] == 5:
+                raise ConnectorError("It broke.", reason="lost")
+            return query(text, values, limit)
+
+        session.query = once
+        return session
+
+    monkeypatch.setattr(connections, "open_session", breaking)
+    field = asks(customers, "SELECT name FROM customers WHERE id = {{code}}")
+    refused(edith.post("/generate", json={"fields": [CODE, field], "count": 3}), 502, "target_failed")
+    assert len(customers.kept()) == 1
+
+
+def test_of_two_who_ask_at_once_both_get_the_first_answer(app, cast, target):
+    with app.app_context():
+        first = answers.save(cast.acme, target.id, {"q": pa.table({"a": [1]})})
+        second = answers.save(cast.acme, target.id, {"q": pa.table({"a": [2]})})
+        assert second["q"].table.to_pylist() == first["q"].table.to_pylist() == [{"a": 1}]
+
+
+def test_sensitive_values_of_the_target_reach_nobody(edith, customers):
+    field = {**asks(customers, "SELECT name FROM customers"), "sensitive": True}
+    made = edith.post("/generate", json={"fields": [field], "count": 20})
+    assert {row["value"] for row in made.json} == {"[redacted]"}
+    assert b"Customer" not in made.data
+
+
+def test_tables_of_a_dataset_draw_from_the_same_answers(edith, customers):
+    template = make(edith, fields=[key(customers)])
+    tables = [{"template_id": template["id"], "count": 5}]
+    dataset = edith.post("/datasets", json={"name": "D", "templates": tables, "seed": "s"}).json
+    look = edith.post(f"/datasets/{dataset['id']}/preview", json={})
+    assert look.status_code == 200, look.json
+    rows = look.json["tables"][0]["rows"]
+    assert {row["customer_id"] for row in rows} <= set(range(1, 41))
+    made = edith.post(f"/datasets/{dataset['id']}/exports", json={"format": "csv"})
+    assert made.status_code == 201, made.json

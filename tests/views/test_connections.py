@@ -1,0 +1,174 @@
+"""Connections over the API: kept, verified and looked into, and nothing secret ever comes back."""
+
+from __future__ import annotations
+
+import logging
+import os
+
+import pytest
+
+from tests.views.speak import faults
+
+SECRET = "canary-7f3a9c"
+
+
+@pytest.fixture
+def box(edith):
+    """A SQLite connection, as the API shows it."""
+    answer = edith.post("/connections", json={"name": "Box", "type": "sqlite", "settings": {"file": "box.db"}})
+    assert answer.status_code == 201
+    return answer.json
+
+
+def sealed(edith, **more):
+    settings = {"host": "127.0.0.1", "port": 9, "username": "tester", "password": SECRET, **more}
+    return edith.post("/connections", json={"name": "Sealed", "type": "postgresql", "settings": settings})
+
+
+def test_a_connection_is_verified_when_it_is_made(box):
+    assert box["verification"]["status"] == "verified"
+    assert [stage["name"] for stage in box["verification"]["stages"]] == ["resolve", "connect", "permission", "sample"]
+
+
+def test_one_that_fails_is_kept_and_says_at_which_stage_and_why(edith):
+    made = sealed(edith).json
+    assert made["verification"]["status"] == "failed"
+    last = made["verification"]["stages"][-1]
+    assert (last["name"], last["ok"], last["code"]) == ("connect", False, "refused")
+    assert last["hint"]
+    assert edith.get(f"/connections/{made['id']}").json["id"] == made["id"]
+
+
+def test_the_type_may_be_called_connection_type_and_the_string_stand_beside_it(edith):
+    body = {"name": "As the client sends it", "connection_type": "sqlite", "connection_string": "sqlite:///c.db"}
+    made = edith.post("/connections", json={**body, "created_by": "somebody else"}).json
+    assert made["type"] == made["connection_type"] == "sqlite"
+    assert made["created_by"] != "somebody else"
+    assert made["verification"]["status"] == "verified"
+
+
+def test_a_project_that_is_not_the_callers_is_refused(edith, cast):
+    body = {"name": "x", "type": "sqlite", "settings": {"file": "x.db"}, "project_id": cast.mallorys}
+    assert faults(edith.post("/connections", json=body)) == {"project_id": "not_yours"}
+
+
+def test_all_faults_of_the_settings_are_told_at_once(edith):
+    settings = {"host": "127.0.0.1", "prot": 5, "port": "x", "password": "${nobody}"}
+    answer = edith.post("/connections", json={"name": "x", "type": "postgresql", "settings": settings})
+    assert faults(answer) == {
+        "settings.password": "unknown_secret",
+        "settings.prot": "unknown_key",
+        "settings.port": "wrong_type",
+    }
+
+
+@pytest.mark.parametrize(("word", "code"), [("postgresq", "unknown_type"), ("rest", "not_available")])
+def test_another_type_is_refused_with_what_there_is(edith, word, code):
+    answer = edith.post("/connections", json={"name": "x", "type": word, "settings": {}})
+    assert faults(answer) == {"type": code}
+
+
+def test_a_password_never_comes_back_and_a_mask_keeps_it(edith):
+    made = sealed(edith)
+    assert SECRET not in made.text
+    assert made.json["settings"]["password"] == "********"
+    path = f"/connections/{made.json['id']}"
+    kept = edith.patch(path, json={"name": "Renamed", "settings": made.json["settings"]})
+    assert kept.status_code == 200
+    assert kept.json["settings"] == made.json["settings"]
+    assert SECRET not in edith.get(path).text + edith.get("/connections").text + edith.get("/audit").text
+
+
+@pytest.mark.parametrize("moved", [{"host": "localhost"}, {"port": 10}, {"username": "other"}, {"tls": "disable"}])
+def test_a_kept_password_is_not_sent_elsewhere(edith, moved):
+    made = sealed(edith).json
+    answer = edith.patch(f"/connections/{made['id']}", json={"settings": {**made["settings"], **moved}})
+    assert faults(answer) == {"settings.password": "needed_again"}
+
+
+def test_the_password_of_a_connection_string_is_masked_alone(edith):
+    text = f"postgresql://tester:{SECRET}@127.0.0.1:9/shop"
+    made = edith.post("/connections", json={"name": "x", "type": "postgresql", "connection_string": text}).json
+    assert made["settings"]["connection_string"] == "postgresql://tester:********@127.0.0.1:9/shop"
+    path = f"/connections/{made['id']}"
+    elsewhere = "postgresql://tester:********@localhost:9/shop"
+    answer = edith.patch(path, json={"connection_string": elsewhere})
+    assert faults(answer) == {"settings.connection_string": "needed_again"}
+    assert edith.patch(path, json={"settings": made["settings"]}).status_code == 200
+
+
+def test_a_stolen_database_and_the_log_hold_no_password(edith, database_bytes, caplog):
+    caplog.set_level(logging.DEBUG)
+    made = sealed(edith)
+    edith.post(f"/connections/{made.json['id']}/verify")
+    assert SECRET.encode() not in database_bytes()
+    assert SECRET not in caplog.text
+
+
+def test_an_edited_secret_is_used_at_once_and_one_in_use_stays(edith, api, cast, settings):
+    adam = api(cast.adam)
+    assert adam.put("/secrets/where", json={"value": "one.db"}).status_code == 201
+    body = {"name": "By reference", "type": "sqlite", "settings": {"file": "${where}"}}
+    made = edith.post("/connections", json=body).json
+    assert made["settings"] == {"file": "${where}"}
+    assert (settings.data_dir / "targets" / cast.acme / "one.db").is_file()
+    assert "one.db" not in str(made["verification"])
+    assert adam.put("/secrets/where", json={"value": "two.db"}).status_code == 200
+    edith.post(f"/connections/{made['id']}/verify")
+    assert (settings.data_dir / "targets" / cast.acme / "two.db").is_file()
+    refused = adam.delete("/secrets/where")
+    assert refused.status_code == 409
+    assert [one["id"] for one in refused.json["error"]["details"]["used_by"]] == [made["id"]]
+
+
+def test_metadata_is_kept_until_it_is_asked_for_again(edith, box, settings, cast):
+    import sqlite3
+
+    path = f"/connections/{box['id']}/metadata"
+    assert edith.get(path).json["entities"] == []
+    file = settings.data_dir / "targets" / cast.acme / "box.db"
+    made = sqlite3.connect(file)
+    made.executescript("create table owner(id integer primary key, name varchar(20) not null);"
+                       "create table pet(id integer primary key, owner_id integer references owner(id));")
+    made.close()
+    assert edith.get(path).json["entities"] == []
+    found = edith.get(f"{path}?refresh=true").json
+    assert {one["name"] for one in found["entities"]} == {"owner", "pet"}
+    pet = edith.get(f"{path}?entity=pet").json["entities"]
+    assert [one["entity"] for one in pet[0]["relations"]] == ["owner"]
+    assert edith.get(f"{path}?q=own").json["total"] == 1
+
+
+def test_a_connection_that_a_template_reads_from_is_not_deleted(edith, box):
+    field = {"name": "k", "type": "db_response", "options": {"connection_id": box["id"], "query": "select 1"}}
+    made = edith.post("/templates", json={"name": "Reader", "fields": [field]})
+    assert made.status_code == 201, made.text
+    refused = edith.delete(f"/connections/{box['id']}")
+    assert refused.status_code == 409
+    assert [one["name"] for one in refused.json["error"]["details"]["used_by"]] == ["Reader"]
+
+
+def test_a_deleted_connection_comes_back(edith, box):
+    assert edith.delete(f"/connections/{box['id']}").json["deleted_at"]
+    assert edith.get(f"/connections/{box['id']}").status_code == 404
+    assert edith.post(f"/connections/{box['id']}/restore").json["deleted_at"] is None
+
+
+def test_two_people_who_change_one_connection_do_not_overwrite_each_other(edith, box):
+    path = f"/connections/{box['id']}"
+    tag = edith.get(path).headers["ETag"]
+    assert edith.patch(path, json={"name": "First"}, headers={"If-Match": tag}).status_code == 200
+    assert edith.patch(path, json={"name": "Second"}, headers={"If-Match": tag}).status_code == 412
+
+
+@pytest.mark.skipif(not os.path.exists("/proc/self/fd"), reason="reads /proc")
+def test_a_driver_that_hangs_holds_nobody_beyond_its_time(edith, monkeypatch):
+    import socket
+
+    from webapp import limits
+
+    monkeypatch.setattr(limits, "VERIFY_SECONDS", 1.0)
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        made = sealed(edith, port=silent.getsockname()[1], tls="disable").json
+    assert made["verification"]["status"] == "failed"
+    assert made["verification"]["stages"][-1]["code"] == "timeout"

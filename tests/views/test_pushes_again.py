@@ -1,0 +1,185 @@
+"""Rows of a push once more: retried, repaired, undone; and what a follower sees."""
+
+from __future__ import annotations
+
+import orjson
+import pytest
+
+from tests.views.speak import faults, make, refused
+from tests.views.targets import CUSTOMERS, ORDERS, postgres_target, shop, work  # noqa: F401
+from webapp import limits
+
+IDENTITY = """
+CREATE TABLE people (
+    id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, email varchar(60) NOT NULL, age int CHECK (age < 200),
+    boss bigint REFERENCES people (id)
+);
+"""
+
+
+@pytest.fixture
+def edith(api, cast):
+    return api(cast.edith)
+
+
+@pytest.fixture
+def half(edith, shop, work):  # noqa: F811
+    """A push of 20 orders, of which those of customers above 5 were refused."""
+    for number in range(1, 6):
+        shop.execute(f"INSERT INTO customers (id, email) VALUES ({number}, 'c{number}')")
+    path = f"/templates/{make(edith, name='Orders', fields=ORDERS)['id']}"
+    push = edith.post(
+        f"{path}/push", json={"connection_id": shop.connection_id, "count": 20, "seed": "s"}
+    ).json
+    work(push["id"])
+    return edith.get(f"/pushes/{push['id']}").json
+
+
+def test_a_retry_sends_only_the_rows_that_failed(edith, half, shop, work):  # noqa: F811
+    failed = half["counts"]["failed"]
+    assert 0 < failed < 20
+    for number in range(6, 11):
+        shop.execute(f"INSERT INTO customers (id, email) VALUES ({number}, 'c{number}')")
+    used = edith.get("/usage").json["rows"]["used"]
+    answer = edith.post(f"/pushes/{half['id']}/retry", json={})
+    assert answer.status_code == 201, answer.json
+    again = answer.json
+    assert (again["kind"], again["of_id"], again["counts"]["total"]) == ("retry", half["id"], failed)
+    work(again["id"])
+    assert shop.count("orders") == 20
+    assert edith.get(f"/pushes/{half['id']}").json["counts"] == {
+        "total": 20, "delivered": 20, "failed": 0, "unknown": 0, "pending": 0,
+    }  # fmt: skip
+    assert edith.get(f"/pushes?of_id={half['id']}").json["total"] == 1
+    assert edith.get("/usage").json["rows"]["used"] == used
+
+
+def test_a_retry_that_was_pressed_twice_sends_no_row_twice(edith, half):
+    assert edith.post(f"/pushes/{half['id']}/retry", json={}).status_code == 201
+    again = edith.post(f"/pushes/{half['id']}/retry", json={})
+    assert faults(again) == {"states": "nothing_to_send"}
+
+
+def test_a_fixed_value_repairs_the_rows_that_failed(edith, half, shop, work):  # noqa: F811
+    again = edith.post(f"/pushes/{half['id']}/retry", json={"overrides": {"customer_id": 1}})
+    assert again.status_code == 201, again.json
+    work(again.json["id"])
+    assert edith.get(f"/pushes/{half['id']}").json["counts"]["delivered"] == 20
+    assert shop.execute("SELECT count(*) FROM orders WHERE customer_id = 1")[0][0] >= half["counts"]["failed"]
+
+
+def test_a_formula_repairs_the_rows_that_failed(edith, half, shop, work):  # noqa: F811
+    repair = {
+        "mapping": {"customer_id": None},
+        "computed": {"customer_id": "customer_id - 5"},
+        "states": ["failed"],
+    }
+    again = edith.post(f"/pushes/{half['id']}/retry", json=repair)
+    assert again.status_code == 201, again.json
+    work(again.json["id"])
+    assert shop.count("orders") == 20
+
+
+def test_a_repair_with_faults_sends_nothing(edith, half):
+    answer = edith.post(f"/pushes/{half['id']}/retry", json={"mapping": {"amuont": "amount"}})
+    assert faults(answer) == {"mapping.amuont": "unknown_field"}
+    answer = edith.post(f"/pushes/{half['id']}/retry", json={"table": "Order"})
+    assert faults(answer) == {"table": "unknown_table"}
+    assert edith.get(f"/pushes?of_id={half['id']}").json["total"] == 0
+
+
+def test_rows_to_retry_can_be_named(edith, half, shop, work):  # noqa: F811
+    row = edith.get(f"/pushes/{half['id']}/rows?state=failed&limit=1").json["items"][0]["row"]
+    again = edith.post(f"/pushes/{half['id']}/retry", json={"rows": [row], "overrides": {"customer_id": 2}})
+    assert again.json["counts"]["total"] == 1
+    work(again.json["id"])
+    assert edith.get(f"/pushes/{half['id']}").json["counts"]["failed"] == half["counts"]["failed"] - 1
+
+
+def test_an_undo_takes_out_what_was_brought_and_nothing_else(edith, half, shop, work):  # noqa: F811
+    shop.execute("INSERT INTO orders (id, customer_id, amount) VALUES (999, 1, 1)")
+    answer = edith.post(f"/pushes/{half['id']}/undo", json={})
+    assert answer.status_code == 201, answer.json
+    undo = answer.json
+    assert (undo["kind"], undo["of_id"]) == ("undo", half["id"])
+    work(undo["id"])
+    assert edith.get(f"/pushes/{undo['id']}").json["counts"]["delivered"] == half["counts"]["delivered"]
+    assert shop.execute("SELECT id FROM orders") == [(999,)]
+    assert faults(edith.post(f"/pushes/{half['id']}/undo", json={})) == {"": "nothing_to_send"}
+
+
+def test_keys_that_the_target_made_are_captured_and_undone(app, cast, edith, postgres_url, work):  # noqa: F811
+    fields = [
+        {"name": "email", "type": "email"},
+        {"name": "age", "type": "number", "options": {"min": 1, "max": 90}},
+    ]
+    path = f"/templates/{make(edith, name='People', fields=fields)['id']}"
+    with postgres_target(app, cast, postgres_url, IDENTITY) as target:
+        push = edith.post(f"{path}/push", json={"connection_id": target.connection_id, "count": 1_500}).json
+        assert push["tables"][0]["key_columns"] == ["id"]
+        work(push["id"])
+        assert target.count("people") == 1_500
+        work(edith.post(f"/pushes/{push['id']}/undo", json={}).json["id"])
+        assert target.count("people") == 0
+
+
+# --- Cancelling and following ------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def queued(edith, shop):  # noqa: F811
+    path = f"/templates/{make(edith, name='Customers', fields=CUSTOMERS)['id']}"
+    return edith.post(f"{path}/push", json={"connection_id": shop.connection_id, "count": 30}).json
+
+
+def test_a_queued_push_that_is_cancelled_sends_and_spends_nothing(edith, queued, shop):  # noqa: F811
+    answer = edith.delete(f"/pushes/{queued['id']}")
+    assert (answer.status_code, answer.json["status"]) == (200, "cancelled")
+    assert shop.count("customers") == 0
+    assert edith.get("/usage").json["rows"]["used"] == 0
+    refused(edith.delete(f"/pushes/{queued['id']}"), 409, "run_finished")
+
+
+def test_a_push_that_goes_on_is_not_retried_or_undone(edith, queued):
+    assert refused(edith.post(f"/pushes/{queued['id']}/retry", json={}), 409, "conflict") == {
+        "status": "queued"
+    }
+    refused(edith.post(f"/pushes/{queued['id']}/undo", json={}), 409, "conflict")
+
+
+def test_the_log_is_text_and_a_follower_gets_each_line_under_its_number(edith, queued, work, monkeypatch):  # noqa: F811
+    monkeypatch.setattr(limits, "SSE_POLL_SECONDS", 0.01)
+    work(queued["id"])
+    text = edith.get(f"/pushes/{queued['id']}/logs")
+    assert text.mimetype == "text/plain"
+    lines = text.get_data(as_text=True).splitlines()
+    assert lines[-1].endswith("completed (30 delivered, 0 failed, 0 unknown, 0 pending)")
+    told = edith.get(f"/pushes/{queued['id']}/logs?follow=true").get_data(as_text=True).split("\n\n")[:-1]
+    assert [one.split("\n")[0] for one in told[:-1]] == [f"id: {n}" for n in range(1, len(lines) + 1)]
+    assert all("event: log" in one for one in told[:-1])
+    assert "event: end" in told[-1]
+    assert orjson.loads(told[-1].rpartition("data: ")[2])["status"] == "completed"
+    later = edith.get(
+        f"/pushes/{queued['id']}/logs?follow=true", headers={"Last-Event-ID": str(len(lines) - 1)}
+    )
+    assert later.get_data(as_text=True).startswith(f"id: {len(lines)}\nevent: log")
+
+
+def test_a_follower_of_the_counts_gets_an_end(edith, queued, work):  # noqa: F811
+    work(queued["id"])
+    told = edith.get(f"/pushes/{queued['id']}/events").get_data(as_text=True)
+    assert "event: end" in told
+    assert orjson.loads(told.rpartition("data: ")[2])["counts"]["delivered"] == 30
+
+
+def test_pushes_are_found_by_what_they_belong_to(edith, queued, shop):  # noqa: F811
+    template = queued["template_id"]
+    for query in (
+        f"template_id={template}",
+        f"connection_id={shop.connection_id}",
+        "status=queued",
+        "q=CUSTOM",
+    ):
+        assert edith.get(f"/pushes?{query}").json["total"] == 1, query
+    for query in ("template_id=tpl_x", "connection_id=con_x", "status=completed", "q=order"):
+        assert edith.get(f"/pushes?{query}").json["total"] == 0, query

@@ -1,0 +1,70 @@
+"""`./rowsmith vault show|rotate|drop-old`: the keys that seal stored secrets.
+
+A rotation makes a new key, puts it in front of the ring and seals every secret anew by it, while the service runs: the
+older keys stay in the ring and still open, and a process that meets a secret of the new key reads the ring again.
+"""
+
+from __future__ import annotations
+
+import argparse
+import base64
+import os
+import secrets as random
+
+from webapp.cli import operator
+from webapp.cli.datadir import CliError, DataDir, resolve
+from webapp.config import Settings
+from webapp.services import secrets
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Do one of the three. Where VAULT_KEYS is set in the environment the ring is the operator's to change: then only
+    the sealing is done."""
+    data = DataDir(resolve(arguments.data_dir, os.environ))
+    with operator.application(arguments.data_dir, running=False) as settings:
+        if arguments.action == "show":
+            count = secrets.count()
+            print(f"{len(ring(data, settings))} key(s) in the ring, {count} secret(s) stored")
+        elif arguments.action == "rotate":
+            rotate(data, settings)
+        else:
+            drop_old(data, settings)
+    return 0
+
+
+def ring(data: DataDir, settings: Settings) -> list[str]:
+    """The keys as they are now, newest first."""
+    return list(settings.vault_keys) if _from_environment() else data_ring(data)
+
+
+def data_ring(data: DataDir) -> list[str]:
+    """The keys that lie in the data folder."""
+    return secrets.keys_in(data.path / "keys.env")
+
+
+def _from_environment() -> bool:
+    return bool(os.environ.get("VAULT_KEYS", "").strip())
+
+
+def rotate(data: DataDir, settings: Settings) -> None:
+    """A new key in front, and every secret sealed by the newest. Safe to repeat, and to break off."""
+    if not _from_environment():
+        fresh = base64.urlsafe_b64encode(random.token_bytes(32)).decode()
+        data.replace_vault_keys([fresh, *data_ring(data)])
+        secrets.vault().renew()
+    renewed, total = secrets.reseal()
+    print(f"{renewed} of {total} secret(s) sealed by the newest key; {len(ring(data, settings))} key(s) in the ring")
+    if _from_environment():
+        print("To change the key: put a new one in front of VAULT_KEYS, restart every process, then run this again.")
+
+
+def drop_old(data: DataDir, settings: Settings) -> None:
+    """Only the newest key stays. CliError while the service runs: its processes may still seal by an older one."""
+    if _from_environment():
+        raise CliError("VAULT_KEYS is set in the environment: after a rotation take the older keys out of it there.")
+    if data.running():
+        raise CliError("Stop Rowsmith first: a running process may still seal secrets by an older key.")
+    keys = data_ring(data)
+    secrets.reseal()
+    data.replace_vault_keys(keys[:1])
+    print(f"{max(0, len(keys) - 1)} older key(s) dropped; {len(keys[:1])} in the ring")

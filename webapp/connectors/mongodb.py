@@ -1,0 +1,316 @@
+"""MongoDB, through PyMongo: settings, the way there, and its verification."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from types import ModuleType
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal, Self
+from urllib.parse import parse_qsl
+
+from pydantic import Field, model_validator
+
+from webapp import limits
+from webapp.connectors.base import Capabilities, Connector, DriverMissing, Settings, Stage
+from webapp.connectors.stages import bad_settings, of_gate, staged
+from webapp.net.gate import GateError
+
+if TYPE_CHECKING:
+    from webapp.connectors.mongodb_link import Link, Way
+    from webapp.connectors.mongodb_session import MongodbSession
+
+
+def _switch(text: str) -> bool:
+    if text.lower() not in ("true", "false"):
+        raise ValueError("true or false")
+    return text.lower() == "true"
+
+
+def _one_of(*words: str) -> Callable[[str], str]:
+    def chosen(text: str) -> str:
+        if text not in words:
+            raise ValueError(", ".join(words))
+        return text
+
+    return chosen
+
+
+def _write_concern(text: str) -> int | str:
+    return int(text) if text.isdecimal() else text
+
+
+# Options of connection strings (MongoDB, "Connection String Options") that may be set here, in the driver's spelling.
+# Those that name files of this machine, or have it sign in as itself (AWS, Kerberos), are left out.
+_OPTIONS: Final[dict[str, tuple[str, Callable[[str], Any]]]] = {
+    name.lower(): (name, read)
+    for name, read in {
+        "authSource": str,
+        "authMechanism": _one_of("DEFAULT", "SCRAM-SHA-1", "SCRAM-SHA-256", "PLAIN"),
+        "replicaSet": str,
+        "directConnection": _switch,
+        "loadBalanced": _switch,
+        "retryWrites": _switch,
+        "retryReads": _switch,
+        "w": _write_concern,
+        "journal": _switch,
+        "wTimeoutMS": int,
+        "readPreference": _one_of("primary", "primaryPreferred", "secondary", "secondaryPreferred", "nearest"),
+        "readConcernLevel": _one_of("local", "available", "majority", "linearizable", "snapshot"),
+        "compressors": _one_of("zlib"),
+    }.items()
+}
+_TLS_KEYS: Final = ("tls", "ssl", "tlsinsecure", "tlsallowinvalidcertificates", "tlsallowinvalidhostnames")
+_IGNORED: Final = ("appname", "maxpoolsize", "minpoolsize", "maxidletimems", "connecttimeoutms", "uuidrepresentation",
+                   "serverselectiontimeoutms", "sockettimeoutms", "waitqueuetimeoutms", "retryablewrites")  # fmt: skip
+_STRING: Final = re.compile(r"mongodb(?:\+srv)?://\S+")
+
+
+class MongodbSettings(Settings):
+    """`connection_string` is a URL; the parts given beside it win. `options` are those of connection strings."""
+
+    connection_string: str | None = Field(
+        None, max_length=2_000, json_schema_extra={"secret": True, "group": "string", "order": 1}
+    )
+    host: str | None = Field(
+        None, min_length=1, max_length=255, json_schema_extra={"group": "server", "order": 2}
+    )
+    port: int | None = Field(None, ge=1, le=65_535, json_schema_extra={"group": "server", "order": 3})
+    database: str | None = Field(
+        None, min_length=1, max_length=63, json_schema_extra={"group": "server", "order": 4}
+    )
+    username: str | None = Field(None, max_length=128, json_schema_extra={"group": "server", "order": 5})
+    password: str | None = Field(
+        None, max_length=1_000, json_schema_extra={"secret": True, "group": "server", "order": 6}
+    )
+    tls: Literal["disable", "require", "verify-ca", "verify-full"] | None = Field(
+        None, json_schema_extra={"group": "tls", "order": 7}
+    )
+    ca_certificate: str | None = Field(
+        None, max_length=100_000, json_schema_extra={"group": "tls", "order": 8, "multiline": True}
+    )
+    options: dict[str, str] = Field(default_factory=dict, json_schema_extra={"group": "more", "order": 9})
+
+    @model_validator(mode="after")
+    def _leads_somewhere(self) -> Self:
+        if not self.connection_string and not self.host:
+            raise ValueError("give a connection_string or a host")
+        for name, value in self.options.items():
+            if name.lower() not in _OPTIONS:
+                known = ", ".join(one for one, _ in _OPTIONS.values())
+                raise ValueError(f"options: {name} cannot be set here; there are {known}")
+            try:
+                _OPTIONS[name.lower()][1](value)
+            except ValueError as error:
+                raise ValueError(f"options: {name} does not take {value!r}: {error}") from None
+        if self.ca_certificate and "-----BEGIN CERTIFICATE-----" not in self.ca_certificate:
+            raise ValueError("ca_certificate: give the certificate as PEM text (-----BEGIN CERTIFICATE-----)")
+        return self
+
+
+class MongodbConnector(Connector):
+    """See `Connector`."""
+
+    kind: ClassVar[str] = "mongodb"
+    title: ClassVar[str] = "MongoDB"
+    extra: ClassVar[str] = "mongodb"
+    default_port: ClassVar[int | None] = 27017
+    can: ClassVar[Capabilities] = Capabilities(sql=False, transactions=False, schemas=False, name_chars=120)
+    Settings: ClassVar[type[Settings]] = MongodbSettings
+    settings: MongodbSettings
+
+    @classmethod
+    def driver(cls) -> ModuleType:
+        """See `Connector.driver`."""
+        try:
+            import pymongo
+        except ImportError:
+            raise DriverMissing(cls.title, cls.extra) from None
+        return pymongo
+
+    # --- the way there ---
+
+    def way(self) -> Way:
+        """Where the settings lead. Raises `ConnectorError` (reason `bad_settings`)."""
+        self.driver()
+        from webapp.connectors.mongodb_link import Way
+
+        given = self.settings
+        said = _read(given.connection_string) if given.connection_string else {}
+        hosts = tuple(said.get("hosts") or ())
+        if given.host:
+            hosts = ((given.host, given.port or 27017),)
+        if any("/" in host or host.endswith(".sock") for host, _ in hosts):
+            raise bad_settings("This is no host name.", "Give a host; sockets in the file system are not taken.")
+        database = given.database or said.get("database")
+        if not database:
+            raise bad_settings("There is no database.", "Name it in `database` or behind the host in the string.")
+        options = {**said.get("options", {})}
+        for name, value in given.options.items():
+            spelled, read = _OPTIONS[name.lower()]
+            options[spelled] = read(value)
+        if len(hosts) == 1 and not options.keys() & {"replicaSet", "loadBalanced"}:
+            options.setdefault("directConnection", not said.get("srv", False))
+        return Way(
+            hosts=hosts,
+            database=database,
+            username=said.get("username") if given.username is None else given.username,
+            password=said.get("password") if given.password is None else given.password,
+            tls=given.tls or said.get("tls") or ("verify-full" if given.ca_certificate else "disable"),
+            authority=given.ca_certificate,
+            options=options,
+        )
+
+    def open(self, timeout: float | None = None) -> MongodbSession:
+        """See `Connector.open`."""
+        way = self.way()
+        from webapp.connectors.mongodb_link import Link, arrive
+        from webapp.connectors.mongodb_session import MongodbSession
+
+        seconds = timeout or limits.TARGET_CONNECT_SECONDS
+        self._known(way)
+        link = Link(way, self.gate, seconds)
+        try:
+            return MongodbSession(link, arrive(link), self.read_only)
+        except BaseException:
+            link.close()
+            raise
+
+    def _known(self, way: Way) -> str:
+        """The addresses of the hosts. Raises `ConnectorError` where none of them may be reached."""
+        told, refused = [], None
+        for host, port in way.hosts:
+            try:
+                told.append(f"{host} is {', '.join(self.gate.addresses(host, port))}")
+            except GateError as error:
+                refused = error
+        if refused is not None and not told:
+            raise of_gate(refused)
+        return f"{'; '.join(told)}."
+
+    # --- verification ---
+
+    def stages(self) -> Iterator[Stage]:
+        """See `Connector.stages`. `sample` reads one document of the first collection."""
+        visit = _Visit(self)
+        try:
+            yield from staged(
+                (
+                    ("resolve", lambda: self._known(self.way())),
+                    ("connect", visit.connect),
+                    ("tls", visit.tls),
+                    ("auth", visit.auth),
+                    ("permission", lambda: visit.session.permitted()),
+                    ("sample", lambda: visit.session.sampled()),
+                )
+            )
+        finally:
+            visit.end()
+
+
+class _Visit:
+    """One verification, stage by stage."""
+
+    session: MongodbSession
+
+    def __init__(self, connector: MongodbConnector) -> None:
+        self._connector = connector
+        self._link: Link | None = None
+
+    def connect(self) -> str:
+        refused: GateError | None = None
+        for host, port in self._connector.way().hosts:
+            try:
+                self._connector.gate.connect(host, port, limits.TARGET_CONNECT_SECONDS).close()
+            except GateError as error:
+                refused = error
+            else:
+                return f"{host}:{port} answers."
+        assert refused is not None
+        raise of_gate(refused)
+
+    def tls(self) -> str:
+        """The driver says hello without an account."""
+        from dataclasses import replace
+
+        from webapp.connectors.mongodb_link import Link, arrive
+
+        way = self._connector.way()
+        stranger = replace(way, username=None, options=_nameless(way))
+        link = Link(stranger, self._connector.gate, limits.TARGET_CONNECT_SECONDS)
+        try:
+            arrive(link)
+        finally:
+            link.close()
+        if not link.encrypted:
+            return "Without TLS; passwords and documents go unencrypted."
+        return f"{link.encrypted}, certificate {'not ' if way.tls == 'require' else ''}verified."
+
+    def auth(self) -> str:
+        self.session = self._connector.open()
+        self._link = self.session.link
+        return f"Signed in to {self.session.title}."
+
+    def end(self) -> None:
+        if self._link is not None:
+            self._link.close()
+
+
+def _nameless(way: Way) -> dict[str, Any]:
+    return {name: value for name, value in way.options.items() if name not in ("authSource", "authMechanism")}
+
+
+def _read(text: str) -> dict[str, Any]:
+    """What a connection string says."""
+    from pymongo.errors import ConfigurationError, InvalidURI
+    from pymongo.synchronous.uri_parser import parse_uri
+
+    text = text.strip()
+    if not _STRING.fullmatch(text):
+        raise bad_settings(
+            "The connection string cannot be read.",
+            "Write mongodb://user:password@host:27017/database; signs like @ / : in a password are percent-encoded.",
+        )
+    options, tls = _options(text.partition("?")[2], srv=text.startswith("mongodb+srv:"))
+    try:
+        # Of the options, the driver reads those that the string itself leads to: a cluster's name in the DNS.
+        found = parse_uri(text.partition("?")[0], validate=True, warn=False, srv_service_name=None)
+    except (InvalidURI, ConfigurationError, ValueError) as error:
+        raise bad_settings(f"The connection string cannot be read: {error}", "Check host and database.") from None
+    for name in ("authSource", "replicaSet", "loadBalanced"):
+        if name in found["options"]:
+            options.setdefault(name, found["options"][name])
+    return {
+        "hosts": [(host, port or 27017) for host, port in found["nodelist"]],
+        "srv": text.startswith("mongodb+srv:"),
+        "database": found["database"],
+        "username": found["username"],
+        "password": found["password"],
+        "options": options,
+        "tls": tls,
+    }
+
+
+def _options(query: str, srv: bool) -> tuple[dict[str, Any], str | None]:
+    """The options behind a connection string's question mark, and the TLS mode they come to."""
+    found: dict[str, Any] = {}
+    flags: dict[str, bool] = {"tls": True} if srv else {}
+    for name, value in parse_qsl(query, keep_blank_values=True):
+        low = name.lower()
+        try:
+            if low in _TLS_KEYS:
+                flags["tls" if low == "ssl" else low] = _switch(value)
+            elif low in _OPTIONS:
+                spelled, read = _OPTIONS[low]
+                found[spelled] = read(value)
+            elif low not in _IGNORED:
+                known = ", ".join(one for one, _ in _OPTIONS.values())
+                raise bad_settings(f"The option {name} cannot be set here.", f"There are tls, {known}.")
+        except ValueError as error:
+            raise bad_settings(f"The option {name} does not take {value!r}.", f"It takes {error}.") from None
+    if "tls" not in flags:
+        return found, None
+    if not flags["tls"]:
+        return found, "disable"
+    if flags.get("tlsinsecure") or flags.get("tlsallowinvalidcertificates"):
+        return found, "require"
+    return found, "verify-ca" if flags.get("tlsallowinvalidhostnames") else "verify-full"

@@ -1,0 +1,257 @@
+"""MySQL and MariaDB, through PyMySQL: settings, the way there, and its verification."""
+
+from __future__ import annotations
+
+import re
+import socket
+from collections.abc import Iterator
+from types import ModuleType
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal, Self
+from urllib.parse import parse_qsl, unquote, urlsplit
+
+from pydantic import Field, model_validator
+
+from webapp import limits
+from webapp.connectors.base import Capabilities, Connector, ConnectorError, DriverMissing, Settings, Stage
+from webapp.connectors.stages import bad_settings, staged
+
+if TYPE_CHECKING:
+    from webapp.connectors.mysql_link import Link, Way
+    from webapp.connectors.mysql_session import MysqlSession
+
+_SCHEMES: Final = ("mysql", "mariadb")
+# How connection strings of other programs name the modes (MySQL, "Connecting to the Server Using URI-Like Strings").
+_TLS: Final = {
+    "disabled": "disable", "disable": "disable", "false": "disable",
+    "preferred": "prefer", "prefer": "prefer",
+    "required": "require", "require": "require", "true": "require", "trust": "require",
+    "verify_ca": "verify-ca", "verify-ca": "verify-ca",
+    "verify_identity": "verify-full", "verify-full": "verify-full",
+}  # fmt: skip
+_TLS_KEYS: Final = ("ssl-mode", "ssl_mode", "sslmode")
+# Session variables that how rows are written and read relies on.
+_OURS: Final = frozenset(
+    "autocommit sql_mode time_zone character_set_client character_set_connection character_set_results names"
+    " collation_connection sql_safe_updates foreign_key_checks unique_checks sql_log_bin tx_read_only"
+    " transaction_read_only max_statement_time max_execution_time sql_select_limit sql_auto_is_null".split()
+)
+_VARIABLE: Final = re.compile(r"[a-z][a-z0-9_]{0,63}")
+
+
+class MysqlSettings(Settings):
+    """`connection_string` is a URL; the parts given beside it win. `options` are session variables."""
+
+    connection_string: str | None = Field(
+        None, max_length=2_000, json_schema_extra={"secret": True, "group": "string", "order": 1}
+    )
+    host: str | None = Field(
+        None, min_length=1, max_length=255, json_schema_extra={"group": "server", "order": 2}
+    )
+    port: int | None = Field(None, ge=1, le=65_535, json_schema_extra={"group": "server", "order": 3})
+    database: str | None = Field(
+        None, min_length=1, max_length=64, json_schema_extra={"group": "server", "order": 4}
+    )
+    username: str | None = Field(None, max_length=128, json_schema_extra={"group": "server", "order": 5})
+    password: str | None = Field(
+        None, max_length=1_000, json_schema_extra={"secret": True, "group": "server", "order": 6}
+    )
+    tls: Literal["disable", "prefer", "require", "verify-ca", "verify-full"] | None = Field(
+        None, json_schema_extra={"group": "tls", "order": 7}
+    )
+    ca_certificate: str | None = Field(
+        None, max_length=100_000, json_schema_extra={"group": "tls", "order": 8, "multiline": True}
+    )
+    options: dict[str, str] = Field(default_factory=dict, json_schema_extra={"group": "more", "order": 9})
+
+    @model_validator(mode="after")
+    def _leads_somewhere(self) -> Self:
+        if not self.connection_string and not self.host:
+            raise ValueError("give a connection_string or a host")
+        for name in self.options:
+            if not _VARIABLE.fullmatch(name) or name in _OURS:
+                raise ValueError(f"options: {name} cannot be set here; other session variables can")
+        if self.ca_certificate and "-----BEGIN CERTIFICATE-----" not in self.ca_certificate:
+            raise ValueError("ca_certificate: give the certificate as PEM text (-----BEGIN CERTIFICATE-----)")
+        return self
+
+
+class MysqlConnector(Connector):
+    """See `Connector`."""
+
+    kind: ClassVar[str] = "mysql"
+    title: ClassVar[str] = "MySQL, MariaDB"
+    extra: ClassVar[str] = "mysql"
+    default_port: ClassVar[int | None] = 3306
+    can: ClassVar[Capabilities] = Capabilities(name_chars=64)
+    Settings: ClassVar[type[Settings]] = MysqlSettings
+    settings: MysqlSettings
+
+    @classmethod
+    def driver(cls) -> ModuleType:
+        """See `Connector.driver`."""
+        try:
+            import pymysql
+        except ImportError:
+            raise DriverMissing(cls.title, cls.extra) from None
+        return pymysql
+
+    # --- the way there ---
+
+    def way(self) -> Way:
+        """Where the settings lead. Raises `ConnectorError` (reason `bad_settings`)."""
+        self.driver()
+        from webapp.connectors.mysql_link import Way
+
+        given = self.settings
+        said = _read(given.connection_string) if given.connection_string else {}
+        host = given.host or said.get("host")
+        if not host or host.startswith("/"):
+            raise bad_settings(
+                "There is no host name.", "Give a host; sockets in the file system are not taken."
+            )
+        return Way(
+            host=host,
+            port=given.port or said.get("port") or 3306,
+            database=given.database or said.get("database") or None,
+            username=given.username or said.get("username") or "root",
+            password=(said.get("password") or "") if given.password is None else given.password,
+            tls=given.tls or said.get("tls") or ("verify-full" if given.ca_certificate else "prefer"),
+            authority=given.ca_certificate,
+            options=given.options,
+        )
+
+    def open(self, timeout: float | None = None) -> MysqlSession:
+        """See `Connector.open`."""
+        way = self.way()
+        from webapp.connectors.mysql_link import sign_in, wire
+
+        seconds = timeout or limits.TARGET_CONNECT_SECONDS
+        return self.session(way, sign_in(way, wire(way, self.gate, seconds), seconds))
+
+    def session(self, way: Way, link: Link) -> MysqlSession:
+        """A connection that was just made, set up for our use."""
+        from webapp.connectors.mysql_link import sign_in, wire
+        from webapp.connectors.mysql_session import MysqlSession
+
+        def another(seconds: float) -> Link:
+            return sign_in(way, wire(way, self.gate, seconds), seconds)
+
+        try:
+            return MysqlSession(link, way, another, self.read_only)
+        except BaseException:
+            link.cut()
+            link.close()
+            raise
+
+    # --- verification ---
+
+    def stages(self) -> Iterator[Stage]:
+        """See `Connector.stages`. `sample` reads one row of the first table that may be read."""
+        visit = _Visit(self)
+        try:
+            yield from staged(
+                (
+                    ("resolve", visit.resolve),
+                    ("connect", visit.connect),
+                    ("tls", visit.tls),
+                    ("auth", visit.auth),
+                    ("permission", visit.permission),
+                    ("sample", visit.sample),
+                )
+            )
+        finally:
+            visit.end()
+
+
+class _Visit:
+    """One verification, stage by stage, over one connection: a server counts those that break off, and in the end
+    blocks the host they come from. So the driver signs in while TLS is looked at, and what it says of that is told
+    at its own stage."""
+
+    def __init__(self, connector: MysqlConnector) -> None:
+        self._connector = connector
+        self._socket: socket.socket | None = None
+        self._link: Link | None = None
+        self._refused: ConnectorError | None = None
+        self._session: MysqlSession | None = None
+
+    def resolve(self) -> str:
+        way = self._connector.way()
+        return f"{way.host} is {', '.join(self._connector.gate.addresses(way.host, way.port))}."
+
+    def connect(self) -> str:
+        from webapp.connectors.mysql_link import wire
+
+        way = self._connector.way()
+        self._socket = wire(way, self._connector.gate, limits.TARGET_CONNECT_SECONDS)
+        return f"Port {way.port} answers."
+
+    def tls(self) -> str:
+        from webapp.connectors.mysql_link import VERIFYING, sign_in
+
+        way = self._connector.way()
+        assert self._socket is not None
+        try:
+            self._link = sign_in(way, self._socket, limits.TARGET_CONNECT_SECONDS)
+        except ConnectorError as error:
+            if error.reason in ("tls_failed", "not_mysql", "bad_settings"):
+                raise
+            self._refused = error
+            return "The server wants something else first."
+        if self._link.encrypted:
+            return f"{self._link.encrypted}, certificate {'' if way.tls in VERIFYING else 'not '}verified."
+        if way.tls == "disable":
+            return "Without TLS, as set."
+        return "The server offers no TLS; passwords and rows go unencrypted."
+
+    def auth(self) -> str:
+        if self._refused is not None:
+            raise self._refused
+        assert self._link is not None
+        self._session = self._connector.session(self._connector.way(), self._link)
+        return f"Signed in to {self._session.server.title}."
+
+    def permission(self) -> str:
+        assert self._session is not None
+        return self._session.permitted()
+
+    def sample(self) -> str:
+        assert self._session is not None
+        return self._session.sampled()
+
+    def end(self) -> None:
+        if self._session is not None:
+            self._session.close()
+        elif self._link is not None:
+            self._link.cut()
+        elif self._socket is not None:
+            self._socket.close()
+
+
+def _read(text: str) -> dict[str, Any]:
+    """What a connection string says."""
+    scheme, mark, rest = text.strip().removeprefix("jdbc:").partition("://")
+    try:
+        if not mark or scheme.partition("+")[0].lower() not in _SCHEMES:
+            raise ValueError
+        parts = urlsplit(f"mysql://{rest}")
+        port = parts.port
+    except ValueError:
+        raise bad_settings(
+            "The connection string cannot be read.",
+            "Write mysql://user:password@host:3306/database; signs like @ / : in a password are percent-encoded.",
+        ) from None
+    options = dict(parse_qsl(parts.query))
+    mode = next((options[key] for key in _TLS_KEYS if key in options), None)
+    if mode is not None and mode.lower() not in _TLS:
+        known = ", ".join(dict.fromkeys(_TLS.values()))
+        raise bad_settings("The connection string names an unknown TLS mode.", f"There are {known}.")
+    password = options.get("password") if parts.password is None else unquote(parts.password)
+    return {
+        "host": parts.hostname,
+        "port": port,
+        "database": unquote(parts.path.removeprefix("/")),
+        "username": unquote(parts.username or "") or options.get("user"),
+        "password": password,
+        "tls": _TLS[mode.lower()] if mode else None,
+    }

@@ -1,0 +1,334 @@
+"""An open connection to MySQL or MariaDB: looking around, reading, and statements."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any, Final
+
+import pyarrow as pa
+import pymysql
+
+from webapp import limits
+from webapp.connectors import mysql_catalog as catalog
+from webapp.connectors import sql
+from webapp.connectors.base import Column, ConnectorError, Entity, Metadata, Session, Target, Writing
+from webapp.connectors.mysql_errors import conversing, refusal
+from webapp.connectors.mysql_link import Link, Way
+from webapp.connectors.mysql_proof import Settling
+from webapp.connectors.mysql_results import batch_of
+from webapp.connectors.mysql_target import MysqlTarget
+from webapp.connectors.mysql_values import DIALECT, fit, texts
+
+# Strict, so that the server cuts nothing silently; without the modes that would change how literals are read.
+SQL_MODE: Final = (
+    "STRICT_ALL_TABLES,ERROR_FOR_DIVISION_BY_ZERO,NO_ZERO_DATE,NO_ZERO_IN_DATE,NO_ENGINE_SUBSTITUTION,"
+    "NO_AUTO_VALUE_ON_ZERO"
+)
+_READS: Final = re.compile(
+    r"(?:\s|\(|--[ \t][^\n]*\n|#[^\n]*\n|/\*(?![!M]).*?\*/)*(select|with|values|table|show|desc|describe|explain)\b",
+    re.I | re.S,
+)
+_PLAIN_OPTION: Final = re.compile(r"-?[0-9]+(\.[0-9]+)?|ON|OFF|DEFAULT", re.I)
+
+
+class MysqlSession(Session):
+    """One connection in autocommit; transactions are opened where they are needed. `another` makes a second one."""
+
+    def __init__(self, link: Link, way: Way, another: Callable[[float], Link], read_only: bool) -> None:
+        self.link, self.way, self.read_only = link, way, read_only
+        self._another = another
+        self._target: MysqlTarget | None = None
+        with conversing():
+            self._set_up(link)
+            version, self.home, self.packet = self._ask("SELECT VERSION(), DATABASE(), @@max_allowed_packet")[
+                0
+            ]
+        self.server = catalog.server(version)
+
+    def _set_up(self, link: Link) -> None:
+        wait = int(limits.TARGET_LOCK_SECONDS)
+        link.write(
+            f"SET SESSION sql_mode = '{SQL_MODE}', time_zone = '+00:00', innodb_lock_wait_timeout = {wait}, "
+            f"lock_wait_timeout = {wait}, net_write_timeout = {int(limits.TARGET_READER_SECONDS)}".encode()
+        )
+        for name, value in self.way.options.items():
+            said = value if _PLAIN_OPTION.fullmatch(value) else link.escape(value)
+            link.write(f"SET SESSION `{name}` = {said}".encode())
+        if self.read_only:
+            link.write(b"SET SESSION TRANSACTION READ ONLY")
+
+    # --- the connection ---
+
+    def _ask(self, text: str, values: Sequence[Any] = ()) -> tuple[tuple[Any, ...], ...]:
+        """The rows of a query, as the server wrote them."""
+        if values:
+            text = text % tuple(self.link.escape(one) for one in values)
+        self.link.write(text.encode())
+        return self.link.rows
+
+    def close(self) -> None:
+        """See `Session.close`."""
+        try:
+            self.link.close()
+        except pymysql.err.Error:
+            pass  # closed already
+
+    def cancel(self) -> None:
+        """See `Session.cancel`."""
+        try:
+            other = self._another(limits.PUSH_STUCK_SECONDS / 2)
+        except ConnectorError:
+            self.link.cut()
+            return
+        try:
+            other.patience(limits.PUSH_STUCK_SECONDS / 2)
+            other.write(f"KILL QUERY {self.link.thread_id()}".encode())
+            other.close()
+        except (pymysql.err.Error, OSError):
+            self.link.cut()
+
+    @contextmanager
+    def _reading(self, link: Link, seconds: float | None, rows: int | None = None) -> Iterator[None]:
+        """Statements that may only read, take so long, and return so many rows. The server's own switches, since a
+        transaction that is read-only is ended by a CREATE, which is then carried out."""
+        limit = "max_statement_time" if self.server.maria else "max_execution_time"
+        most = 0 if seconds is None else seconds if self.server.maria else int(seconds * 1000)
+        wanted = "DEFAULT" if rows is None else rows
+        with conversing():
+            if not self.read_only:
+                link.write(b"SET SESSION TRANSACTION READ ONLY")
+            try:
+                link.write(f"SET SESSION {limit} = {most}, sql_select_limit = {wanted}".encode())
+                yield
+            finally:
+                if link.open:
+                    link.write(f"SET SESSION {limit} = DEFAULT, sql_select_limit = DEFAULT".encode())
+                    if not self.read_only:
+                        link.write(b"SET SESSION TRANSACTION READ WRITE")
+
+    # --- looking around ---
+
+    def metadata(self) -> Metadata:
+        """See `Session.metadata`."""
+        with self._reading(self.link, limits.TARGET_QUERY_SECONDS):
+            entities = catalog.entities(self._ask, self.server, self.home)
+        return Metadata("mysql", self.server.title, tuple(entities))
+
+    def entity(self, name: str) -> Entity | None:
+        """See `Session.entity`."""
+        with conversing():
+            places = self._ask(
+                "SELECT table_schema, table_name FROM information_schema.tables WHERE LOWER(table_name) = LOWER(%s)"
+                " AND table_schema = DATABASE() OR LOWER(CONCAT(table_schema, '.', table_name)) = LOWER(%s)",
+                (name, name),
+            )
+            names = {catalog.name_of((schema, table), self.home): (schema, table) for schema, table in places}
+            if name in names:
+                places = (names[name],)
+            found = [
+                one
+                for schema, table in places[:2]
+                for one in catalog.entities(self._ask, self.server, self.home, (schema, table))
+            ]
+        return sql.matched(found, name)
+
+    def permitted(self) -> str:
+        """What the account may do, for people. Raises `ConnectorError` where it sees nothing."""
+        with conversing():
+            where = "= DATABASE()" if self.home else f"NOT IN {catalog.SYSTEM}"
+            count = int(
+                self._ask(f"SELECT COUNT(*) FROM information_schema.tables WHERE table_schema {where}")[0][0]
+            )
+            grants = [str(row[0]) for row in self._ask("SHOW GRANTS")]
+        place = f"the database {self.home}" if self.home else "the server"
+        if not count and all(grant.startswith("GRANT USAGE ON") for grant in grants):
+            raise ConnectorError(
+                f"The account may see nothing of {place}.",
+                reason="no_permission",
+                hint="Let an administrator GRANT it SELECT, INSERT, UPDATE and DELETE on the database.",
+            )
+        return f"{count:,} tables of {place} are visible."
+
+    def sampled(self) -> str:
+        """One row of the first table that may be read is read, for people."""
+        where = "= DATABASE()" if self.home else f"NOT IN {catalog.SYSTEM}"
+        with conversing():
+            places = self._ask(
+                f"SELECT table_schema, table_name FROM information_schema.tables WHERE table_schema {where}"
+                " AND table_type = 'BASE TABLE' ORDER BY 1, 2 LIMIT 1"
+            )
+        if not places:
+            return "There is no table yet."
+        with self._reading(self.link, limits.TARGET_QUERY_SECONDS):
+            self.link.write(f"SELECT * FROM {sql.qualified(DIALECT, places[0])} LIMIT 1".encode())
+        return f"{places[0][1]} was read."
+
+    # --- reading ---
+
+    def sample(self, entity: Entity, limit: int) -> pa.RecordBatch:
+        """See `Session.sample`."""
+        names = sql.listed(DIALECT, (column.name for column in entity.fields)) or "*"
+        with self._reading(self.link, limits.TARGET_QUERY_SECONDS):
+            self.link.write(
+                f"SELECT {names} FROM {sql.qualified(DIALECT, entity.parts)} LIMIT {int(limit)}".encode()
+            )
+            return batch_of(self.link.fields, self.link.rows)
+
+    def keys(self, entity: Entity, columns: Sequence[str], where: str = "") -> Iterator[pa.RecordBatch]:
+        """See `Session.keys`. They come over a connection of their own: one that is given up half-way is cut, where
+        the driver would read on to the end."""
+        names = sql.listed(DIALECT, columns)
+        condition = f" WHERE ({where}\n)" if where.strip() else ""
+        text = f"SELECT {names} FROM {sql.qualified(DIALECT, entity.parts)}{condition} ORDER BY {names}"
+        link = self._another(limits.TARGET_CONNECT_SECONDS)
+        done = False
+        try:
+            with conversing():
+                self._set_up(link)
+                link.write(b"SET SESSION TRANSACTION READ ONLY")
+                cursor = link.cursor(pymysql.cursors.SSCursor)
+                cursor.execute(text)
+                fields = link.fields
+                while rows := cursor.fetchmany(limits.TARGET_READ_ROWS):
+                    yield batch_of(fields, rows)
+                done = True
+        finally:
+            if not done:
+                link.cut()
+                if link._result is not None:
+                    link._result.unbuffered_active = False
+            link.close()
+
+    def known(self, entity: Entity, columns: Sequence[str], wanted: pa.RecordBatch) -> pa.BooleanArray:
+        """See `Session.known`. Each is compared with literals, as the column's own collation has it."""
+        found = [entity.column(name) or Column(name, "text", "text") for name in columns]
+        missing = [False] * wanted.num_rows
+        literals = []
+        for column, values in zip(found, wanted.columns, strict=True):
+            fitted, misfits = fit(column, values)
+            for where, _, _ in misfits:
+                missing = [one or bool(wrong) for one, wrong in zip(missing, where.to_pylist(), strict=True)]
+            literals.append(texts(column, fitted))
+        table, names = sql.qualified(DIALECT, entity.parts), [DIALECT.quoted(name) for name in columns]
+        asked = [
+            f"SELECT {row} FROM DUAL WHERE EXISTS (SELECT 1 FROM {table} WHERE "
+            + " AND ".join(f"{name} = {value}" for name, value in zip(names, values, strict=True))
+            + ")"
+            for row, values in enumerate(zip(*literals, strict=True))
+            if not missing[row]
+        ]
+        there: set[int] = set()
+        step = limits.MYSQL_KNOWN_ROWS
+        with self._reading(self.link, limits.TARGET_QUERY_SECONDS):
+            for at in range(0, len(asked), step):
+                there.update(self._answered(asked[at : at + step], entity))
+        return pa.array([row in there for row in range(wanted.num_rows)], pa.bool_())
+
+    def _answered(self, asked: list[str], entity: Entity) -> list[int]:
+        """The numbers that some of the questions answer. A value that is none of the column's type is not there."""
+        try:
+            self.link.write(" UNION ALL ".join(asked).encode())
+            return [int(row[0]) for row in self.link.rows]
+        except pymysql.err.Error as error:
+            if refusal(error, entity) is None:
+                raise
+        half = len(asked) // 2
+        return self._answered(asked[:half], entity) + self._answered(asked[half:], entity) if half else []
+
+    def query(self, text: str, values: Mapping[str, Any], limit: int) -> pa.RecordBatch:
+        """See `Session.query`. It may read only, and take `limits.TARGET_QUERY_SECONDS`."""
+        statement, found = sql.bound(text, values, "%s", doubled="%")
+        if not _READS.match(statement):
+            raise ConnectorError(
+                "The query does not read.",
+                reason="bad_query",
+                hint="Begin it with SELECT, WITH, VALUES or SHOW.",
+            )
+        with self._reading(self.link, limits.TARGET_QUERY_SECONDS, int(limit)):
+            cursor = self.link.cursor()
+            cursor.execute(statement, found)
+            return batch_of(self.link.fields, self.link.rows[:limit])
+
+    # --- statements ---
+
+    def may_write(self) -> None:
+        """Raises `ConnectorError` (reason `read_only`) where the connection was made for reading."""
+        if self.read_only:
+            raise ConnectorError(
+                "This connection is read-only.",
+                code="read_only_connection",
+                reason="read_only",
+                hint="Use another connection, or let its owner allow writing.",
+            )
+
+    def execute(self, statement: str) -> None:
+        """See `Session.execute`. DDL ends a transaction with a commit of its own, so none may be open."""
+        self.may_write()
+        if self._target is not None and self._target.is_open:
+            raise ConnectorError("A chunk is being written; its transaction must end first.", reason="busy")
+        with conversing():
+            self.link.write(statement.strip().rstrip(";").encode())
+            # It may have opened a transaction, or changed what the session relies on.
+            self.link.write(b"COMMIT")
+            self._set_up(self.link)
+            if self.home:
+                self.link.write(f"USE {DIALECT.quoted(self.home)}".encode())
+
+    def create(self, name: str, columns: Sequence[Column], keys: Sequence[str]) -> str:
+        """See `Session.create`."""
+        statement = self.create_statement(name, columns, keys)
+        self.execute(statement)
+        return statement
+
+    def create_statement(self, name: str, columns: Sequence[Column], keys: Sequence[str]) -> str:
+        """See `Session.create_statement`. A name without a dot is of the connection's own database."""
+        schema, dot, table = name.partition(".")
+        parts = (schema, table) if dot else (name,)
+        return f"{sql.create_statement(DIALECT, parts, columns, keys)} ENGINE = InnoDB"
+
+    def target(self, writing: Writing) -> Target:
+        """See `Session.target`."""
+        self.may_write()
+        with conversing():
+            self._check(writing)
+            self._target = MysqlTarget(self.link, self.server, int(self.packet), writing)
+        return self._target
+
+    def _check(self, writing: Writing) -> None:
+        """A chunk must be all or nothing, so the table's engine must know transactions; and the account must be let:
+        EXPLAIN asks for the privileges of the statement, which it does not carry out."""
+        entity = writing.entity
+        if entity.kind == "view":
+            raise ConnectorError(f"{entity.name} is a view.", reason="unsupported", hint="Pick its table.")
+        place = entity.parts if len(entity.parts) > 1 else (self.home or "", *entity.parts)
+        rows = self._ask(
+            "SELECT t.engine, e.transactions FROM information_schema.tables t JOIN information_schema.engines e "
+            "ON e.engine = t.engine WHERE t.table_schema = %s AND t.table_name = %s",
+            place,
+        )
+        table = sql.qualified(DIALECT, entity.parts)
+        if rows and rows[0][1] != "YES":
+            raise ConnectorError(
+                f"{entity.name} is kept by {rows[0][0]}, which has no transactions.",
+                reason="unsupported",
+                hint=f"ALTER TABLE {table} ENGINE = InnoDB.",
+            )
+        names = [DIALECT.quoted(column.name) for column in writing.columns]
+        if writing.mode == "update":
+            setting = ", ".join(f"{name} = {name}" for name in names)
+            statement = f"UPDATE {table} SET {setting} WHERE 1 = 0"
+        else:
+            statement = (
+                f"INSERT INTO {table} ({', '.join(names)}) VALUES ({', '.join(['NULL'] * len(names))})"
+            )
+        try:
+            self.link.write(f"EXPLAIN {statement}".encode())
+        except pymysql.err.Error as error:
+            if refusal(error, entity) is None:
+                raise
+
+    def settled(self, entity: Entity, proof: Mapping[str, Any]) -> bool | None:
+        """See `Session.settled`."""
+        return Settling(self.link, self._ask).of(entity, proof)

@@ -1,0 +1,261 @@
+"""PostgreSQL, through psycopg 3: settings, the way there, and its verification."""
+
+from __future__ import annotations
+
+import ssl
+import tempfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from types import ModuleType
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal, Self
+
+from pydantic import Field, model_validator
+
+from webapp import limits
+from webapp.connectors.base import Capabilities, Connector, ConnectorError, DriverMissing, Settings, Stage
+from webapp.connectors.stages import Step, bad_settings, of_gate, staged
+from webapp.net.gate import GateError
+
+if TYPE_CHECKING:
+    import psycopg
+
+    from webapp.connectors.postgresql_session import PostgresqlSession
+
+# What a connection string or `options` may say (libpq, "Parameter Key Words"). Left out are those that name files of
+# this machine, and those that our own settings say.
+_ALLOWED: Final = frozenset(
+    "host hostaddr port dbname user password sslmode connect_timeout options application_name target_session_attrs"
+    " channel_binding client_encoding keepalives keepalives_idle keepalives_interval keepalives_count"
+    " load_balance_hosts require_auth ssl_min_protocol_version ssl_max_protocol_version".split()
+)
+_OPTIONS: Final = _ALLOWED - {"host", "hostaddr", "port", "dbname", "user", "password", "sslmode"}
+_SSL_REQUEST: Final = b"\x00\x00\x00\x08\x04\xd2\x16\x2f"  # PostgreSQL, "Message Formats": SSLRequest
+_VERIFYING: Final = ("verify-ca", "verify-full")
+
+
+class PostgresqlSettings(Settings):
+    """`connection_string` is a URL or `key=value` pairs; the parts given beside it win."""
+
+    connection_string: str | None = Field(
+        None, max_length=2_000, json_schema_extra={"secret": True, "group": "string", "order": 1}
+    )
+    host: str | None = Field(None, min_length=1, max_length=255, json_schema_extra={"group": "server", "order": 2})
+    port: int | None = Field(None, ge=1, le=65_535, json_schema_extra={"group": "server", "order": 3})
+    database: str | None = Field(None, min_length=1, max_length=63, json_schema_extra={"group": "server", "order": 4})
+    username: str | None = Field(None, max_length=63, json_schema_extra={"group": "server", "order": 5})
+    password: str | None = Field(
+        None, max_length=1_000, json_schema_extra={"secret": True, "group": "server", "order": 6}
+    )
+    db_schema: str | None = Field(
+        None, alias="schema", min_length=1, max_length=63, json_schema_extra={"group": "server", "order": 7}
+    )
+    tls: Literal["disable", "prefer", "require", "verify-ca", "verify-full"] | None = Field(
+        None, json_schema_extra={"group": "tls", "order": 8}
+    )
+    ca_certificate: str | None = Field(
+        None, max_length=100_000, json_schema_extra={"group": "tls", "order": 9, "multiline": True}
+    )
+    options: dict[str, str] = Field(default_factory=dict, json_schema_extra={"group": "more", "order": 10})
+
+    @model_validator(mode="after")
+    def _leads_somewhere(self) -> Self:
+        if not self.connection_string and not self.host:
+            raise ValueError("give a connection_string or a host")
+        if unknown := sorted(set(self.options) - _OPTIONS):
+            known = ", ".join(sorted(_OPTIONS))
+            raise ValueError(f"options: {', '.join(unknown)} cannot be set here; there are {known}")
+        if self.ca_certificate and "-----BEGIN CERTIFICATE-----" not in self.ca_certificate:
+            raise ValueError("ca_certificate: give the certificate as PEM text (-----BEGIN CERTIFICATE-----)")
+        return self
+
+
+class PostgresqlConnector(Connector):
+    """See `Connector`."""
+
+    kind: ClassVar[str] = "postgresql"
+    title: ClassVar[str] = "PostgreSQL"
+    extra: ClassVar[str] = "postgresql"
+    default_port: ClassVar[int | None] = 5432
+    can: ClassVar[Capabilities] = Capabilities()
+    Settings: ClassVar[type[Settings]] = PostgresqlSettings
+    settings: PostgresqlSettings
+
+    @classmethod
+    def driver(cls) -> ModuleType:
+        """See `Connector.driver`."""
+        try:
+            import psycopg
+        except ImportError:
+            raise DriverMissing(cls.title, cls.extra) from None
+        return psycopg
+
+    # --- the way there ---
+
+    def _parameters(self) -> dict[str, str]:
+        """What libpq is told, addresses and certificates apart."""
+        psycopg, given = self.driver(), self.settings
+        found: dict[str, str] = {}
+        if given.connection_string:
+            text = given.connection_string.strip().removeprefix("jdbc:")
+            scheme, separator, rest = text.partition("://")
+            if separator:
+                text = scheme.partition("+")[0] + separator + rest  # postgresql+psycopg:// of SQLAlchemy
+            try:
+                found = {key: str(value) for key, value in psycopg.conninfo.conninfo_to_dict(text).items()}
+            except psycopg.ProgrammingError:
+                raise bad_settings(
+                    "The connection string cannot be read.",
+                    "Write postgresql://user:password@host:5432/database; signs like @ / : in a password are"
+                    " percent-encoded.",
+                ) from None
+            if unknown := sorted(set(found) - _ALLOWED):
+                raise bad_settings(
+                    f"The connection string may not say {', '.join(unknown)}.", "Leave it out, or use the parts."
+                )
+        parts = {
+            "host": given.host, "port": given.port, "dbname": given.database, "user": given.username,
+            "password": given.password, "sslmode": given.tls,
+        }  # fmt: skip
+        found |= given.options
+        found |= {key: str(value) for key, value in parts.items() if value is not None}
+        host = found.pop("hostaddr", None) if not found.get("host") else found.get("host")
+        found.pop("hostaddr", None)
+        if not host or "," in host or host.startswith(("/", "@")):
+            raise bad_settings("There is no single host name.", "Give one host; sockets and lists are not taken.")
+        found["host"] = host
+        found.setdefault("port", "5432")
+        if not found["port"].isdigit() or not 0 < int(found["port"]) < 65_536:
+            raise bad_settings(f"{found['port']} is no port.", "Give a number from 1 to 65535.")
+        return found
+
+    def _address(self, found: Mapping[str, str]) -> list[str]:
+        try:
+            return self.gate.addresses(found["host"], int(found["port"]))
+        except GateError as error:
+            raise of_gate(error) from None
+
+    @contextmanager
+    def _connected(self, found: dict[str, str], seconds: float) -> Iterator[dict[str, str]]:
+        """libpq's parameters with the addresses that were judged, and nothing taken from this machine's own files.
+        The certificate's file is there until the connection is made."""
+        addresses = self._address(found)
+        told = {
+            "connect_timeout": str(max(2, round(seconds))),
+            "tcp_user_timeout": str(int(limits.TARGET_SILENT_SECONDS * 1000)),
+            "keepalives_idle": "10", "keepalives_interval": "5", "keepalives_count": "4",
+            "application_name": "rowsmith", "dbname": "postgres", "user": "postgres", **found,
+            "host": ",".join([found["host"]] * len(addresses)), "hostaddr": ",".join(addresses),
+            "port": ",".join([found["port"]] * len(addresses)),
+            "sslcertmode": "disable", "gssencmode": "disable", "client_encoding": "UTF8",
+        }  # fmt: skip
+        with tempfile.NamedTemporaryFile("w", suffix=".pem") as file:
+            told["passfile"] = f"{file.name}.none"  # without one, libpq looks into the operator's own
+            authority = self._authority(told.get("sslmode"))
+            if self.settings.ca_certificate:
+                file.write(self.settings.ca_certificate)
+                file.flush()
+                told["sslrootcert"] = file.name
+            elif authority:
+                told["sslrootcert"] = authority
+            yield told
+
+    def _authority(self, mode: str | None) -> str | None:
+        """The machine's own certificate authorities, where the certificate is to be verified by them."""
+        return ssl.get_default_verify_paths().cafile if mode in _VERIFYING else None
+
+    def open(self, timeout: float | None = None) -> PostgresqlSession:
+        """See `Connector.open`."""
+        from webapp.connectors.postgresql_session import PostgresqlSession
+
+        connection = self._connect(timeout or limits.TARGET_CONNECT_SECONDS)
+        try:
+            return PostgresqlSession(connection, self.settings.db_schema or "", self.read_only)
+        except BaseException:
+            connection.close()
+            raise
+
+    def _connect(self, seconds: float) -> psycopg.Connection[Any]:
+        psycopg = self.driver()
+        from webapp.connectors.postgresql_errors import at_connect
+
+        found = self._parameters()
+        with self._connected(found, seconds) as told:
+            try:
+                return psycopg.connect(autocommit=True, prepare_threshold=None, **told)
+            except psycopg.Error as error:
+                raise at_connect(error, found["host"]) from None
+
+    # --- verification ---
+
+    def stages(self) -> Iterator[Stage]:
+        """See `Connector.stages`. `sample` reads one row of the first table that may be read."""
+        session: list[PostgresqlSession] = []
+
+        def enter() -> str:
+            session.append(self.open(limits.TARGET_CONNECT_SECONDS))
+            return f"Signed in to {session[0].describe()}."
+
+        steps: tuple[tuple[str, Step], ...] = (
+            ("resolve", self._resolve),
+            ("connect", self._reach),
+            ("tls", self._greet),
+            ("auth", enter),
+            ("permission", lambda: session[0].permitted()),
+            ("sample", lambda: session[0].sampled()),
+        )
+        try:
+            yield from staged(steps)
+        finally:
+            for one in session:
+                one.close()
+
+    def _resolve(self) -> str:
+        found = self._parameters()
+        return f"{found['host']} is {', '.join(self._address(found))}."
+
+    def _reach(self) -> str:
+        found = self._parameters()
+        self.gate.connect(found["host"], int(found["port"]), limits.TARGET_CONNECT_SECONDS).close()
+        return f"Port {found['port']} answers."
+
+    def _greet(self) -> str:
+        """Ask for TLS, as libpq will, and look at the certificate where that is wanted."""
+        found = self._parameters()
+        mode = found.get("sslmode", "prefer")
+        if mode == "disable":
+            return "Without TLS, as set."
+        host = found["host"]
+        try:
+            with self.gate.connect(host, int(found["port"]), limits.TARGET_CONNECT_SECONDS) as way:
+                way.sendall(_SSL_REQUEST)
+                answer = way.recv(1)
+                if answer == b"S":
+                    judged = "verified" if mode in _VERIFYING else "not verified"
+                    with self._context(mode).wrap_socket(way, server_hostname=host) as secure:
+                        return f"{secure.version()}, certificate {judged}."
+        except ssl.SSLCertVerificationError as error:
+            raise ConnectorError(
+                f"The certificate is not accepted: {error.verify_message}",
+                reason="tls_failed",
+                hint="Give the certificate of the authority that signed it, and the host name that it is for.",
+            ) from None
+        except OSError as error:
+            raise ConnectorError(
+                f"The server broke off: {error}", reason="tls_failed", hint="Does a PostgreSQL server listen there?"
+            ) from None
+        if answer != b"N":
+            raise ConnectorError(
+                "What answers there is not PostgreSQL.", reason="not_postgresql", hint="Check host and port."
+            )
+        if mode != "prefer":
+            raise ConnectorError(
+                "The server offers no TLS.", reason="tls_failed", hint="Turn it on there, or set tls to prefer."
+            )
+        return "The server offers no TLS; passwords and rows go unencrypted."
+
+    def _context(self, mode: str) -> ssl.SSLContext:
+        context = ssl.create_default_context(cadata=self.settings.ca_certificate)
+        context.check_hostname = mode == "verify-full"
+        if mode not in _VERIFYING:
+            context.verify_mode = ssl.CERT_NONE
+        return context

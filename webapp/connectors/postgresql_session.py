@@ -1,0 +1,329 @@
+"""An open connection to PostgreSQL: looking around, reading, and statements."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any, Final, TypeVar
+
+import psycopg
+import pyarrow as pa
+from psycopg import pq
+
+from webapp import limits
+from webapp.connectors import sql
+from webapp.connectors.base import (
+    Column,
+    ColumnType,
+    ConnectorError,
+    Entity,
+    Metadata,
+    Session,
+    Target,
+    Writing,
+)
+from webapp.connectors.postgresql_catalog import Catalog
+from webapp.connectors.postgresql_copy import array_texts
+from webapp.connectors.postgresql_errors import translated
+from webapp.connectors.postgresql_target import PostgresqlTarget
+from webapp.connectors.sql_values import plain, read
+from webapp.engine.formats.sql_dialects import DIALECTS
+
+DIALECT: Final = DIALECTS["postgresql"]
+Found = TypeVar("Found")
+
+# Types of results by pg_type.oid (PostgreSQL, pg_type.dat); whatever is not listed is read as text.
+_RESULTS: Final[Mapping[int, ColumnType]] = {
+    16: "boolean", 17: "binary", 20: "integer", 21: "integer", 23: "integer", 26: "integer", 700: "float",
+    701: "float", 1082: "date", 1083: "time", 1114: "timestamp", 1184: "timestamptz", 1700: "decimal",
+}  # fmt: skip
+_SCALE_BITS: Final = 0x7FF
+_RIGHTS: Final = """
+SELECT count(*), count(*) FILTER (WHERE has_any_column_privilege(c.oid, 'INSERT'))
+FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
+WHERE n.nspname = %(schema)s AND c.relkind IN ('r', 'p', 'f') AND NOT c.relispartition
+  AND has_any_column_privilege(c.oid, 'SELECT, INSERT, UPDATE')
+"""
+_LOOKS: Final = 5
+_DROPPED: Final = ("XX000", "42P01", "42704")  # what the catalog's functions say of something that has just gone
+_READABLE: Final = """
+SELECT c.relname FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
+WHERE n.nspname = %s AND c.relkind IN ('r', 'p') AND has_table_privilege(c.oid, 'SELECT')
+ORDER BY c.relname LIMIT 1
+"""
+
+
+class PostgresqlSession(Session):
+    """One connection in autocommit; transactions are opened where they are needed."""
+
+    def __init__(self, connection: psycopg.Connection[Any], schema: str, read_only: bool) -> None:
+        self.connection, self.read_only = connection, read_only
+        with self.talking():
+            connection.execute("SET TimeZone = 'UTC'; SET DateStyle = 'ISO, YMD'; SET IntervalStyle = 'iso_8601'")
+            connection.execute("SET bytea_output = 'hex'; SET extra_float_digits = 1")
+            connection.execute("SET client_min_messages = 'warning'")
+            if schema:
+                connection.execute(f"SET search_path = {DIALECT.quoted(schema)}, public".encode())
+            if read_only:
+                connection.execute("SET default_transaction_read_only = on")
+            self.schema = schema or self._one("SELECT current_schema()") or "public"
+
+    # --- the connection ---
+
+    @contextmanager
+    def talking(self) -> Iterator[None]:
+        """The driver's errors as ours."""
+        try:
+            yield
+        except psycopg.Error as error:
+            raise translated(error, self.connection) from error
+
+    def _one(self, statement: str, values: Sequence[Any] = ()) -> Any:
+        row = self.connection.execute(statement.encode(), values or None).fetchone()
+        return row[0] if row else None
+
+    def close(self) -> None:
+        """See `Session.close`."""
+        self.connection.close()
+
+    def cancel(self) -> None:
+        """See `Session.cancel`."""
+        try:
+            self.connection.cancel_safe(timeout=limits.PUSH_STUCK_SECONDS / 2)
+        except psycopg.Error:
+            pass  # gone, or too busy to take it: the caller leaves it alone then
+
+    @contextmanager
+    def _reading(self, *, limited: bool = True) -> Iterator[None]:
+        """A read-only transaction, which is given up at the end."""
+        with self.talking():
+            self.connection.execute("BEGIN READ ONLY")
+            try:
+                if limited:
+                    most = int(limits.TARGET_QUERY_SECONDS * 1000)
+                    self.connection.execute(f"SET LOCAL statement_timeout = {most}".encode())
+                yield
+            finally:
+                if not self.connection.closed:
+                    self.connection.execute("ROLLBACK")
+
+    def _batch(self, cursor: psycopg.Cursor[Any], entity: Entity | None = None) -> pa.RecordBatch:
+        """A result's rows, column by column, from the server's texts."""
+        result = cursor.pgresult
+        if result is None or result.status != pq.ExecStatus.TUPLES_OK:
+            return pa.RecordBatch.from_arrays([], [])
+        arrays, names = [], []
+        rows = range(result.ntuples)
+        for place in range(result.nfields):
+            texts = [None if (cell := result.get_value(row, place)) is None else cell.decode() for row in rows]
+            modifier = result.fmod(place)
+            scale = None if modifier < 0 else (((modifier - 4) & _SCALE_BITS) ^ 1024) - 1024
+            arrays.append(read(texts, _RESULTS.get(result.ftype(place), "text"), scale))
+            names.append((result.fname(place) or b"").decode())
+        return pa.RecordBatch.from_arrays(arrays, names)
+
+    # --- verification ---
+
+    def describe(self) -> str:
+        """Whom and where, for people."""
+        with self.talking():
+            row = self.connection.execute("SELECT current_user, current_database()").fetchone()
+        assert row is not None
+        return f"{row[1]} as {row[0]}"
+
+    def permitted(self) -> str:
+        """What this account may do in its schema. Raises `ConnectorError` where it may do nothing."""
+        with self._reading():
+            exists = self._one("SELECT 1 FROM pg_namespace WHERE nspname = %s", [self.schema])
+            usable = exists and self._one("SELECT has_schema_privilege(%s, 'USAGE')", [self.schema])
+            tables, writable = self.connection.execute(_RIGHTS, {"schema": self.schema}).fetchone() or (0, 0)
+        if not exists:
+            raise ConnectorError(
+                f"There is no schema {self.schema}.", reason="no_schema", hint="Check the name of the schema."
+            )
+        if not usable:
+            raise ConnectorError(
+                f"This account may not use the schema {self.schema}.",
+                reason="no_permission",
+                hint=f"Its owner can say: GRANT USAGE ON SCHEMA {DIALECT.quoted(self.schema)} TO ...",
+            )
+        return f"{tables} tables in {self.schema}, {writable} of them to be written to."
+
+    def sampled(self) -> str:
+        """Read a row of the first table that may be read."""
+        with self._reading():
+            name = self._one(_READABLE, [self.schema])
+            if name is None:
+                return "There is no table to read from yet."
+            table = sql.qualified(DIALECT, (self.schema, name))
+            self.connection.execute(f"SELECT * FROM {table} LIMIT 1".encode())
+        return f"Read from {name}."
+
+    # --- looking around ---
+
+    def metadata(self) -> Metadata:
+        """See `Session.metadata`."""
+        version = self.connection.info.server_version
+        named = f"PostgreSQL {version // 10_000}.{version % 10_000}"
+        return Metadata("postgresql", named, tuple(self._looked_up(lambda catalog: catalog.entities())))
+
+    def _looked_up(self, look: Callable[[Catalog], Found]) -> Found:
+        """What `look` finds in the catalog; once more where a table was dropped under its eyes."""
+        for _ in range(_LOOKS):
+            try:
+                with self._reading():
+                    return look(Catalog(self.connection, self.schema))
+            except ConnectorError as error:
+                if error.details.get("sqlstate") not in _DROPPED:
+                    raise
+                last = error
+        raise last
+
+    def entity(self, name: str) -> Entity | None:
+        """See `Session.entity`."""
+        return self._looked_up(lambda catalog: catalog.entity(name))
+
+    def _table(self, entity: Entity) -> str:
+        return sql.qualified(DIALECT, entity.parts)
+
+    def sample(self, entity: Entity, limit: int) -> pa.RecordBatch:
+        """See `Session.sample`."""
+        names = sql.listed(DIALECT, (column.name for column in entity.fields)) or "*"
+        with self._reading():
+            return self._batch(
+                self.connection.execute(f"SELECT {names} FROM {self._table(entity)} LIMIT {int(limit)}".encode())
+            )
+
+    def keys(self, entity: Entity, columns: Sequence[str], where: str = "") -> Iterator[pa.RecordBatch]:
+        """See `Session.keys`."""
+        names = sql.listed(DIALECT, columns)
+        condition = f" WHERE ({where}\n)" if where.strip() else ""
+        query = f"SELECT {names} FROM {self._table(entity)}{condition} ORDER BY {names}"
+        with self._reading(limited=False):
+            # Prepared, so that the condition cannot bring a second statement.
+            self.connection.execute(f"DECLARE keys NO SCROLL CURSOR FOR {query}".encode(), prepare=True)
+            while True:
+                batch = self._batch(self.connection.execute(f"FETCH {limits.TARGET_READ_ROWS} FROM keys".encode()))
+                if not batch.num_rows:
+                    return
+                yield batch
+
+    def known(self, entity: Entity, columns: Sequence[str], wanted: pa.RecordBatch) -> pa.BooleanArray:
+        """See `Session.known`. A combination that the columns' types cannot hold is not there."""
+        with self._reading():
+            return pa.array(self._known(entity, columns, wanted), pa.bool_())
+
+    def _known(self, entity: Entity, columns: Sequence[str], wanted: pa.RecordBatch) -> list[bool]:
+        if not wanted.num_rows:
+            return []
+        found = [entity.column(name) for name in columns]
+        lists = [_literal(array) for array in wanted.columns]
+        types = [f"%s::{_verbatim(column.declared) if column else 'text'}[]" for column in found]
+        names = [f"c{place}" for place in range(len(columns))]
+        same = " AND ".join(
+            f"t.{_verbatim(DIALECT.quoted(column))} = w.{name}" for column, name in zip(columns, names, strict=True)
+        )
+        query = (
+            f"SELECT EXISTS (SELECT FROM {_verbatim(self._table(entity))} t WHERE {same}) "
+            f"FROM unnest({', '.join(types)}) WITH ORDINALITY w({', '.join(names)}, place) ORDER BY place"
+        )
+        try:
+            with self.connection.transaction():
+                return [row[0] for row in self.connection.execute(query.encode(), lists).fetchall()]
+        except psycopg.DataError:
+            half = wanted.num_rows // 2
+            if not half:
+                return [False]
+            parts = (wanted.slice(0, half), wanted.slice(half))
+            return [one for part in parts for one in self._known(entity, columns, part)]
+
+    def query(self, text: str, values: Mapping[str, Any], limit: int) -> pa.RecordBatch:
+        """See `Session.query`. It may read only, and take `limits.TARGET_QUERY_SECONDS`."""
+        statement, found = sql.bound(text, values, "%s", doubled="%")
+        with self._reading():
+            # Prepared, so that it is one statement; of a cursor, so that no more rows are made than are wanted.
+            self.connection.execute(
+                f"DECLARE answer NO SCROLL CURSOR FOR {statement}".encode(), found, prepare=True
+            )
+            return self._batch(self.connection.execute(f"FETCH {int(limit)} FROM answer".encode()))
+
+    # --- statements ---
+
+    def _may_write(self) -> None:
+        if self.read_only:
+            raise ConnectorError(
+                "This connection is read-only.",
+                code="read_only_connection",
+                reason="read_only",
+                hint="Use another connection, or let its owner allow writing.",
+            )
+
+    def execute(self, statement: str) -> None:
+        """See `Session.execute`."""
+        self._may_write()
+        with self.talking():
+            self.connection.execute(statement.encode(), prepare=True)
+
+    def create(self, name: str, columns: Sequence[Column], keys: Sequence[str]) -> str:
+        """See `Session.create`."""
+        statement = self.create_statement(name, columns, keys)
+        self.execute(statement)
+        return statement
+
+    def create_statement(self, name: str, columns: Sequence[Column], keys: Sequence[str]) -> str:
+        """See `Session.create_statement`. A name without a dot is of the connection's own schema."""
+        schema, dot, table = name.partition(".")
+        parts = (schema, table) if dot else (self.schema, name)
+        return sql.create_statement(DIALECT, parts, columns, keys)
+
+    def target(self, writing: Writing) -> Target:
+        """See `Session.target`."""
+        self._may_write()
+        if writing.entity.kind == "view" and writing.mode != "insert":
+            raise ConnectorError(f"{writing.entity.name} is a view.", reason="unsupported", hint="Pick its table.")
+        return PostgresqlTarget(self.connection, self.talking, writing)
+
+    def settled(self, entity: Entity, proof: Mapping[str, Any]) -> bool | None:
+        """See `Session.settled`: what the server knows of the transaction; one still open is ended with its session."""
+        if not {"xid", "pid", "started"} <= proof.keys():
+            return None
+        deadline = time.monotonic() + limits.TARGET_SETTLE_SECONDS
+        while True:
+            try:
+                status = self._one("SELECT txid_status(%s::bigint)", [proof["xid"]])
+            except psycopg.errors.InvalidParameterValue:
+                return None  # of the future: another server, or one that was restored from a copy
+            except psycopg.Error as error:
+                raise translated(error, self.connection) from error
+            if status != "in progress":
+                return {"committed": True, "aborted": False}.get(status)
+            if time.monotonic() > deadline or not self._ended(proof):
+                return None
+            time.sleep(limits.PROBE_PAUSE_SECONDS)
+
+    def _ended(self, proof: Mapping[str, Any]) -> bool:
+        """Ask the old session to end; False where this account may not."""
+        try:
+            with self.connection.transaction():
+                self.connection.execute(
+                    "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
+                    " WHERE pid = %s AND backend_start::text = %s AND pid <> pg_backend_pid()",
+                    (proof["pid"], proof["started"]),
+                )
+        except psycopg.errors.InsufficientPrivilege:
+            return False
+        except psycopg.Error as error:
+            raise translated(error, self.connection) from error
+        return True
+
+
+def _verbatim(text: str) -> str:
+    """Text inside a statement that has parameters: the driver reads a percent sign as one."""
+    return text.replace("%", "%%")
+
+
+def _literal(array: pa.Array) -> str:
+    """A column as the text of one PostgreSQL array."""
+    offsets = pa.array([0, len(array)], pa.int32())
+    return array_texts(pa.ListArray.from_arrays(offsets, plain(array)))[0].as_py()

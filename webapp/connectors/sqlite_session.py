@@ -1,0 +1,301 @@
+"""An open SQLite file: looking around, reading, and statements."""
+
+from __future__ import annotations
+
+import sqlite3
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from decimal import Decimal
+from typing import Any, Final
+
+import pyarrow as pa
+
+from webapp import limits
+from webapp.connectors import sql, sqlite_catalog
+from webapp.connectors.base import Column, ConnectorError, Entity, Metadata, Session, Target, Writing
+from webapp.connectors.sql_values import of_objects, read
+from webapp.engine.formats.sql_dialects import DIALECTS
+
+DIALECT: Final = DIALECTS["ansi"]
+_BUSY: Final = ("SQLITE_BUSY", "SQLITE_LOCKED")
+# PRAGMAs that reach beyond the database, or turn off what keeps it whole and small.
+_SHUT_PRAGMAS: Final = frozenset(
+    "temp_store_directory data_store_directory writable_schema max_page_count query_only trusted_schema".split()
+)
+
+
+def translated(error: sqlite3.Error | sqlite3.Warning) -> ConnectorError:
+    """SQLite's error as ours."""
+    name, said = getattr(error, "sqlite_errorname", None) or "", sql.shortened(str(error))
+    reason, hint, code, transient = "bad_query", "Check the statement.", "target_failed", False
+    if name.startswith(_BUSY):
+        reason, hint, transient = "locked", "Another push or program is writing to the file. Try again.", True
+    elif name == "SQLITE_INTERRUPT":
+        reason, hint, code = "timeout", "The statement took too long or was cancelled.", "target_timeout"
+    elif name == "SQLITE_FULL":
+        reason, hint = "full", "The file has reached its largest size, or the disk is full."
+    elif name in ("SQLITE_NOTADB", "SQLITE_CORRUPT"):
+        reason, hint = "not_sqlite", "The file is not a SQLite database, or is damaged."
+    elif name.startswith("SQLITE_READONLY"):
+        reason, hint = "read_only", "The file may not be written to."
+    elif name.startswith(("SQLITE_IOERR", "SQLITE_CANTOPEN")):
+        reason, hint, transient = "failed", "Ask the operator to look at the disk.", True
+    elif name == "SQLITE_AUTH":
+        reason, hint = "no_permission", "Other files and the settings of SQLite are out of reach here."
+    elif "no such table" in said:
+        reason, hint = "no_table", "Check the name of the table."
+    elif "no such column" in said or "has no column" in said:
+        reason, hint = "no_column", "The table has changed: read its columns again."
+    elif "already exists" in said:
+        reason, hint = "exists", "There is something of that name already."
+    return ConnectorError(
+        said, code=code, reason=reason, hint=hint, transient=transient, details={"native": name} if name else {}
+    )
+
+
+class SqliteSession(Session):
+    """One connection in autocommit; transactions are opened where they are needed."""
+
+    def __init__(self, connection: sqlite3.Connection, read_only: bool) -> None:
+        self.connection, self.read_only = connection, read_only
+        self._closed = self._ours = False
+        connection.set_authorizer(self._allowed)
+        with self.talking():
+            self._only(read_only)
+
+    # --- the connection ---
+
+    def _allowed(self, action: int, first: Any, second: Any, *_: Any) -> int:
+        """SQLite asks before each part of a statement (sqlite3_set_authorizer)."""
+        attaches = action in (sqlite3.SQLITE_ATTACH, sqlite3.SQLITE_DETACH)
+        sets = action == sqlite3.SQLITE_PRAGMA and second is not None and not self._ours
+        if attaches or (sets and str(first).lower() in _SHUT_PRAGMAS):
+            return sqlite3.SQLITE_DENY
+        return sqlite3.SQLITE_OK
+
+    @contextmanager
+    def talking(self) -> Iterator[None]:
+        """SQLite's errors as ours."""
+        try:
+            yield
+        except (sqlite3.Error, sqlite3.Warning) as error:
+            raise translated(error) from error
+
+    def close(self) -> None:
+        """See `Session.close`."""
+        if not self._closed:
+            self._closed = True
+            self.connection.close()
+
+    def cancel(self) -> None:
+        """See `Session.cancel`."""
+        if not self._closed:
+            self.connection.interrupt()
+
+    @contextmanager
+    def _reading(self, *, limited: bool = True) -> Iterator[None]:
+        """Nothing is written meanwhile, and it ends in time."""
+        deadline = time.monotonic() + limits.TARGET_QUERY_SECONDS
+        with self.talking():
+            self._only(True)
+            if limited:
+                self.connection.set_progress_handler(lambda: time.monotonic() > deadline, limits.SQLITE_STEPS)
+            try:
+                yield
+            finally:
+                if not self._closed:
+                    self.connection.set_progress_handler(None, 0)
+                    self._only(self.read_only)
+
+    def _only(self, reading: bool) -> None:
+        self._ours = True
+        try:
+            self.connection.execute(f"PRAGMA query_only = {'ON' if reading else 'OFF'}")
+        finally:
+            self._ours = False
+
+    # --- verification ---
+
+    def permitted(self) -> str:
+        """Whether the file may be written to."""
+        if not self.read_only:
+            with self.talking():
+                self.connection.execute("BEGIN IMMEDIATE")
+                self.connection.execute("ROLLBACK")
+        return "May be read." if self.read_only else "May be written to."
+
+    def sampled(self) -> str:
+        """Read a row of the first table."""
+        with self._reading():
+            found = sqlite_catalog.entities(self.connection)
+            if not found:
+                return "There is no table to read from yet."
+            self.connection.execute(f"SELECT * FROM {_table(found[0])} LIMIT 1").fetchall()
+        return f"Read from {found[0].name}."
+
+    # --- looking around ---
+
+    def metadata(self) -> Metadata:
+        """See `Session.metadata`."""
+        with self._reading():
+            found = sqlite_catalog.entities(self.connection)
+        return Metadata("sqlite", f"SQLite {sqlite3.sqlite_version}", tuple(found))
+
+    def entity(self, name: str) -> Entity | None:
+        """See `Session.entity`."""
+        return sql.matched(self.metadata().entities, name)
+
+    def sample(self, entity: Entity, limit: int) -> pa.RecordBatch:
+        """See `Session.sample`."""
+        names = sql.listed(DIALECT, (column.name for column in entity.fields)) or "*"
+        with self._reading():
+            cursor = self.connection.execute(f"SELECT {names} FROM {_table(entity)} LIMIT ?", (int(limit),))
+            return _batch(cursor, cursor.fetchall(), entity)
+
+    def keys(self, entity: Entity, columns: Sequence[str], where: str = "") -> Iterator[pa.RecordBatch]:
+        """See `Session.keys`."""
+        names = sql.listed(DIALECT, columns)
+        condition = f" WHERE ({where}\n)" if where.strip() else ""
+        with self._reading(limited=False):
+            cursor = self.connection.execute(f"SELECT {names} FROM {_table(entity)}{condition} ORDER BY {names}")
+            try:
+                while rows := cursor.fetchmany(limits.TARGET_READ_ROWS):
+                    yield _batch(cursor, rows, entity)
+            finally:
+                cursor.close()
+
+    def known(self, entity: Entity, columns: Sequence[str], wanted: pa.RecordBatch) -> pa.BooleanArray:
+        """See `Session.known`."""
+        same = " AND ".join(f"{DIALECT.quoted(name)} = ?" for name in columns)
+        query = f"SELECT EXISTS (SELECT 1 FROM {_table(entity)} WHERE {same})"
+        cells = [
+            bindable(array, entity.column(name) or Column(name, "other", ""))
+            for array, name in zip(wanted.columns, columns, strict=True)
+        ]
+        with self._reading():
+            found = [self.connection.execute(query, row).fetchone()[0] == 1 for row in zip(*cells, strict=True)]
+        return pa.array(found, pa.bool_())
+
+    def query(self, text: str, values: Mapping[str, Any], limit: int) -> pa.RecordBatch:
+        """See `Session.query`. It may read only, and take `limits.TARGET_QUERY_SECONDS`."""
+        statement, found = sql.bound(text, values, "?")
+        with self._reading():
+            cursor = self.connection.execute(statement, [_parameter(value) for value in found])
+            return _batch(cursor, cursor.fetchmany(int(limit)))
+
+    # --- statements ---
+
+    def _may_write(self) -> None:
+        if self.read_only:
+            raise ConnectorError(
+                "This connection is read-only.",
+                code="read_only_connection",
+                reason="read_only",
+                hint="Use another connection, or let its owner allow writing.",
+            )
+
+    def execute(self, statement: str) -> None:
+        """See `Session.execute`. What it leaves open is undone."""
+        self._may_write()
+        with self.talking():
+            self.connection.execute(statement).close()
+            if self.connection.in_transaction:
+                self.connection.execute("ROLLBACK")
+
+    def create(self, name: str, columns: Sequence[Column], keys: Sequence[str]) -> str:
+        """See `Session.create`."""
+        statement = self.create_statement(name, columns, keys)
+        self.execute(statement)
+        return statement
+
+    def create_statement(self, name: str, columns: Sequence[Column], keys: Sequence[str]) -> str:
+        """See `Session.create_statement`."""
+        return sql.create_statement(DIALECT, (name,), columns, keys)
+
+    def target(self, writing: Writing) -> Target:
+        """See `Session.target`."""
+        from webapp.connectors.sqlite_target import SqliteTarget
+
+        self._may_write()
+        if writing.entity.kind == "view":
+            raise ConnectorError(f"{writing.entity.name} is a view.", reason="unsupported", hint="Pick its table.")
+        return SqliteTarget(self.connection, self.talking, writing)
+
+    def settled(self, entity: Entity, proof: Mapping[str, Any]) -> bool | None:
+        """See `Session.settled`: looks for the row that the proof names, while nobody else can write. Where somebody
+        holds the file for longer than the connection waits, nothing can be told."""
+        if not {"found", "absent"} & proof.keys():
+            return None
+        cells = proof.get("found") or proof["absent"]
+        same = " AND ".join(f"{name} IS ?" for name in map(_place, cells))
+        try:
+            self.connection.execute("BEGIN IMMEDIATE")
+            try:
+                row = self.connection.execute(f"SELECT 1 FROM {_table(entity)} WHERE {same}", list(cells.values()))
+                there = row.fetchone() is not None
+            finally:
+                self.connection.execute("ROLLBACK")
+        except sqlite3.OperationalError as error:
+            if (error.sqlite_errorname or "").startswith(_BUSY):
+                return None
+            raise translated(error) from error
+        return there is ("found" in proof)
+
+
+ROWID: Final = ""
+"""Stands for the rowid in a proof: no column has an empty name."""
+
+
+def _place(name: str) -> str:
+    return "rowid" if name == ROWID else DIALECT.quoted(name)
+
+
+def _table(entity: Entity) -> str:
+    return sql.qualified(DIALECT, entity.parts)
+
+
+def bindable(array: pa.Array, column: Column) -> list[Any]:
+    """A column's values as sqlite3 binds them: numbers, bytes and text as they are, whatever else as SQL writes it."""
+    values = sql.fitted(array, column)
+    if pa.types.is_dictionary(values.type):
+        values = values.dictionary_decode()
+    kind = values.type
+    if pa.types.is_boolean(kind):
+        return values.cast(pa.int64()).to_pylist()
+    if pa.types.is_uint64(kind):
+        return [one if one is None or one < 2**63 else str(one) for one in values.to_pylist()]
+    if pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_binary(kind) or pa.types.is_string(kind):
+        return values.to_pylist()
+    if pa.types.is_decimal(kind):
+        return values.cast(pa.string()).to_pylist()
+    words = sql.literals(DIALECT, values, column)
+    # Literals stand between apostrophes, and dates hold none.
+    return [None if word == "NULL" else word[1:-1] for word in words]
+
+
+def _parameter(value: Any) -> Any:
+    if value is None or isinstance(value, int | float | str | bytes):
+        return value
+    return f"{value:f}" if isinstance(value, Decimal) else str(value)
+
+
+def _batch(cursor: sqlite3.Cursor, rows: list[Any], entity: Entity | None = None) -> pa.RecordBatch:
+    names = [one[0] for one in cursor.description or ()]
+    columns = list(zip(*rows, strict=True)) or [()] * len(names)
+    fields = [entity.column(name) if entity else None for name in names]
+    arrays = [_column(list(values), field) for values, field in zip(columns, fields, strict=True)]
+    return pa.RecordBatch.from_arrays(arrays, names)
+
+
+def _column(values: list[Any], column: Column | None) -> pa.Array:
+    """Values as the column's declared type says, where all of them can be that; else as what they are."""
+    kind = column.type if column else "other"
+    if column is not None and kind in ("date", "time", "timestamp", "timestamptz", "boolean", "decimal", "integer"):
+        texts = [None if one is None else str(one) for one in values]
+        found = read(texts, kind, column.scale)
+        if not pa.types.is_string(found.type):
+            return found
+    if kind in ("text", "json", "uuid", "enum") and all(one is None or isinstance(one, str) for one in values):
+        return pa.array(values, pa.string())
+    return of_objects(values)

@@ -1,0 +1,337 @@
+"""What a plan asks of the outside, fetched through connections before the first row is made.
+
+    ready = fetched.ready(actor, source, ask, pins)     # stored answers, and those that are fetched now
+    recipe = rows.recipe(ready.source, ask, pins=ready.pins, ...)
+
+Every question is asked once and its answer kept (see ``answers.py``), so a preview, a generate, an export and a push
+of the same rows are made of the same values. Where nothing is to be fetched, what is not stored is a stand-in.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import threading
+import time
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from sqlalchemy import select
+
+from webapp import clock, limits
+from webapp.connectors.base import ConnectorError, Session
+from webapp.engine.block import Bound
+from webapp.engine.errors import SpecError
+from webapp.engine.outside import Answer, Ask, Question, Recorder
+from webapp.errors import ApiError, Fault, validation_error
+from webapp.extensions import db
+from webapp.models import Connection
+from webapp.services import answers, connections, rows
+from webapp.services.actors import Actor
+from webapp.services.answers import Kept
+from webapp.services.pins import Pins
+from webapp.services.row_requests import GenerateInput
+from webapp.services.sources import Source
+
+STAND_IN: Final = "stand_in"
+"""Code of the warning that values were not fetched."""
+
+
+def recipe(
+    actor: Actor | None,
+    source: Source,
+    ask: GenerateInput,
+    *,
+    pins: Pins | None = None,
+    fetch: bool = True,
+    keep: bool = False,
+    anchored: bool | None = None,
+    format: str | None = None,
+) -> rows.Recipe:
+    """As `rows.recipe`, with the values from outside. ``fetch``: connections are asked for what is not stored, else
+    it is a stand-in; ``keep``: the answers are put where whoever has the pins finds them (`pinned`).
+
+    Errors: those of `rows.recipe`; target_failed, target_timeout and other codes of connections, with the path of the
+    field; validation_error for connections that are not there and questions that are too many.
+    """
+    present = clock.now()
+    if not source.plan.asks:
+        return rows.recipe(source, ask, present=present, format=format, pins=pins, anchored=anchored)
+    held = pins or rows.pins_for(source, seed=ask.seed, now=ask.now, locale=ask.locale, present=present)
+    dry = _Dry(ask, held, held.now == source.anchor if anchored is None else anchored)
+    with _Search(actor, fetch) as search:
+        plan, found = source.plan, {}
+        for level in sorted({one.level for one in plan.asks}):
+            asked = [one for one in plan.asks if one.level == level]
+            found |= search.answers(asked, lambda: dry.values(replace(source, plan=plan)))  # noqa: B023
+            plan = _answered(source, found)
+        outside = search.kept(source.plan.asks, found) if keep else {}
+    told = replace(held, outside=outside, snapshot=snapshot_of(found))
+    ready = replace(source, plan=plan)
+    return rows.recipe(ready, ask, present=present, format=format, pins=told, anchored=anchored)
+
+
+def _answered(source: Source, found: Mapping[str, Answer]) -> Any:
+    try:
+        return source.plan.answered(found)
+    except SpecError as error:
+        raise validation_error(error.faults) from None
+
+
+def snapshot_of(found: Mapping[str, Answer]) -> str | None:
+    """What tells the values that some rows are made of from others; None where none came from outside."""
+    if not found:
+        return None
+    told = "\n".join(f"{key} {answer.snapshot}" for key, answer in sorted(found.items()))
+    return hashlib.sha256(told.encode()).hexdigest()
+
+
+def snapshot_of_all(pins: Iterable[Pins]) -> str | None:
+    """As `snapshot_of`, of several tables together."""
+    found = [one.snapshot or "" for one in pins]
+    return hashlib.sha256("\n".join(found).encode()).hexdigest() if any(found) else None
+
+
+def pinned(source: Source, pins: Pins) -> Source:
+    """A source with the answers that pins name. Needs no request. Error: unavailable, where one is not kept."""
+    if not pins.outside:
+        return source
+    return replace(source, plan=_answered(source, {key: answers.load(where) for key, where in pins.outside.items()}))
+
+
+def warnings(source: Source, recipe: rows.Recipe) -> list[dict[str, Any]]:
+    """What of a look is a stand-in, because it has not been fetched."""
+    library = recipe.source.plan.made_from
+    known = library[1].answers if library else {}
+    text = "Its values have not been fetched yet: an example stands for them."
+    return [
+        Fault(one.path, STAND_IN, text, "Preview with fetch, or generate.").as_dict()
+        for one in source.plan.asks
+        if one.question.key not in known
+    ]
+
+
+@dataclass(frozen=True, slots=True)
+class _Dry:
+    """Going through the rows of a request to see which values occur in questions."""
+
+    ask: GenerateInput
+    pins: Pins
+    anchored: bool
+
+    def values(self, source: Source) -> Recorder:
+        """Under the answers that the source's plan has so far. Errors: validation_error."""
+        recorder = Recorder(limits.FETCHED_QUESTIONS)
+        count, offset = source.count(self.ask.count), self.ask.offset
+        bound = rows.bind(source, self.pins, self.ask.overrides, offset, count, self.anchored, recorder)
+        names = {name for one in source.plan.asks if one.keyed for name in one.columns}
+        try:
+            for start in range(offset, offset + count, bound.block_rows):
+                self._block(bound, start, min(bound.block_rows, offset + count - start), names)
+        except SpecError as error:
+            raise validation_error(error.faults) from None
+        return recorder
+
+    @staticmethod
+    def _block(bound: Bound, start: int, count: int, names: set[str]) -> None:
+        block = bound.at(np.arange(start, start + count, dtype=np.uint64))
+        for name in names:
+            block.column(name)
+
+
+class _Search:
+    """Answers, first from those that are kept; each connection is opened once, and closed at the end."""
+
+    def __init__(self, actor: Actor | None, fetch: bool) -> None:
+        self._actor, self._fetch = actor, fetch and actor is not None
+        self._until = time.monotonic() + limits.FETCH_SECONDS
+        self._rows: dict[str, Connection] = {}
+        self._open: dict[str, Session] = {}
+
+    def __enter__(self) -> _Search:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for session in self._open.values():
+            session.close()
+
+    def answers(self, asked: list[Ask], dry: Any) -> dict[str, Answer]:
+        """The answers to questions of one level, by their keys; ``dry`` finds the values that occur in them."""
+        recorder: Recorder | None = dry() if any(one.keyed for one in asked) else None
+        found = {}
+        for one in asked:
+            with _at(one.path):
+                self._connection(one)
+                made = self._sets(one, recorder) if one.keyed and recorder is not None else self._whole(one)
+            if made is not None:
+                found[one.question.key] = made
+        return found
+
+    def kept(self, asked: tuple[Ask, ...], found: Mapping[str, Answer]) -> dict[str, str]:
+        """Where each answer lies for those who have the pins."""
+        assert self._actor is not None
+        workspace = self._actor.workspace_id
+        connection = {one.question.key: one.question.connection_id for one in asked}
+        db.session.remove()  # whose transaction would wait for this one, or this one for it
+        return {key: answers.keep(workspace, connection[key], answer) for key, answer in found.items()}
+
+    def _connection(self, one: Ask) -> None:
+        """Sees to it that the actor may use the connection, whether or not it has to be asked."""
+        wanted = one.question.connection_id
+        if self._actor is None or wanted in self._rows:
+            return
+        mine = (Connection.id == wanted, Connection.workspace_id == self._actor.workspace_id)
+        found = db.session.scalar(select(Connection).where(*mine, Connection.deleted_at.is_(None)))
+        if found is None or self._actor.role_in(found.team_id) is None:
+            text = f'There is no connection "{wanted[:100]}" here.'
+            hint = "It may have been deleted: restore it, or choose another one in the field."
+            path = f"{one.path}.options.connection_id"
+            raise validation_error([Fault(path, "unknown_connection", text, hint)])
+        self._rows[wanted] = found
+
+    def _whole(self, one: Ask) -> Answer | None:
+        wanted = answers.hash_of(one.question)
+        found = self._stored(one, [wanted])
+        if wanted not in found and self._fetch:
+            found = self._save(one, {wanted: self._asked(one, ())})
+        return answers.answer_of(found[wanted]) if wanted in found else None
+
+    def _sets(self, one: Ask, recorder: Recorder) -> Answer | None:
+        values = recorder.found.get(one.question.key, {})
+        hashes = {key: answers.hash_of(one.question, row) for key, row in values.items()}
+        found = self._stored(one, list(hashes.values()))
+        fresh: dict[str, pa.Table] = {}
+        try:
+            for key, wanted in hashes.items():
+                if wanted not in found and wanted not in fresh and self._fetch:
+                    fresh[wanted] = self._asked(one, values[key])
+        finally:  # what has been answered needs not be asked again, even if another answer failed
+            found |= self._save(one, fresh)
+        sets = {key: found[wanted] for key, wanted in hashes.items() if wanted in found}
+        if not sets:
+            return None
+        try:
+            return answers.joined(sets)
+        except pa.ArrowInvalid:
+            text = "The query answers values of different kinds for different rows."
+            fault = Fault(one.path, "wrong_type", text, "Cast them to one kind in the query.")
+            raise validation_error([fault]) from None
+
+    def _stored(self, one: Ask, hashes: list[str]) -> dict[str, Kept]:
+        if self._actor is None:
+            return {}
+        return answers.stored(self._actor.workspace_id, one.question.connection_id, hashes)
+
+    def _save(self, one: Ask, fresh: dict[str, pa.Table]) -> dict[str, Kept]:
+        if not fresh:
+            return {}
+        assert self._actor is not None
+        db.session.remove()
+        return answers.save(self._actor.workspace_id, one.question.connection_id, fresh)
+
+    def _asked(self, one: Ask, values: tuple[Any, ...]) -> pa.Table:
+        """The answer of the target, now."""
+        left = self._until - time.monotonic()
+        if left <= 0:
+            raise ConnectorError(
+                f"Fetching took longer than {limits.FETCH_SECONDS:g} s.", code="target_timeout", reason="timeout"
+            )
+        db.session.remove()  # nothing is held while a target is waited for
+        session = self._open.get(one.question.connection_id)
+        if session is None:
+            connection = self._rows[one.question.connection_id]
+            session = self._open[connection.id] = connections.open_session(connection, left)
+        with _limited(session, self._until - time.monotonic()):
+            made = _keys(session, one.question) if one.question.kind == "keys" else _query(session, one, values)
+        if made.nbytes > limits.FETCHED_BYTES:
+            told = f"The answer is larger than {limits.FETCHED_BYTES // 2**20} MB."
+            raise ConnectorError(told, reason="too_large", hint="Ask for fewer columns or rows.")
+        return made
+
+
+@contextmanager
+def _at(path: str) -> Iterator[None]:
+    """Failures of a connection, told at the field that asks it."""
+    try:
+        yield
+    except ConnectorError as error:
+        details = {**error.details, "path": path, "reason": error.reason, "hint": error.hint}
+        raise ApiError(error.code, f"{path}: {error.message}", details) from None
+    except ApiError as error:
+        if error.code != "validation_error":
+            error.details.setdefault("path", path)
+        raise
+
+
+@contextmanager
+def _limited(session: Session, seconds: float) -> Iterator[None]:
+    """Stops what a session waits for when the time is over."""
+    over = threading.Event()
+
+    def stop() -> None:
+        over.set()
+        session.cancel()
+
+    timer = threading.Timer(max(0.0, seconds), stop)
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    except ConnectorError:
+        if not over.is_set():
+            raise
+        told = f"The target did not answer within {limits.FETCH_SECONDS:g} s."
+        raise ConnectorError(told, code="target_timeout", reason="timeout") from None
+    finally:
+        timer.cancel()
+
+
+def _keys(session: Session, question: Question) -> pa.Table:
+    """The distinct values of some columns of a table, without those that hold a null, in ascending order."""
+    entity = session.entity(question["table"])
+    if entity is None:
+        raise ConnectorError(f'There is no table "{question["table"]}".', reason="no_table")
+    names = [_column(entity, name) for name in question["columns"]]
+    batches, count = [], 0
+    for batch in session.keys(entity, names, question["filter"]):
+        batches.append(batch)
+        count += batch.num_rows
+        if count > limits.FETCHED_KEYS:
+            told = f'"{entity.name}" has more than {limits.FETCHED_KEYS:,} keys.'
+            raise ConnectorError(told, reason="too_large", hint="Choose among them by a filter.")
+    if not batches:
+        return pa.table({name: pa.array([], pa.string()) for name in question["columns"]})
+    table = pa.Table.from_batches(batches).rename_columns(question["columns"])
+    whole = pc.is_valid(table.column(0))
+    for name in question["columns"][1:]:
+        whole = pc.and_(whole, pc.is_valid(table.column(name)))
+    distinct = table.filter(whole).group_by(question["columns"], use_threads=False).aggregate([])
+    return distinct.sort_by([(name, "ascending") for name in question["columns"]]).combine_chunks()
+
+
+def _column(entity: Any, name: str) -> str:
+    found = entity.column(name)
+    if found is None:
+        close = [one.name for one in entity.fields if one.name.casefold() == name.casefold()]
+        if len(close) != 1:
+            told = f'"{entity.name}" has no column "{name}".'
+            known = ", ".join(one.name for one in entity.fields[: limits.FETCHED_TOLD])
+            raise ConnectorError(told, reason="no_column", hint=f"It has {known}.")
+        return close[0]
+    return found.name
+
+
+def _query(session: Session, one: Ask, values: tuple[Any, ...]) -> pa.Table:
+    most = limits.FETCHED_SET_ROWS if one.keyed else limits.FETCHED_ROWS
+    named = {f"p{place}": value for place, value in enumerate(values)}
+    batch = session.query(one.question["query"], named, most + 1)
+    if batch.num_rows > most:
+        told = f"The query answers more than {most:,} rows."
+        raise ConnectorError(told, reason="too_large", hint="Let it answer fewer: by a condition, or a limit.")
+    if not batch.num_columns:
+        raise ConnectorError("The query answers no columns.", reason="no_column", hint="Write one that selects.")
+    return pa.Table.from_batches([batch])

@@ -1,0 +1,136 @@
+"""Keys that a target made for rows of a push: kept in the storage by chunk, found by row number.
+
+Children take their parents' keys from here and an undo finds the rows it deletes, both a chunk at a time and in
+constant memory. A chunk's file is there before the chunk is committed, so a crash loses no key; what was sent twice
+has two files, of which the later one counts: file names carry the push, the epoch of its sender and a number.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from webapp import limits
+from webapp.storage import Storage
+
+ROW: Final = " row"  # the column of row numbers; the space keeps it apart from a target's columns
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class _File:
+    """One chunk's keys. Ordered from the earliest sender to the latest."""
+
+    push_id: str
+    epoch: int
+    turn: int
+    first: int
+    last: int
+    key: str
+
+
+class KeySpool:
+    """The captured keys of a push and of its retries. `folder` is theirs in the storage; rows are counted from 0, with
+    the offset, as `TableRows.batch` takes them. Safe over threads."""
+
+    def __init__(self, store: Storage, folder: str) -> None:
+        self._store, self._folder = store, folder
+        self._files: dict[int, list[_File]] = {}
+        self._held: OrderedDict[str, pa.Table] = OrderedDict()
+        self._bytes = 0
+        self._turn = 0
+        self._lock = threading.Lock()
+
+    def put(self, table: int, rows: np.ndarray, keys: pa.RecordBatch, push_id: str, epoch: int) -> None:
+        """Keep the keys of a chunk: one row of `keys` for each of `rows` (``uint64[n]``), null where there is none."""
+        order = np.argsort(rows)
+        held = pa.Table.from_batches([keys]).append_column(ROW, pa.array(rows.astype(np.uint64)))
+        held = held.take(pa.array(order))
+        self._turn += 1
+        name = f"{int(rows.min())}-{int(rows.max())}.{push_id}.{epoch}.{self._turn}"
+        key = f"{self._folder}/{table}/{name}"
+        sink = pa.BufferOutputStream()
+        with pa.ipc.new_file(sink, held.schema, options=pa.ipc.IpcWriteOptions(compression="zstd")) as file:
+            file.write_table(held)
+        self._store.put(key, [sink.getvalue().to_pybytes()])
+        with self._lock:
+            files = [one for one in self._of(table) if one.key != key]
+            self._files[table] = sorted([*files, _parsed(key)])
+            self._forget(key)
+
+    def take(self, table: int, column: str, rows: np.ndarray) -> pa.Array:
+        """The keys of some rows (``uint64[n]``, any order) of a table; null for those that have none."""
+        with self._lock:
+            return self._take(table, column, rows)
+
+    def _take(self, table: int, column: str, rows: np.ndarray) -> pa.Array:
+        order = np.argsort(rows, kind="stable")
+        ordered = rows[order]
+        places = np.full(len(rows), -1, np.int64)
+        pieces: list[pa.Array] = []
+        held = 0
+        for file in self._of(table):
+            start, end = np.searchsorted(ordered, [file.first, file.last + 1])
+            if start == end:
+                continue
+            piece, found = self._piece(file, column, ordered[start:end])
+            if piece is None:
+                continue
+            slots = order[start:end][found]
+            places[slots] = held + np.arange(len(slots))
+            pieces.append(piece)
+            held += len(piece)
+        if not pieces:
+            return pa.nulls(len(rows))
+        kind = pieces[0].type
+        values = pa.concat_arrays([piece if piece.type == kind else piece.cast(kind) for piece in pieces])
+        return values.take(pa.array(places, mask=places < 0))
+
+    def _piece(self, file: _File, column: str, wanted: np.ndarray) -> tuple[pa.Array | None, np.ndarray]:
+        """The keys a file has for some ascending rows, and which of them (``bool[n]``) those are."""
+        table = self._load(file)
+        known = table.column(ROW).to_numpy()
+        values = table.column(column).combine_chunks()
+        at = np.minimum(np.searchsorted(known, wanted), len(known) - 1)
+        valid = np.asarray(pc.is_valid(values).to_numpy(zero_copy_only=False), np.bool_)
+        found = (known[at] == wanted) & valid[at]
+        return (values.take(pa.array(at[found])), found) if found.any() else (None, found)
+
+    def _load(self, file: _File) -> pa.Table:
+        if file.key in self._held:
+            self._held.move_to_end(file.key)
+            return self._held[file.key]
+        raw = b"".join(self._store.get(file.key))
+        table = pa.ipc.open_file(pa.BufferReader(raw)).read_all()
+        self._held[file.key] = table
+        self._bytes += table.nbytes
+        while self._bytes > limits.PUSH_SPOOL_BYTES and len(self._held) > 1:
+            self._forget(next(iter(self._held)))
+        return table
+
+    def _forget(self, key: str) -> None:
+        gone = self._held.pop(key, None)
+        if gone is not None:
+            self._bytes -= gone.nbytes
+
+    def _of(self, table: int) -> list[_File]:
+        if table not in self._files:
+            found = self._store.listing(f"{self._folder}/{table}")
+            self._files[table] = sorted(_parsed(one.key) for one in found)
+        return self._files[table]
+
+
+def _parsed(key: str) -> _File:
+    name, push_id, epoch, turn = key.rpartition("/")[2].split(".")
+    first, _, last = name.partition("-")
+    return _File(push_id, int(epoch), int(turn), int(first), int(last), key)
+
+
+def folder_of(workspace_id: str, first_push_id: str) -> str:
+    """Where the keys of a push lie, and those of its retries with them."""
+    return f"pushes/{workspace_id}/{first_push_id}/keys"

@@ -1,0 +1,270 @@
+"""What will not fit its column, told before anything is sent: by what fields and columns say, and by real values.
+
+The values are those of the first rows, a block at most. What only the whole push shows (a value that repeats in row
+90,000) is told where the fields say that it may happen.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import date, datetime
+from decimal import Decimal
+from typing import Any, Final
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from webapp import limits
+from webapp.connectors.base import Column, Entity, Session
+from webapp.services.mapping import kinds_of
+from webapp.services.misfit_values import bad_values, limit_of
+from webapp.services.push_plan import Planned
+from webapp.services.push_rows import HIDDEN, TableRows
+from webapp.services.row_makers import Field
+
+
+@dataclass(frozen=True, slots=True)
+class Misfit:
+    """A value that will not fit, or (`row` None) what may bring one. `row` is counted from 1. `reason` is a word of
+    `connectors.REASONS`, or `precision` (digits are rounded away), or `enum`."""
+
+    table: str
+    column: str
+    field: str | None
+    reason: str
+    message: str
+    hint: str
+    row: int | None = None
+    value: Any = None
+
+    def as_json(self) -> dict[str, Any]:
+        """As the API shows it."""
+        return {
+            "table": self.table,
+            "column": self.column,
+            "field": self.field,
+            "row": self.row,
+            "value": self.value,
+            "reason": self.reason,
+            "message": self.message,
+            "hint": self.hint,
+        }
+
+
+def check(
+    planned: Planned, rows: TableRows, session: Session, sent: Sequence[str], kind: str
+) -> tuple[list[Misfit], int]:
+    """The misfits of one table, and how many rows were looked at. `sent` are the targets of the same push, whose rows
+    are not there yet; `kind` is the connection's. Raises `ConnectorError`."""
+    count = min(rows.count, limits.BLOCK_ROWS)
+    numbers = np.arange(rows.offset, rows.offset + count, dtype=np.uint64)
+    batch = rows.batch(numbers, NoKeys())
+    look = _Look(planned, rows, batch, kind)
+    found = list(look.values())
+    found += look.repeated()
+    found += look.strangers(session, sent)
+    if planned.spec["mode"] == "insert" and not planned.spec["create"]:
+        found += look.there_already(session)
+    shown = {(one.column, one.reason) for one in found}
+    return [one for one in by_schema(planned) if (one.column, one.reason) not in shown] + found, count
+
+
+class NoKeys:
+    """Stands for keys that the target has not made yet."""
+
+    def take(self, table: int, column: str, rows: np.ndarray) -> pa.Array:
+        """Nulls."""
+        return pa.nulls(rows.size)
+
+
+# --- By what fields and columns say -----------------------------------------------------------------------------
+
+
+def by_schema(planned: Planned) -> Iterator[Misfit]:
+    """What may not fit, whatever the values are."""
+    for cell in planned.mapped.cells:
+        if cell.field is None:
+            continue
+        one, column = planned.wanted.maker.fields[cell.field], cell.column
+        for reason, message, hint in _doubts(one, column, planned.wanted.count, planned.spec["mode"]):
+            yield Misfit(planned.wanted.name, column.name, cell.field, reason, message, hint)
+
+
+def _doubts(one: Field, column: Column, rows: int, mode: str) -> Iterator[tuple[str, str, str]]:
+    length, made = column.max_length, one.column
+    if length is not None and one.longest is not None and one.longest > length and column.type == "text":
+        text = f"Texts may have {one.longest:,} characters; the column takes {length:,}."
+        yield (
+            "too_long",
+            text,
+            "Make the field's texts shorter, or cut them: a formula such as left(this, n).",
+        )
+    if not column.nullable and made is not None and made.blank is not None:
+        share = made.blank[0] / made.blank[1]
+        yield (
+            "not_null",
+            f"{share:g} % of the values are blank; the column takes no null.",
+            "Set percent_blank to 0.",
+        )
+    if not _suits(one, column):
+        text = f"The field holds {kinds_of(one)[0]} values, the column is {column.declared or column.type}."
+        yield "wrong_type", text, "Map another field, or write a formula in computed."
+    bounds = made.bounds(rows) if made is not None else None
+    limit = limit_of(column)
+    if bounds is not None and limit is not None:
+        scale = one.dtype.scale if pa.types.is_decimal(one.dtype) else 0
+        low, high = (Decimal(end).scaleb(-scale) for end in bounds)
+        if low < limit[0] or high > limit[1]:
+            text = f"Numbers go from {low:f} to {high:f}; the column takes {limit[0]:f} to {limit[1]:f}."
+            yield "out_of_range", text, "Narrow the field's min and max."
+    single = column.unique or (column.key and mode == "insert")
+    if single and made is not None and not _never_repeats(one) and rows > 1 and mode == "insert":
+        yield "unique", "The column is unique, and the field's values may repeat.", "Set unique on the field."
+
+
+def _never_repeats(one: Field) -> bool:
+    made = one.column
+    assert made is not None
+    if made.spec.common.unique or made.spec.common.unique_together:
+        return True
+    return made.formula is None and (
+        made.type.primary
+        or made.type.name in ("row_number", "sequence", "uuid", "ulid", "mongodb_objectid", "reference")
+    )
+
+
+def _suits(one: Field, column: Column) -> bool:
+    kinds = kinds_of(one)
+    text = pa.types.is_string(one.dtype)
+    return column.type in ("other", "text", "enum", *kinds) or text or kinds == ["other"]
+
+
+# --- By real values ---------------------------------------------------------------------------------------------
+
+
+class _Look:
+    """One look at the first rows of a table."""
+
+    def __init__(self, planned: Planned, rows: TableRows, batch: pa.RecordBatch, kind: str) -> None:
+        self.planned, self.cut, self.kind = planned, rows.sensitive, kind
+        self.entity: Entity = planned.entity
+        self.waiting = {*rows.from_parent, *rows.later}
+        self.columns: dict[str, pa.Array] = {
+            name: values.dictionary_decode() if pa.types.is_dictionary(values.type) else values
+            for name, values in zip(batch.schema.names, batch.columns, strict=True)
+        }
+        self.fields = {one["column"]: one.get("field") for one in planned.spec["columns"]}
+
+    def values(self) -> Iterator[Misfit]:
+        """Values that do not fit their column, each by itself."""
+        for name, values in self.columns.items():
+            column = self.entity.column(name)
+            if column is None or name in self.waiting:
+                continue
+            if not column.nullable and not column.generated and values.null_count:
+                yield from self._told(name, values.is_null(), "not_null", "The column takes no null.", _BLANK)
+            for reason, bad, text, hint in bad_values(column, values, self.kind):
+                yield from self._told(name, bad, reason, text, hint)
+
+    def repeated(self) -> Iterator[Misfit]:
+        """Values of unique columns that come twice in the rows."""
+        for names in self._uniques():
+            encoded = _encoded([self.columns[name] for name in names])
+            if encoded is None:
+                continue
+            codes, valid = encoded
+            _, firsts, back = np.unique(codes, return_index=True, return_inverse=True)
+            first = firsts[back]
+            bad = valid & (first != np.arange(codes.size))
+            for row in np.flatnonzero(bad)[: limits.MISFITS_SHOWN].tolist():
+                text = f"The same as in row {first[row] + 1:,}, and {' + '.join(names)} must be unique."
+                yield self._one(names[0], row, "unique", text, "Set unique on the field.")
+
+    def strangers(self, session: Session, sent: Sequence[str]) -> Iterator[Misfit]:
+        """Foreign keys of rows that are not in the target."""
+        for relation in self.entity.relations:
+            names = relation.columns
+            if relation.entity in (*sent, self.entity.name) or not set(names) <= self.columns.keys():
+                continue
+            parent = None if self.waiting & set(names) else session.entity(relation.entity)
+            if parent is None:
+                continue
+            there, valid = self._known(session, parent, relation.entity_columns, names)
+            text = f"There is no such row in {relation.entity}."
+            hint = f"Use a field of type foreign_key, or send rows of {relation.entity} first."
+            yield from self._told(names[0], pa.array(valid & ~there), "foreign_key", text, hint)
+
+    def there_already(self, session: Session) -> Iterator[Misfit]:
+        """Values of unique columns that the target has already."""
+        for names in self._uniques():
+            there, valid = self._known(session, self.entity, names, names)
+            text = f"There is a row with this {' + '.join(names)} already."
+            hint = "Use another seed or offset, or the mode upsert."
+            yield from self._told(names[0], pa.array(valid & there), "unique", text, hint)
+
+    def _uniques(self) -> list[tuple[str, ...]]:
+        known = [self.entity.keys, *self.entity.uniques, *((c.name,) for c in self.entity.fields if c.unique)]
+        fit = [one for one in known if one and set(one) <= self.columns.keys() - self.waiting]
+        return list({frozenset(one): one for one in fit}.values())
+
+    def _known(
+        self, session: Session, entity: Entity, columns: Sequence[str], names: Sequence[str]
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """``bool[n]`` twice: which rows' values are in a table, and which have any. Each combination is asked once."""
+        arrays = [self.columns[name] for name in names]
+        valid = np.ones(len(arrays[0]), np.bool_)
+        for values in arrays:
+            valid &= values.is_valid().to_numpy(zero_copy_only=False)
+        encoded = _encoded(arrays)
+        if encoded is None or not valid.any():
+            return np.zeros(valid.size, np.bool_), np.zeros(valid.size, np.bool_)
+        places = np.flatnonzero(valid)
+        _, firsts, back = np.unique(encoded[0][places], return_index=True, return_inverse=True)
+        take = pa.array(places[firsts])
+        wanted = pa.RecordBatch.from_arrays([values.take(take) for values in arrays], names=list(columns))
+        answer = session.known(entity, list(columns), wanted)
+        there = np.zeros(valid.size, np.bool_)
+        there[places] = answer.fill_null(False).to_numpy(zero_copy_only=False)[back]
+        return there, valid
+
+    def _told(self, name: str, bad: pa.Array, reason: str, text: str, hint: str) -> Iterator[Misfit]:
+        places = np.flatnonzero(pc.fill_null(bad, False).to_numpy(zero_copy_only=False))
+        for row in places[: limits.MISFITS_SHOWN].tolist():
+            yield self._one(name, row, reason, text, hint)
+
+    def _one(self, name: str, row: int, reason: str, text: str, hint: str) -> Misfit:
+        value = HIDDEN if name in self.cut else _shown(self.columns[name][row].as_py())
+        return Misfit(
+            self.planned.wanted.name, name, self.fields.get(name), reason, text, hint, row + 1, value
+        )
+
+
+_BLANK: Final = "Set percent_blank to 0, or leave the column out."
+
+
+def _encoded(arrays: Sequence[pa.Array]) -> tuple[np.ndarray, np.ndarray] | None:
+    """``int64[n]``: a number for each combination of values, alike where they are; and ``bool[n]``: which rows have
+    them all. None for values that cannot be compared."""
+    if not len(arrays[0]):
+        return None
+    codes = np.zeros(len(arrays[0]), np.int64)
+    valid = np.ones(codes.size, np.bool_)
+    for values in arrays:
+        if pa.types.is_nested(values.type) or pa.types.is_null(values.type):
+            return None
+        made = values.dictionary_encode()
+        valid &= values.is_valid().to_numpy(zero_copy_only=False)
+        codes = codes * (len(made.dictionary) + 1) + made.indices.fill_null(0).to_numpy(zero_copy_only=False)
+        codes = np.unique(codes, return_inverse=True)[1].astype(np.int64)
+    return np.where(valid, codes, np.arange(codes.size) + codes.size + 1), valid
+
+
+def _shown(value: Any) -> Any:
+    """A value as JSON, cut where it is long."""
+    if isinstance(value, str) and len(value) > limits.PUSH_KEY_CHARS:
+        return value[: limits.PUSH_KEY_CHARS] + "…"
+    if isinstance(value, date | datetime):
+        return value.isoformat()
+    return value if isinstance(value, bool | int | float | str | type(None)) else str(value)

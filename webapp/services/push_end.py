@@ -1,0 +1,91 @@
+"""The end of a push, whoever brought it about: rows in doubt, rows to give back, the trail."""
+
+from __future__ import annotations
+
+import logging
+from typing import Any, Final
+
+import redis
+from sqlalchemy import func, insert, select
+from sqlalchemy.orm import Session
+
+from webapp import clock, ids
+from webapp.extensions import writing
+from webapp.models import AuditEntry, Push, PushLine
+from webapp.services import ledger, ledger_entries, quotas
+from webapp.services.ledger_book import IN_DOUBT
+from webapp.services.ledger_entries import Chunk
+from webapp.services.quotas import Reservation
+
+log = logging.getLogger(__name__)
+
+SETTLED: Final = "settled"  # a word in `Push.request` of a push whose end was told
+
+
+def settle(push_id: str) -> None:
+    """See to the end of a push: it is told, if it was not, and rows that were never sent are given back. Does it once,
+    however often it is called, and nothing for a push that goes on.
+    """
+    with writing() as session:
+        push = session.get(Push, push_id, with_for_update=True)
+        if push is None or not push.ended:
+            return
+        close(session, push_id)
+        held = push.request.get("quota")
+        push.request = {name: value for name, value in push.request.items() if name != "quota"}
+        workspace_id, pending = push.workspace_id, ledger.counts(push)["pending"]
+    if not held:
+        return
+    try:
+        quotas.give_back(Reservation(workspace_id, held["rows"], held["second"]), pending)
+    except redis.RedisError as error:
+        log.warning("the rows of %s were not given back: %s", push_id, error)
+
+
+def close(session: Session, push_id: str) -> None:
+    """Tell the end of a push that has one, in the transaction that wrote it: a chunk that nobody can ask about any more
+    is in doubt, the log and the audit trail say how it ended. Does it once."""
+    push = session.get_one(Push, push_id)
+    if push.request.get(SETTLED):
+        return
+    chunk = (push.intent or {}).get("chunk")
+    if chunk:
+        ledger_entries.close_unknown(session, push, Chunk(**chunk), IN_DOUBT)
+    push.intent = None
+    push.request = {**push.request, SETTLED: True}
+    counts = ledger.counts(push)
+    _tell(session, push, counts)
+    session.add(_entry(push, counts))
+
+
+def _tell(session: Session, push: Push, counts: dict[str, int]) -> None:
+    """The last line of the log."""
+    error = push.error or {"message": "", "details": {}}
+    why = f": {error['message']} {error['details'].get('hint', '')}".rstrip(" :")
+    done = ", ".join(f"{counts[name]:,} {name}" for name in ("delivered", "failed", "unknown", "pending"))
+    text = f"{push.status}{why} ({done})"
+    last = session.scalar(select(func.max(PushLine.number)).where(PushLine.push_id == push.id)) or 0
+    session.execute(insert(PushLine).values(push_id=push.id, number=last + 1, at=clock.now(), text=text))
+
+
+def _entry(push: Push, counts: dict[str, int]) -> AuditEntry:
+    """How it ended, in the trail. It counts no rows: those of the push's beginning do."""
+    details: dict[str, Any] = {
+        "kind": push.kind,
+        "status": push.status,
+        "target": push.target,
+        "attempt": push.attempt,
+        **{name: counts[name] for name in ("delivered", "failed", "unknown", "pending")},
+    }
+    return AuditEntry(
+        id=ids.new("aud"),
+        at=clock.now(),
+        workspace_id=push.workspace_id,
+        action="push.end",
+        object_type="push",
+        object_id=push.id,
+        project_id=push.project_id,
+        user_id=push.created_by,
+        key_id=push.key_id,
+        details=details,
+    )

@@ -1,0 +1,335 @@
+"""From a request to a push that could be sent: rows, tables and columns, with every fault at once."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, ParamSpec
+
+import pyarrow as pa
+
+from webapp import clock, ids
+from webapp.connectors.base import Capabilities
+from webapp.engine.plan import ENGINE
+from webapp.errors import ApiError, Fault, did_you_mean, validation_error
+from webapp.extensions import db, may_write, only_reads
+from webapp.models import Connection, Template
+from webapp.services import (
+    dataset_rows,
+    datasets,
+    fetched,
+    generate,
+    push_plan,
+    push_targets,
+    quotas,
+    relations,
+    row_makers,
+    rows,
+    tenancy,
+)
+from webapp.services.actors import Actor, require
+from webapp.services.dataset_requests import DatasetExportInput
+from webapp.services.mapping import Asked
+from webapp.services.pins import Pins
+from webapp.services.push_plan import Planned, Wanted
+from webapp.services.push_requests import DatasetPushInput, ExportDbInput, PushInput, SendingInput, TableInput
+from webapp.services.push_targets import Catalogue
+from webapp.services.relations import Edge
+from webapp.services.row_makers import GivenRows, Maker, TemplateRows
+from webapp.services.row_requests import GenerateInput
+
+
+@dataclass(slots=True)
+class Prepared:
+    """A push that is planned and not saved. `head` are columns of its row, `of` and `told` go into the audit trail."""
+
+    push_id: str
+    connection: Connection
+    tables: list[Planned]
+    pins: dict[str, Any]
+    ask: SendingInput
+    target: str
+    head: dict[str, Any]
+    of: tuple[str, str]
+    told: dict[str, Any] = field(default_factory=dict)
+    given: tuple[str, pa.Table] | None = None
+    """Rows that came with the request, and the storage's key for them."""
+
+    @property
+    def total(self) -> int:
+        """Rows of all tables."""
+        return sum(one.spec["count"] for one in self.tables)
+
+    @property
+    def largest(self) -> int:
+        """Rows of the largest table."""
+        return max(one.spec["count"] for one in self.tables)
+
+    @property
+    def can(self) -> Capabilities:
+        """What the target can do."""
+        return push_targets.capabilities(self.connection)
+
+    @property
+    def targets(self) -> list[str]:
+        """The tables' names there."""
+        return [one.spec["target"] for one in self.tables]
+
+    def faults(self) -> list[Fault]:
+        """What is wrong with it."""
+        return [fault for one in self.tables for fault in one.faults]
+
+    def check(self) -> None:
+        """Error: validation_error with every fault."""
+        found = self.faults()
+        if found:
+            raise validation_error(found)
+
+
+P = ParamSpec("P")
+
+
+def _looking(prepare: Callable[P, Prepared]) -> Callable[P, Prepared]:
+    """Preparing reads, and asks the target, which may take its time: nobody else's writing waits for it."""
+
+    @functools.wraps(prepare)
+    def run(*args: P.args, **kwargs: P.kwargs) -> Prepared:
+        db.session.remove()
+        only_reads()
+        try:
+            prepared = prepare(*args, **kwargs)
+            db.session.refresh(prepared.connection)  # it is looked at when this session is gone
+            return prepared
+        finally:
+            db.session.remove()
+            may_write()
+
+    return run
+
+
+# --- Of a template ----------------------------------------------------------------------------------------------
+
+
+@_looking
+def of_template(actor: Actor, template_id: str, ask: PushInput, *, keep: bool = True) -> Prepared:
+    """A push of a template's newest version. `keep`: what was fetched from outside is kept for a worker.
+
+    Errors: not_found, forbidden, row_limit_exceeded, read_only_connection, those of connections, validation_error for
+    what has nothing to do with the mapping (that is in `Prepared.faults`).
+    """
+    template = tenancy.get(actor, Template, template_id, "push")
+    found = generate.Head(template.id, template.version, template.project_id, template.team_id)
+    connection = push_targets.connection_of(actor, ask)
+    source = generate.saved_source(found, ask.locale, rows_of=ask.rows)
+    count = source.count(ask.count)
+    quotas.check_rows(actor, count)
+    wanted = GenerateInput(
+        count=count, seed=ask.seed, overrides=ask.overrides, offset=ask.offset, locale=ask.locale, now=ask.now,
+        rows=ask.rows,
+    )  # fmt: skip
+    recipe = fetched.recipe(actor, source, wanted, keep=keep)
+    maker = TemplateRows(recipe.bound)
+    prepared = Prepared(
+        ids.new("psh"),
+        connection,
+        [],
+        recipe.pins.to_json(),
+        ask,
+        "",
+        {
+            "project_id": found.project_id,
+            "team_id": found.team_id,
+            "template_id": found.id,
+            "template_version": found.version,
+        },
+        ("template", found.id),
+        {"version": found.version, "seed": recipe.pins.seed, "offset": ask.offset},
+    )
+    wanted_table = {
+        "maker": maker, "count": count, "offset": ask.offset, "template_id": found.id, "version": found.version,
+    }  # fmt: skip
+    _one_table(actor, prepared, ask, source.name, wanted_table)
+    own = [(found.id, found.version)]
+    edges = [one for one in _edges(own) if one.to_itself]
+    if not prepared.faults():
+        push_plan.related(prepared.tables, edges, edges, prepared.can)
+    return prepared
+
+
+def _one_table(
+    actor: Actor, prepared: Prepared, ask: TableInput, name: str, wanted: Mapping[str, Any]
+) -> None:
+    catalogue = Catalogue(actor, prepared.connection)
+    asked = Asked(ask.mapping, ask.computed, ask.mode, ask.key_columns)
+    prepared.tables = [_planned(catalogue, prepared, ask, asked, ask.target, name, "target", dict(wanted), 0)]
+    prepared.target = prepared.tables[0].spec["target"]
+
+
+def _planned(
+    catalogue: Catalogue,
+    prepared: Prepared,
+    ask: SendingInput,
+    asked: Asked,
+    target: str | None,
+    name: str,
+    path: str,
+    wanted: dict[str, Any],
+    place: int,
+) -> Planned:
+    """One table against what the target has; read anew where something is missing there. Error: validation_error
+    for a table that is not there and is not to be made."""
+    create = ask.create_table and prepared.can.create_table
+    for _ in range(2):
+        entity = catalogue.entity(target) if target else catalogue.fitting(name)
+        if entity is None and not create:
+            raise validation_error([catalogue.unknown(path, target or name)])
+        where = entity.name if entity else target or rows.slug(name)
+        made = Wanted(name, where, asked=asked, entity=entity, **wanted)
+        planned = push_plan.table(made, prepared.can, prepared.push_id, place)
+        if entity is None or not planned.faults or not catalogue.renewed():
+            break
+    return planned
+
+
+def _edges(versions: Sequence[tuple[str, int]]) -> list[Edge]:
+    fields = datasets.fields_of(dict(versions))
+    return relations.among(relations.edges(fields), list(fields))
+
+
+# --- Of a dataset -----------------------------------------------------------------------------------------------
+
+
+@_looking
+def of_dataset(actor: Actor, dataset_id: str, ask: DatasetPushInput) -> Prepared:
+    """A push of all tables of a dataset's newest version, parents first. Errors as of `of_template`, for any table."""
+    dataset = datasets.get(actor, dataset_id, "push")
+    version = datasets.version_of(dataset)
+    datasets.known_templates(actor, version.spec, "push")
+    connection = push_targets.connection_of(actor, ask)
+    members = dataset_rows.members(version.spec, version.pins["templates"])
+    _check_tables(ask, [one.name for one in members])
+    wanted = DatasetExportInput(seed=ask.seed, now=ask.now, format="json")
+    bundle = dataset_rows.of_version(actor, version.spec, (dataset.id, version.number), members, wanted)
+    prepared = Prepared(
+        ids.new("psh"),
+        connection,
+        [],
+        bundle.pins(),
+        ask,
+        dataset.name,
+        {
+            "project_id": dataset.project_id,
+            "team_id": dataset.team_id,
+            "dataset_id": dataset.id,
+            "dataset_version": version.number,
+        },
+        ("dataset", dataset.id),
+        {"version": version.number, "seed": bundle.seed, "tables": len(members)},
+    )
+    _dataset_tables(actor, prepared, ask, bundle)
+    if not prepared.tables:
+        raise validation_error([Fault("targets", "nothing_mapped", "Every table is left out.")])
+    quotas.check_rows(actor, prepared.largest)
+    edges = _edges([(one.template_id, one.version) for one in members])
+    ring = relations.order([one.template_id for one in bundle.members], edges).broken
+    if not prepared.faults():
+        push_plan.related(prepared.tables, edges, ring, prepared.can)
+    return prepared
+
+
+def _dataset_tables(
+    actor: Actor, prepared: Prepared, ask: DatasetPushInput, bundle: dataset_rows.Bundle
+) -> None:
+    catalogue, lost = Catalogue(actor, prepared.connection), []
+    for recipe, (member, made) in enumerate(zip(bundle.members, bundle.recipes, strict=True)):
+        name = member.name
+        if name in ask.targets and ask.targets[name] is None:
+            continue
+        asked = Asked(
+            ask.mappings.get(name, {}),
+            ask.computed.get(name, {}),
+            ask.mode,
+            ask.key_columns.get(name, ()),
+            f"mappings.{name}",
+            f"computed.{name}",
+        )
+        wanted = {
+            "maker": TemplateRows(made.bound),
+            "count": made.count,
+            "template_id": member.template_id,
+            "version": member.version,
+            "recipe": recipe,
+            "path": f"{name}.",
+        }
+        try:
+            prepared.tables.append(
+                _planned(
+                    catalogue, prepared, ask, asked, ask.targets.get(name), name, f"targets.{name}", wanted,
+                    len(prepared.tables),
+                )
+            )  # fmt: skip
+        except ApiError as error:
+            if error.code != "validation_error":
+                raise
+            lost += [Fault(**one) for one in error.details["fields"]]
+    if lost:
+        raise validation_error([*lost, *prepared.faults()])
+
+
+def _check_tables(ask: DatasetPushInput, known: Sequence[str]) -> None:
+    given = {
+        "targets": ask.targets,
+        "mappings": ask.mappings,
+        "computed": ask.computed,
+        "key_columns": ask.key_columns,
+    }
+    faults = [
+        Fault(
+            f"{key}.{name}",
+            "unknown_table",
+            f'The dataset has no table "{name}".',
+            did_you_mean(name, known) or f"Its tables are {', '.join(known)}.",
+        )
+        for key, one in given.items()
+        for name in one
+        if name not in known
+    ]
+    if faults:
+        raise validation_error(faults)
+
+
+# --- Of rows that are given -------------------------------------------------------------------------------------
+
+
+@_looking
+def of_rows(actor: Actor, ask: ExportDbInput) -> Prepared:
+    """A push of rows that came with the request. They are stored when the push is saved.
+
+    Errors as of `of_template`.
+    """
+    assert ask.rows is not None
+    require(actor, "push")
+    connection = push_targets.connection_of(actor, ask)
+    quotas.check_rows(actor, len(ask.rows))
+    table = row_makers.given_table(ask.rows)
+    push_id, now = ids.new("psh"), clock.now().replace(microsecond=0)
+    pins = Pins(seed=push_id, now=now, vocabulary="", engine=ENGINE)
+    maker: Maker = GivenRows(table, pins.seed, pins.now)
+    prepared = Prepared(
+        push_id,
+        connection,
+        [],
+        pins.to_json(),
+        ask,
+        "",
+        tenancy.here(actor),
+        ("push", push_id),
+        {"given": True},
+    )
+    key = f"pushes/{actor.workspace_id}/{push_id}/rows.arrow"
+    name = ask.target or "rows"
+    _one_table(actor, prepared, ask, name, {"maker": maker, "count": len(ask.rows), "given": key})
+    prepared.head.pop("workspace_id")
+    prepared.given = (key, table)
+    return prepared

@@ -1,0 +1,161 @@
+"""The template of one table before it is saved: a field for each column, linked as the table's foreign keys link it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+import pyarrow as pa
+
+from webapp.connectors.base import Entity, Relation
+from webapp.engine.data.vocabulary import Vocabulary
+from webapp.engine.fields.base import EXISTING, RELATION
+from webapp.services import inference
+from webapp.services.inference import Found
+
+Field = dict[str, Any]
+HERE: Final = "entity:"
+"""What stands before a table's name where the id of its template will stand."""
+
+
+@dataclass(slots=True)
+class Draft:
+    """The template of one table on its way. `waits` are tables of the same call that it refers to."""
+
+    entity: Entity
+    found: list[Found]
+    waits: dict[str, bool] = field(default_factory=dict)
+    """By table: whether the reference may be left out at first."""
+    made: dict[str, Any] | None = None
+
+    @property
+    def fields(self) -> list[Field]:
+        """The field definitions, in the order of the columns."""
+        return [one.field for one in self.found if one.field is not None]
+
+
+def drafted(
+    entity: Entity,
+    sample: pa.RecordBatch | None,
+    together: Sequence[Entity],
+    known: Mapping[str, str],
+    connection_id: str,
+    words: Vocabulary,
+) -> Draft:
+    """The fields for one table. `together` are the tables of the same call, `known` the templates made before."""
+    draft = Draft(entity, inference.columns(entity, sample, words))
+    links = _Links(draft, {one.name: one for one in together}, known, connection_id)
+    for relation in _by_weight(entity.relations):
+        links.take(relation)
+    _composite_keys(draft, words)
+    return draft
+
+
+def _by_weight(relations: Sequence[Relation]) -> list[Relation]:
+    """Keys of several columns first: a column that is part of two keys belongs to the longer one."""
+    return sorted(relations, key=lambda one: -len(one.columns))
+
+
+class _Links:
+    """The foreign keys of one table."""
+
+    def __init__(
+        self, draft: Draft, together: Mapping[str, Entity], known: Mapping[str, str], connection_id: str
+    ) -> None:
+        self._draft, self._together, self._known, self._connection = draft, together, known, connection_id
+        self._places = {one.column: place for place, one in enumerate(draft.found)}
+        self._taken: set[str] = set()
+        self._groups: Counter[str] = Counter()
+
+    def take(self, relation: Relation) -> None:
+        """Makes the columns of one foreign key fields that take the same row."""
+        entity, columns = self._draft.entity, relation.columns
+        twice = [one for one in columns if one in self._taken]
+        if twice:
+            for name in columns:
+                text = f"It is part of two foreign keys; the one to {relation.entity} is not kept."
+                self._note(name, "yellow", text)
+            return
+        self._taken.update(columns)
+        loose = all(one is not None and one.nullable for one in map(entity.column, columns))
+        itself = relation.entity == entity.name
+        # The first row has nobody above it: a column that may not be blank takes a row that is there already.
+        if itself and loose:
+            self._refer(relation, "self", "An earlier row of the table; the first has none.")
+        elif relation.entity in self._together and not itself:
+            self._draft.waits[relation.entity] = loose and self._draft.waits.get(relation.entity, True)
+            self._refer(relation, HERE + relation.entity, f"A row of {relation.entity}.")
+        elif relation.entity in self._known and not itself:
+            template = self._known[relation.entity]
+            self._refer(relation, template, f"A row of the template made from {relation.entity} before.")
+        else:
+            self._existing(relation)
+
+    def _group(self, kind: str) -> str:
+        """A group of its own for each key."""
+        self._groups[kind] += 1
+        return kind if self._groups[kind] == 1 else f"{kind}_{self._groups[kind]}"
+
+    def _refer(self, relation: Relation, template: str, reason: str) -> None:
+        group = self._group(RELATION)
+        for name, shown in zip(relation.columns, relation.entity_columns, strict=True):
+            options = {"template_id": template, "field": shown}
+            self._put(name, {"type": "reference", "options": options, "group": group}, "green", reason)
+
+    def _existing(self, relation: Relation) -> None:
+        group = self._group(EXISTING)
+        for name, shown in zip(relation.columns, relation.entity_columns, strict=True):
+            options = {"connection_id": self._connection, "table": relation.entity, "column": shown}
+            reason = f"A key that {relation.entity} has already: the table must hold rows."
+            self._put(name, {"type": "foreign_key", "options": options, "group": group}, "yellow", reason)
+
+    def _put(self, name: str, made: Field, state: inference.State, reason: str) -> None:
+        before = self._draft.found[self._places[name]]
+        kept = before.field or {}
+        common = {key: kept[key] for key in ("percent_blank",) if key in kept}
+        column = self._draft.entity.column(name)
+        if column is not None and column.unique and made["options"].get("template_id") != "self":
+            common["unique"] = True
+        before.field, before.state, before.reason = {"name": name, **made, **common}, state, reason
+
+    def _note(self, name: str, state: inference.State, reason: str) -> None:
+        found = self._draft.found[self._places[name]]
+        found.state, found.reason = state, reason
+
+
+def _composite_keys(draft: Draft, words: Vocabulary) -> None:
+    """Fields that are unique together, where the table has such keys and the fields can be."""
+    by_name = {one.column: one for one in draft.found}
+    taken: set[str] = set()
+    number = 0
+    for names in (draft.entity.keys, *draft.entity.uniques):
+        members = [by_name[name] for name in names if name in by_name]
+        if len(names) < 2 or any(one.field is None or one.field.get("unique") is True for one in members):
+            continue
+        fit = all(one.field is not None and inference.countable(one.field, words) for one in members)
+        if taken & set(names) or not fit:
+            told = f"The key ({', '.join(names)}) is not kept: combinations may repeat, and such rows are refused."
+            members[0].state, members[0].reason = "yellow", told
+            continue
+        number += 1
+        taken.update(names)
+        for one in members:
+            assert one.field is not None
+            one.field.pop("percent_blank", None)
+            one.field["unique"] = "key" if number == 1 else f"key_{number}"
+
+
+def report(draft: Draft) -> list[dict[str, Any]]:
+    """What each column came to, as the API shows it."""
+    return [
+        {
+            "table": draft.entity.name,
+            "column": one.column,
+            "type": None if one.field is None else one.field["type"],
+            "state": one.state,
+            "reason": one.reason,
+        }
+        for one in draft.found
+    ]

@@ -1,0 +1,171 @@
+"""Templates from the tables of a connection: one for each, linked as the tables' foreign keys link them.
+
+A foreign key becomes references to the template of the other table, where that is made in the same call or was made
+before from the same connection; else fields of type foreign_key, which draw from the rows that exist. Keys of several
+columns become one group.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+from sqlalchemy import select
+
+from webapp import limits
+from webapp.connectors.base import ConnectorError, Entity
+from webapp.errors import Fault, did_you_mean, validation_error
+from webapp.extensions import db
+from webapp.models import Connection, Template, TemplateVersion
+from webapp.services import connections, plans, templates, tenancy
+from webapp.services.actors import Actor
+from webapp.services.table_drafts import HERE, Draft, Field, drafted, report
+
+log = logging.getLogger(__name__)
+@dataclass(frozen=True, slots=True)
+class Made:
+    """The templates as the API shows them, and what each column came to."""
+
+    templates: list[dict[str, Any]]
+    report: list[dict[str, Any]]
+
+
+def create(actor: Actor, connection_id: str, wanted: Sequence[str], quantity: int) -> Made:
+    """One template for each table named in `wanted`, saved; commits.
+
+    Errors: not_found, forbidden; validation_error for tables that are not there (`entities[1]`); those of
+    connections.
+    """
+    connection = tenancy.get(actor, Connection, connection_id, "write")
+    metadata = connections.metadata(actor, connection)
+    entities = chosen(metadata.entities, wanted)
+    known = made_before(actor, connection)
+    name = connection.name
+    samples = sampled(connection, entities)
+    drafts = [
+        drafted(one, samples.get(one.name), entities, known, connection_id, plans.vocabulary()) for one in entities
+    ]
+    _check_has_fields(drafts)
+    told = f"(connection {connection_id})"
+    _save(actor, drafts, lambda one: f'Rows for the table "{one.name}" of {name} {told}', quantity)
+    return Made([one.made for one in drafts if one.made is not None], [row for one in drafts for row in report(one)])
+
+
+def chosen(entities: Iterable[Entity], wanted: Sequence[str]) -> list[Entity]:
+    """The tables of these names, each once. Error: validation_error, naming every one that is not there."""
+    known = {one.name: one for one in entities}
+    folded = {name.casefold(): one for name, one in known.items()}
+    found, faults = {}, []
+    for place, name in enumerate(wanted):
+        entity = known.get(name) or folded.get(name.casefold())
+        if entity is None:
+            text = f'There is no table "{name}" in this connection.'
+            hint = did_you_mean(name, known) or "GET the connection's metadata with refresh=true for what is new."
+            faults.append(Fault(f"entities[{place}]", "unknown_entity", text, hint))
+        else:
+            found[entity.name] = entity
+    if faults:
+        raise validation_error(faults)
+    return list(found.values())
+
+
+def made_before(actor: Actor, connection: Connection) -> dict[str, str]:
+    """The templates of the project that were made from tables of this connection: ids by table, the newest win."""
+    statement = (
+        select(Template.id, Template.name)
+        .join(TemplateVersion, TemplateVersion.template_id == Template.id)
+        .where(
+            Template.workspace_id == actor.workspace_id,
+            Template.project_id == actor.project_id,
+            Template.deleted_at.is_(None),
+            TemplateVersion.number == Template.version,
+            TemplateVersion.spec["description"].as_string().contains(f"(connection {connection.id})", autoescape=True),
+        )
+        .order_by(Template.created_at)
+    )
+    return {row.name: row.id for row in db.session.execute(statement)}
+
+
+def sampled(connection: Connection, entities: Sequence[Entity]) -> dict[str, pa.RecordBatch]:
+    """The first rows of each table, as far as the time reaches and the account may read them."""
+    until = time.monotonic() + limits.FETCH_SECONDS
+    found: dict[str, pa.RecordBatch] = {}
+    db.session.remove()  # nothing is held while a target is waited for
+    with connections.open_session(connection, limits.FETCH_SECONDS) as session:
+        for entity in entities:
+            if time.monotonic() > until:
+                break
+            try:
+                found[entity.name] = session.sample(entity, limits.INFER_SAMPLE_ROWS)
+            except ConnectorError as error:
+                log.info("no sample of a table of %s: %s", connection.id, error.reason)
+                if error.transient:
+                    break
+    return found
+
+
+# --- Saving -------------------------------------------------------------------------------------------------
+
+
+def _save(actor: Actor, drafts: Sequence[Draft], describe: Any, quantity: int) -> None:
+    """Saves the templates, those first that others refer to. Where tables refer to each other in a ring, one is made
+    without its reference at first and completed at the end. Nothing stays where one cannot be made."""
+    ready: dict[str, str] = {}
+    unfinished: list[Draft] = []
+    waiting = list(drafts)
+    try:
+        while waiting:
+            free = next((one for one in waiting if set(one.waits) <= set(ready)), None)
+            one = free or min(waiting, key=lambda draft: (not _loose(draft, ready), len(set(draft.waits) - set(ready))))
+            waiting.remove(one)
+            if free is None:
+                unfinished.append(one)
+            one.made = templates.create(
+                actor,
+                name=one.entity.name[: limits.MAX_NAME_CHARS],
+                fields=_linked(one, ready),
+                description=describe(one.entity),
+                quantity=quantity,
+            )
+            ready[one.entity.name] = one.made["id"]
+        for one in unfinished:
+            assert one.made is not None
+            template = templates.get(actor, one.made["id"], "write", lock=True)
+            one.made = templates.change(actor, template, {"fields": _linked(one, ready)})
+    except BaseException:
+        db.session.rollback()
+        for template_id in ready.values():
+            templates.delete(actor, templates.get(actor, template_id, "write", lock=True))
+        raise
+
+
+def _loose(draft: Draft, ready: Mapping[str, str]) -> bool:
+    return all(loose for name, loose in draft.waits.items() if name not in ready)
+
+
+def _linked(draft: Draft, ready: Mapping[str, str]) -> list[Field]:
+    """The fields, with the ids of templates where tables are named; references to tables that have no template yet are
+    left out."""
+    found = []
+    for one in draft.fields:
+        asked = one["options"].get("template_id", "")
+        if not asked.startswith(HERE):
+            found.append(one)
+        elif (name := asked.removeprefix(HERE)) in ready:
+            found.append({**one, "options": {**one["options"], "template_id": ready[name]}})
+    return found or [{"name": "id", "type": "row_number", "options": {}}]
+
+
+def _check_has_fields(drafts: Sequence[Draft]) -> None:
+    """`validation_error` for tables of which nothing can be made."""
+    faults = [
+        Fault(f"entities[{place}]", "nothing_to_make", f'No column of "{one.entity.name}" can be made.', "")
+        for place, one in enumerate(drafts)
+        if not one.fields
+    ]
+    if faults:
+        raise validation_error(faults)

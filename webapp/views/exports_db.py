@@ -1,0 +1,58 @@
+"""Rows into a table of a database in one call, for programs: always a push, which small ones are waited for."""
+
+from __future__ import annotations
+
+import time
+
+from flask import Blueprint, Response, url_for
+
+from webapp import limits
+from webapp.extensions import db
+from webapp.services import ledger, push_prepare, pushes
+from webapp.services.actors import Actor
+from webapp.services.push_requests import ExportDbInput
+from webapp.views.push_models import DryRunOut, PushOut
+from webapp.views.pushes import ERRORS
+from webapp.views.reply import reply
+from webapp.views.routes import route
+
+bp = Blueprint("exports_db", __name__)
+
+
+@route(
+    bp,
+    "/export/db",
+    ["POST"],
+    scope="push",
+    body=ExportDbInput,
+    returns=PushOut,
+    status=201,
+    also={200: DryRunOut},
+    idempotent=True,
+    errors=ERRORS,
+)
+def create(actor: Actor, body: ExportDbInput) -> Response:
+    """Send rows that are given, or rows of a template, into a table: up to 1,000 rows answered when they are there."""
+    ask = pushes.asked_for_rows(body)
+    if ask is not None:
+        assert body.template_id is not None
+        prepared = push_prepare.of_template(actor, body.template_id, ask, keep=not body.dry_run)
+    else:
+        prepared = push_prepare.of_rows(actor, body.model_copy(update={"target": body.table or body.target}))
+    if body.dry_run:
+        return reply(pushes.dry_run(prepared))
+    push_id, total = prepared.push_id, prepared.total
+    pushes.queue(actor, prepared, "push.create" if ask is None else "template.push")
+    if total <= limits.EXPORT_DB_WAIT_ROWS:
+        _wait(push_id)
+    push = pushes.get(actor, push_id)
+    where = url_for("pushes.show", push_id=push_id)
+    return reply(pushes.as_json(push), status=201, see=where, headers={"Location": where})
+
+
+def _wait(push_id: str) -> None:
+    """Until a worker is done with it, at most EXPORT_DB_WAIT_SECONDS. No database session is held meanwhile."""
+    db.session.remove()
+    until = time.monotonic() + limits.EXPORT_DB_WAIT_SECONDS
+    while (state := ledger.state(push_id)) is not None and not state.ended and time.monotonic() < until:
+        time.sleep(limits.EXPORT_DB_POLL_SECONDS)

@@ -1,0 +1,299 @@
+"""The pages of a push before it is sent, and what a person does with one that has ended. For people only."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Annotated, Any, Final
+
+from flask import Blueprint, Response, redirect, render_template, request, url_for
+from pydantic import Field
+
+from webapp import limits
+from webapp.connectors import KINDS
+from webapp.errors import ApiError
+from webapp.models import Template
+from webapp.services import (
+    connections,
+    dataset_rows,
+    datasets,
+    push_again,
+    push_prepare,
+    pushes,
+    templates,
+    tenancy,
+)
+from webapp.services.actors import Actor
+from webapp.services.push_prepare import Prepared
+from webapp.services.push_requests import DatasetPushInput, PushInput, RetryInput
+from webapp.views import push_form, push_repair, pushes_shown, snippets
+from webapp.views.inputs import Query, form_values, parse
+from webapp.views.reply import render_block
+from webapp.views.routes import route
+
+bp = Blueprint("push_pages", __name__)
+PAGE: Final = "pushes/new.html"
+_FEW: Final = 100  # chosen: tables up to which they are a plain choice; above, a box that searches
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """Whose rows are sent, and how its form becomes a push that is prepared."""
+
+    kind: str
+    id: str
+    name: str
+    names: list[str]
+    """Of its tables."""
+    seed: str
+    count: int | None
+    prepare: Callable[[dict[str, Any], bool], Prepared]
+    """From the form's request; whether it is to be sent."""
+    body: Callable[[Mapping[str, Any]], dict[str, Any]]
+
+    @property
+    def page(self) -> str:
+        """Its page of pushes."""
+        return f"/{self.kind}s/{self.id}/push"
+
+
+class WhereQuery(Query):
+    """Where the rows shall go."""
+
+    connection_id: Annotated[str, Field(max_length=limits.MAX_NAME_CHARS)] = ""
+    target: Annotated[str, Field(max_length=limits.MAX_NAME_CHARS)] = ""
+
+
+class TargetQuery(Query):
+    """Which tables: those whose name has this text."""
+
+    target: Annotated[str, Field(max_length=limits.MAX_NAME_CHARS)] = ""
+
+
+def _template(actor: Actor, template_id: str) -> Source:
+    shown = templates.show(tenancy.get(actor, Template, template_id, "push"))
+
+    def prepare(asked: dict[str, Any], sends: bool) -> Prepared:
+        ask = parse(PushInput, {**asked, "dry_run": not sends}, strict=False)
+        return push_prepare.of_template(actor, template_id, ask, keep=sends)
+
+    return Source(
+        "template",
+        template_id,
+        shown["name"],
+        [shown["name"]],
+        secrets.token_hex(4),
+        shown["quantity"],
+        prepare,
+        push_form.of_template,
+    )
+
+
+def _dataset(actor: Actor, dataset_id: str) -> Source:
+    found = datasets.get(actor, dataset_id, "push")
+    version = datasets.version_of(found)
+    names = [one.name for one in dataset_rows.members(version.spec, version.pins["templates"])]
+
+    def prepare(asked: dict[str, Any], sends: bool) -> Prepared:
+        ask = parse(DatasetPushInput, {**asked, "dry_run": not sends}, strict=False)
+        return push_prepare.of_dataset(actor, dataset_id, ask)
+
+    return Source(
+        "dataset", dataset_id, found.name, names, version.spec["seed"], None, prepare, push_form.of_dataset
+    )
+
+
+# --- Before it is sent ------------------------------------------------------------------------------------------
+
+
+@route(
+    bp, "/templates/<template_id>/push", scope="push", query=WhereQuery, programs=False, hidden=True, reads=False
+)  # fmt: skip
+def of_template(actor: Actor, template_id: str, query: WhereQuery) -> Response:
+    """The form of a push of a template."""
+    return _begun(actor, _template(actor, template_id), query)
+
+
+@route(bp, "/templates/<template_id>/push/form", ["POST"], scope="push", programs=False, hidden=True)
+def template_form(actor: Actor, template_id: str) -> Response:
+    """The form as it was left: drawn anew, tried, or sent."""
+    return _pressed(actor, _template(actor, template_id))
+
+
+@route(
+    bp, "/datasets/<dataset_id>/push", scope="push", query=WhereQuery, programs=False, hidden=True, reads=False
+)  # fmt: skip
+def of_dataset(actor: Actor, dataset_id: str, query: WhereQuery) -> Response:
+    """The form of a push of a dataset."""
+    return _begun(actor, _dataset(actor, dataset_id), query)
+
+
+@route(bp, "/datasets/<dataset_id>/push/form", ["POST"], scope="push", programs=False, hidden=True)
+def dataset_form(actor: Actor, dataset_id: str) -> Response:
+    """The form as it was left: drawn anew, tried, or sent."""
+    return _pressed(actor, _dataset(actor, dataset_id))
+
+
+def _begun(actor: Actor, source: Source, query: WhereQuery) -> Response:
+    given: dict[str, Any] = {
+        "connection_id": query.connection_id,
+        "was": query.connection_id,
+        "seed": source.seed,
+        "count": str(source.count or ""),
+        "create_table": "yes",
+        "t": [{"name": one, "target": query.target, "was": ""} for one in source.names[:1]],
+    }
+    return _drawn(actor, source, given, "")
+
+
+def _pressed(actor: Actor, source: Source) -> Response:
+    given = form_values(request.form)
+    verb = request.form.get("do", "")
+    if verb != "send":
+        return _drawn(actor, source, given, verb)
+    try:
+        push = pushes.queue(actor, source.prepare(source.body(given), True), f"{source.kind}.push")
+    except ApiError as error:
+        return _drawn(actor, source, given, "", error)
+    return _sent(url_for("pushes.show", push_id=push.id))
+
+
+def _sent(where: str) -> Response:
+    if "HX-Request" in request.headers:
+        return Response(status=204, headers={"HX-Redirect": where})
+    return redirect(where, 303)  # type: ignore[return-value]
+
+
+def _drawn(
+    actor: Actor, source: Source, given: dict[str, Any], verb: str, error: ApiError | None = None
+) -> Response:
+    """The page with the plan of what its form says; `verb` dry: with what would be sent."""
+    known = _connections(actor, str(given.get("connection_id", "")))
+    usable = [one for one in known if not one["read_only"]]
+    if not given.get("connection_id") and len(usable) == 1:
+        given = {**given, "connection_id": usable[0]["id"], "was": usable[0]["id"]}
+    chosen = next((one for one in known if one["id"] == given.get("connection_id")), None)
+    entities: list[str] = []
+    plan, dry = None, None
+    asked = source.body(given)
+    try:
+        if chosen is not None:
+            entities = _tables(actor, chosen["id"])
+            prepared = source.prepare(asked, False)
+            plan = pushes.plan(prepared)
+            if verb == "dry":
+                dry = pushes.dry_run(prepared)
+    except ApiError as trouble:
+        error = error or trouble
+    context = {
+        "source": source,
+        "given": given,
+        "connections": known,
+        "chosen": chosen,
+        "entities": entities[:_FEW],
+        "many": len(entities) > _FEW,
+        "plan": plan,
+        "tables": push_form.drawn(plan, given, source.names),
+        "dry": dry,
+        "error": error,
+        "faults": push_form.faults(error, plan),
+        "FORMULA": push_form.FORMULA,
+        "code": _code(source, asked),
+        "is_admin": actor.can("admin"),
+    }
+    status = error.status if error is not None and request.method == "POST" and error.status < 500 else 200
+    if "HX-Request" in request.headers:
+        return Response(render_block(PAGE, "plan", **context))
+    return Response(render_template(PAGE, **context), status, mimetype="text/html")
+
+
+def _connections(actor: Actor, chosen: str) -> list[dict[str, Any]]:
+    """Connections that hold tables, the chosen one among them. Error: not_found."""
+    page = connections.listing(actor, limit=limits.PAGE_LIMIT_MAX)
+    found = {one.id: one for one in page.items if one.type in KINDS}
+    if chosen and chosen not in found:
+        found[chosen] = connections.get(actor, chosen)
+    return [
+        {"id": one.id, "name": one.name, "type": one.type, "environment": one.environment, "read_only": one.read_only}
+        for one in found.values()
+    ]
+
+
+def _tables(actor: Actor, connection_id: str, text: str = "") -> list[str]:
+    known = connections.metadata(actor, connections.get(actor, connection_id))
+    wanted = text.strip().casefold()
+    return [one.name for one in known.entities if one.kind != "view" and wanted in one.name.casefold()]
+
+
+@route(
+    bp, "/connections/<connection_id>/targets", scope="read", query=TargetQuery, programs=False, hidden=True,
+    reads=False,
+)  # fmt: skip
+def targets(actor: Actor, connection_id: str, query: TargetQuery) -> Response:
+    """Tables for a box that searches."""
+    found = _tables(actor, connection_id, query.target)[:_FEW]
+    return Response(render_template("pushes/targets.html", entities=found), mimetype="text/html")
+
+
+def _code(source: Source, asked: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """The same by program; what is as it would be anyway is left out."""
+    usual = {"mode": "insert", "on_error": "continue"}
+    said = {key: value for key, value in asked.items() if value and usual.get(key) != value}
+    if str(said.get("count", "")).isdecimal():
+        said["count"] = int(said["count"])
+    at = f"{snippets.origin()}{source.page}"
+    return [
+        ("Dry run", snippets.curl("POST", at, {**said, "dry_run": True})),
+        ("Push", snippets.curl("POST", at, said)),
+    ]
+
+
+# --- When it has ended ------------------------------------------------------------------------------------------
+
+
+@route(bp, "/pushes/<push_id>/repair", ["POST"], scope="push", programs=False, hidden=True)
+def repair(actor: Actor, push_id: str) -> Response:
+    """Send the rows that did not arrive once more, with what the form of the push's page changes."""
+    given = form_values(request.form)
+    push = pushes.get(actor, push_id, "push")
+    try:
+        ask = parse(RetryInput, push_repair.body(push, given), strict=False)
+        made = push_again.retry(actor, push_id, ask)
+    except ApiError as error:
+        return _again(actor, push_id, error, given)
+    return redirect(url_for("pushes.show", push_id=made.id), 303)  # type: ignore[return-value]
+
+
+@route(bp, "/pushes/<push_id>/rerun", ["POST"], scope="push", programs=False, hidden=True)
+def rerun(actor: Actor, push_id: str) -> Response:
+    """The same request once more, with the seed and the time that the first was made with."""
+    push = pushes.get(actor, push_id, "push")
+    ask = {
+        **{key: value for key, value in push.request["ask"].items() if value is not None and key != "retry"},
+        "seed": push.pins["seed"],
+        "confirm": request.form.get("confirm") or None,
+    }
+    if push.pins["now"]:
+        ask["now"] = push.pins["now"]
+    source, action = push.template_id or push.dataset_id, "template.push" if push.template_id else "dataset.push"
+    try:
+        if push.kind != "push" or source is None:
+            raise ApiError("conflict", "Only a push of a template or a dataset can be sent again as it was.")
+        if push.template_id:
+            made = push_prepare.of_template(actor, source, parse(PushInput, ask, strict=False))
+        else:
+            made = push_prepare.of_dataset(actor, source, parse(DatasetPushInput, ask, strict=False))
+        again = pushes.queue(actor, made, action)
+    except ApiError as error:
+        return _again(actor, push_id, error, {})
+    return redirect(url_for("pushes.show", push_id=again.id), 303)  # type: ignore[return-value]
+
+
+def _again(actor: Actor, push_id: str, error: ApiError, given: Mapping[str, Any]) -> Response:
+    """The page of a push with what was wrong."""
+    push = pushes.get(actor, push_id)
+    data = pushes.as_json(push)
+    context = pushes_shown.context(actor, push, data)
+    shown = render_template("pushes/show.html", data=data, error=error, given=given, **context)
+    return Response(shown, error.status, mimetype="text/html")

@@ -1,0 +1,254 @@
+"""Pushes: rows that a worker sends to a connection."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Annotated, Literal
+
+from flask import Blueprint, Response, url_for
+from pydantic import Field
+
+from webapp import clock, limits
+from webapp.extensions import db
+from webapp.models import Push
+from webapp.services import ledger, paging, push_again, push_prepare, pushes
+from webapp.services.actors import Actor
+from webapp.services.push_prepare import Prepared
+from webapp.services.push_requests import DatasetPushInput, PushInput, RetryInput, SendingInput, UndoInput
+from webapp.views import events, log_lines
+from webapp.views.inputs import ListQuery, Query
+from webapp.views.outputs import Listed
+from webapp.views.push_models import DryRunOut, PlanOut, PushOut, RowOut
+from webapp.views.reply import matching, reply
+from webapp.views.routes import route
+
+bp = Blueprint("pushes", __name__)
+
+TARGET_ERRORS = ("target_failed", "target_timeout", "target_not_allowed", "driver_missing")
+ERRORS = (*TARGET_ERRORS, "read_only_connection", "row_limit_exceeded", "quota_exceeded")
+
+
+class PushQuery(ListQuery):
+    """Which pushes. `q` searches targets; `of_id` finds the retries and undos of a push."""
+
+    template_id: str | None = None
+    dataset_id: str | None = None
+    connection_id: str | None = None
+    of_id: str | None = None
+    status: str | None = None
+
+
+class RowQuery(Query):
+    """Which rows of a push, and whether with their values."""
+
+    state: Literal["delivered", "failed", "unknown", "undone"] | None = None
+    table: str | None = None
+    values: bool = False
+    cursor: str | None = None
+    limit: Annotated[int, Field(ge=1, le=limits.PAGE_LIMIT_MAX)] = limits.PAGE_LIMIT_DEFAULT
+
+
+class LogQuery(Query):
+    """Whether to stay for the lines to come, as server-sent events."""
+
+    follow: bool = False
+
+
+def sent(actor: Actor, body: SendingInput, prepare: Callable[[], Prepared], action: str) -> Response:
+    """A push, or what it would send."""
+    prepared = prepare()
+    if body.dry_run:
+        return reply(pushes.dry_run(prepared))
+    push = pushes.queue(actor, prepared, action)
+    where = url_for("pushes.show", push_id=push.id)
+    return reply(pushes.as_json(push), status=201, see=where, headers={"Location": where})
+
+
+@route(
+    bp,
+    "/templates/<template_id>/push",
+    ["POST"],
+    scope="push",
+    body=PushInput,
+    returns=PushOut,
+    status=201,
+    also={200: DryRunOut},
+    idempotent=True,
+    errors=ERRORS,
+)
+def create(actor: Actor, template_id: str, body: PushInput) -> Response:
+    """Have rows of a template sent by a worker; with `dry_run`, what would be sent and what will not fit."""
+    return sent(
+        actor,
+        body,
+        lambda: push_prepare.of_template(actor, template_id, body, keep=not body.dry_run),
+        "template.push",
+    )
+
+
+@route(
+    bp,
+    "/templates/<template_id>/push/plan",
+    ["POST"],
+    scope="push",
+    body=PushInput,
+    returns=PlanOut,
+    reads=True,
+    errors=ERRORS,
+)
+def plan(actor: Actor, template_id: str, body: PushInput) -> Response:
+    """Which field goes into which column, how that was found, and what may not fit; nothing is sent."""
+    asked = body.model_copy(update={"dry_run": True})
+    return reply(pushes.plan(push_prepare.of_template(actor, template_id, asked, keep=False)))
+
+
+@route(
+    bp,
+    "/datasets/<dataset_id>/push",
+    ["POST"],
+    scope="push",
+    body=DatasetPushInput,
+    returns=PushOut,
+    status=201,
+    also={200: DryRunOut},
+    idempotent=True,
+    errors=ERRORS,
+)
+def create_of_dataset(actor: Actor, dataset_id: str, body: DatasetPushInput) -> Response:
+    """Have all tables of a dataset sent by a worker, parents first; keys that the target makes go to the children."""
+    return sent(actor, body, lambda: push_prepare.of_dataset(actor, dataset_id, body), "dataset.push")
+
+
+@route(
+    bp,
+    "/datasets/<dataset_id>/push/plan",
+    ["POST"],
+    scope="push",
+    body=DatasetPushInput,
+    returns=PlanOut,
+    reads=True,
+    errors=ERRORS,
+)
+def plan_of_dataset(actor: Actor, dataset_id: str, body: DatasetPushInput) -> Response:
+    """As the plan of a template's push, for each table in the order of sending."""
+    asked = body.model_copy(update={"dry_run": True})
+    return reply(pushes.plan(push_prepare.of_dataset(actor, dataset_id, asked)))
+
+
+@route(bp, "/pushes", scope="read", query=PushQuery, returns=Listed(PushOut))
+def index(actor: Actor, query: PushQuery) -> Response:
+    """List the pushes of the project, newest first."""
+    page = pushes.listing(actor, **query.model_dump())
+    return reply(page.as_dict(pushes.as_json), template="pushes/list.html", block="list", query=query)
+
+
+@route(bp, "/pushes/<push_id>", scope="read", returns=PushOut)
+def show(actor: Actor, push_id: str) -> Response:
+    """Read a push."""
+    data = pushes.as_json(pushes.get(actor, push_id))
+    return reply(data, template="pushes/show.html", block="work", tag=True)
+
+
+@route(
+    bp,
+    "/pushes/<push_id>",
+    ["DELETE"],
+    scope="push",
+    returns=PushOut,
+    errors=("run_finished", "version_conflict"),
+)
+def cancel(actor: Actor, push_id: str) -> Response:
+    """Cancel a push that has not ended; what was committed stays."""
+    push = pushes.get(actor, push_id, "push", lock=True)
+    matching(pushes.as_json(push))
+    return reply(pushes.as_json(pushes.cancel(actor, push)), see=url_for("pushes.show", push_id=push_id))
+
+
+@route(bp, "/pushes/<push_id>/rows", scope="read", query=RowQuery, returns=Listed(RowOut))
+def rows(actor: Actor, push_id: str, query: RowQuery) -> Response:
+    """What became of each row, in the order of tables and rows; `values` makes the rows again, sensitive ones cut."""
+    push = pushes.get(actor, push_id)
+    place = pushes.table_of(push, query.table)
+    context = f"{push.id} {query.state} {place}"
+    after = paging.read_cursor("push_rows", context, query.cursor) if query.cursor else [0, 0]
+    found = ledger.rows(
+        push.id, state=query.state, table=place, after=(after[0], after[1]), limit=query.limit + 1
+    )
+    ends, more = found[: query.limit], len(found) > query.limit
+    items = [one.as_json(push.tables) for one in ends]
+    if query.values:
+        for item, values in zip(items, pushes.values_of(push, ends), strict=True):
+            item["values"] = values
+    cursor = paging.cursor_of("push_rows", context, [ends[-1].table, ends[-1].row]) if more else None
+    total = ledger.count_rows(push, query.state)
+    return reply({"items": items, "next_cursor": cursor, "total": total})
+
+
+@route(
+    bp,
+    "/pushes/<push_id>/logs",
+    scope="read",
+    query=LogQuery,
+    produces=("text/plain", "text/event-stream"),
+)
+def logs(actor: Actor, push_id: str, query: LogQuery) -> Response:
+    """The push's log as text; with `follow` as server-sent events under the lines' numbers, until it ends."""
+    push = pushes.get(actor, push_id)
+    db.session.remove()
+    if query.follow:
+        return log_lines.follow(lambda after: _read(push.id, after))
+    text, after = "", 0
+    while lines := ledger.lines(push.id, after, limits.PUSH_LINES):
+        text += "".join(f"{clock.to_text(line.at)} {line.text}\n" for line in lines)
+        after = lines[-1].number
+    return Response(text, mimetype="text/plain")
+
+
+def _read(push_id: str, after: int) -> tuple[Sequence[ledger.Line], ledger.State | None]:
+    state = ledger.state(push_id)
+    return ledger.lines(push_id, after), state
+
+
+@route(bp, "/pushes/<push_id>/events", scope="read", produces=("text/event-stream",))
+def follow(actor: Actor, push_id: str) -> Response:
+    """Follow a push's counts as server-sent events, until it ends."""
+    pushes.get(actor, push_id)
+    db.session.remove()
+    return events.follow(lambda: ledger.state(push_id))
+
+
+@route(
+    bp,
+    "/pushes/<push_id>/retry",
+    ["POST"],
+    scope="push",
+    body=RetryInput,
+    returns=PushOut,
+    status=201,
+    idempotent=True,
+    errors=(*ERRORS, "conflict"),
+)
+def retry(actor: Actor, push_id: str, body: RetryInput) -> Response:
+    """Send the rows that did not arrive once more, perhaps with another mapping or fixed values."""
+    return _again(push_again.retry(actor, push_id, body))
+
+
+@route(
+    bp,
+    "/pushes/<push_id>/undo",
+    ["POST"],
+    scope="push",
+    body=UndoInput,
+    returns=PushOut,
+    status=201,
+    idempotent=True,
+    errors=(*ERRORS, "conflict"),
+)
+def undo(actor: Actor, push_id: str, body: UndoInput) -> Response:
+    """Delete the rows that arrived, by their keys, children first."""
+    return _again(push_again.undo(actor, pushes.get(actor, push_id, "push", lock=True), body))
+
+
+def _again(push: Push) -> Response:
+    where = url_for("pushes.show", push_id=push.id)
+    return reply(pushes.as_json(push), status=201, see=where, headers={"Location": where})

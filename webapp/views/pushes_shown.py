@@ -1,0 +1,143 @@
+"""What the pages of pushes show beside the pushes themselves: pace, rate chart, rows, log, repairs, code."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Final
+
+from flask import g
+from sqlalchemy import select
+
+from webapp import clock, limits
+from webapp.extensions import db
+from webapp.models import END_STATES, Connection, Dataset, Push, Template
+from webapp.services import ledger, pushes
+from webapp.services.actors import Actor
+from webapp.views import exports_shown, push_repair, snippets
+
+STATES: Final = ("failed", "unknown", "delivered", "undone")
+_ROWS: Final = 10  # chosen: rows of the page; the others are one press away
+_LINES: Final = 12  # chosen: the last lines of the log
+_WIDTH, _HEIGHT = 600, 90  # of the rate chart, in its own units
+
+
+def context(actor: Actor, push: Push, data: Mapping[str, Any]) -> dict[str, Any]:
+    """What the page of a push draws; nothing for a program."""
+    if g.face != "person":
+        return {}
+    counts = data["counts"]
+    connection = db.session.get(Connection, push.connection_id) if push.connection_id else None
+    state = "failed" if counts["failed"] or not counts["unknown"] else "unknown"
+    found = ledger.rows(push.id, state=state, limit=_ROWS)
+    items = [one.as_json(push.tables) for one in found]
+    return {
+        "pace": exports_shown.pace({**data, "rows_done": counts["total"] - counts["pending"], "count": counts["total"]}),
+        "chart": chart(data["progress"]),
+        "state": state,
+        "shown": items,
+        "reasons": _reasons(items),
+        "lines": ledger.last_lines(push.id, _LINES),
+        "related": pushes.listing(actor, of_id=push.id, limit=limits.PAGE_LIMIT_MAX).items,
+        "of": db.session.get(Push, push.of_id) if push.of_id else None,
+        "source": _source(push),
+        "connection": connection if connection is not None and connection.deleted_at is None else None,
+        "needs": connection.name if connection is not None and connection.environment == "prod" else None,
+        "undo": _undoable(data),
+        "repairs": {"ways": push_repair.WAYS, "lines": range(push_repair.LINES), "fields": push_repair.fields(data)},
+        "code": code(data),
+    }
+
+
+def _source(push: Push) -> dict[str, str] | None:
+    """The template or dataset whose rows these are, where it is still there."""
+    kind, model, found = ("template", Template, push.template_id) if push.template_id else ("dataset", Dataset, push.dataset_id)
+    row = db.session.get(model, found) if found else None
+    if row is None or row.deleted_at is not None:
+        return None
+    return {"name": row.name, "href": f"/{kind}s/{row.id}", "kind": kind}
+
+
+def _reasons(items: Iterable[Mapping[str, Any]]) -> list[tuple[str, str, int]]:
+    """Column, reason and how many of the rows that are shown."""
+    found: dict[tuple[str, str], int] = {}
+    for one in items:
+        key = (one["column"] or "", one["code"])
+        found[key] = found.get(key, 0) + 1
+    return [(column, code, number) for (column, code), number in sorted(found.items(), key=lambda one: -one[1])]
+
+
+def _undoable(data: Mapping[str, Any]) -> bool:
+    """Whether deleting what arrived can be asked for."""
+    inserted = all(one["mode"] == "insert" and one["key_columns"] for one in data["tables"])
+    return bool(data["status"] in END_STATES and data["kind"] != "undo" and data["counts"]["delivered"] and inserted)
+
+
+def chart(points: Sequence[Sequence[float]]) -> dict[str, Any] | None:
+    """The rate over time as a line: `{width, height, line, area, most, seconds}`; None for fewer than three points."""
+    steps = [(float(at), float(done)) for at, done in points]
+    rates = [
+        (after[0], (after[1] - before[1]) / (after[0] - before[0]))
+        for before, after in zip(steps, steps[1:], strict=False)
+        if after[0] > before[0]
+    ]
+    if len(rates) < 2:
+        return None
+    most, last = max(rate for _, rate in rates), rates[-1][0]
+    if most <= 0 or last <= 0:
+        return None
+    spots = [f"{at / last * _WIDTH:.1f},{_HEIGHT - 2 - max(0.0, rate) / most * (_HEIGHT - 4):.1f}" for at, rate in rates]
+    line = "M0," + spots[0].partition(",")[2] + " L" + " L".join(spots)
+    return {
+        "width": _WIDTH,
+        "height": _HEIGHT,
+        "line": line,
+        "area": f"{line} L{_WIDTH},{_HEIGHT} L0,{_HEIGHT} Z",
+        "most": round(most),
+        "seconds": last,
+    }
+
+
+def names(items: Iterable[Mapping[str, Any]]) -> dict[str, str]:
+    """The connections of some pushes, by id."""
+    wanted = {one["connection_id"] for one in items if one["connection_id"]}
+    rows = db.session.execute(select(Connection.id, Connection.name).where(Connection.id.in_(wanted))) if wanted else ()
+    return {row[0]: row[1] for row in rows}
+
+
+def code(data: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """The same by program."""
+    base = snippets.origin()
+    at = f"{base}/pushes/{data['id']}"
+    usual = {"mode": "insert", "on_error": "continue", "dry_run": False, "offset": 0}
+    ask = {
+        key: value
+        for key, value in data["request"].items()
+        if value not in (None, "", [], {}, False) and usual.get(key) != value and key not in ("confirm", "rows")
+    }
+    made = []
+    if data["kind"] == "push" and (data["template_id"] or data["dataset_id"]):
+        kind = "templates" if data["template_id"] else "datasets"
+        url = f"{base}/{kind}/{data['template_id'] or data['dataset_id']}/push"
+        made.append(("Send it again with the same seed", snippets.curl("POST", url, {**ask, "seed": data["seed"]})))
+    if data["status"] not in END_STATES:
+        made.append(("Follow it", snippets.curl("GET", f"{at}/events", more="-N")))
+    made.append(("Rows that failed", snippets.curl("GET", f"{at}/rows?state=failed&values=true")))
+    made.append(("Send those again", snippets.curl("POST", f"{at}/retry", {})))
+    return made
+
+
+def bar(counts: Mapping[str, int]) -> list[tuple[str, float, float]]:
+    """Parts of the bar: what became of rows, where its part begins and how wide it is, in percent."""
+    total, at, made = max(1, counts["total"]), 0.0, []
+    for name in ("delivered", "unknown", "failed"):
+        wide = counts[name] * 100 / total
+        if wide:
+            wide = max(wide, 0.4)
+            made.append((name, round(at, 2), round(min(wide, 100 - at), 2)))
+            at = min(100.0, at + wide)
+    return made
+
+
+def since(moment: str | None) -> float | None:
+    """Seconds since a time."""
+    return (clock.now() - clock.from_text(moment)).total_seconds() if moment else None

@@ -1,0 +1,86 @@
+"""Templates made from the tables of a connection, and the answers that fields have fetched from one."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from flask import Blueprint, Response
+from pydantic import Field
+
+from webapp import limits
+from webapp.models import Connection
+from webapp.services import answers, table_templates, tenancy
+from webapp.services.actors import Actor
+from webapp.views.inputs import Input
+from webapp.views.outputs import Output
+from webapp.views.reply import reply
+from webapp.views.routes import route
+from webapp.views.templates import Quantity, TemplateOut
+
+bp = Blueprint("table_templates", __name__)
+
+_TARGET_ERRORS = ("target_failed", "target_timeout", "target_not_allowed", "driver_missing")
+EntityName = Annotated[str, Field(min_length=1, max_length=limits.MAX_NAME_CHARS)]
+
+
+class TablesIn(Input):
+    """Which tables, by the names that the connection's metadata has."""
+
+    entities: Annotated[list[EntityName], Field(min_length=1, max_length=limits.TEMPLATES_OF_TABLES)]
+    quantity: Quantity = limits.DEFAULT_QUANTITY
+
+
+class ColumnReport(Output):
+    """What one column came to. `state`: green, every value fits; yellow, look at it; red, the column needs a value
+    and gets none. `type` is None where no field was made."""
+
+    table: str
+    column: str
+    type: str | None
+    state: Literal["green", "yellow", "red"]
+    reason: str
+
+
+class TablesOut(Output):
+    """The templates that were made, and what each column came to."""
+
+    templates: list[TemplateOut]
+    report: list[ColumnReport]
+
+
+class RefreshedOut(Output):
+    """How many answers are not used any more."""
+
+    forgotten: int
+
+
+@route(
+    bp,
+    "/connections/<connection_id>/templates",
+    ["POST"],
+    scope="write",
+    body=TablesIn,
+    returns=TablesOut,
+    status=201,
+    idempotent=True,
+    errors=_TARGET_ERRORS,
+)
+def create(actor: Actor, connection_id: str, body: TablesIn) -> Response:
+    """Make one linked template for each of some tables.
+
+    Types follow from names, declared types, constraints and a small sample; foreign keys become references.
+    """
+    made = table_templates.create(actor, connection_id, body.entities, body.quantity)
+    return reply({"templates": made.templates, "report": made.report}, status=201)
+
+
+@route(
+    bp, "/connections/<connection_id>/fetched/refresh", ["POST"], scope="generate", returns=RefreshedOut
+)
+def refresh(actor: Actor, connection_id: str) -> Response:
+    """Forget what fields have fetched from a connection: who needs it next asks anew.
+
+    Exports and pushes that are under way keep what they were asked for with.
+    """
+    connection = tenancy.get(actor, Connection, connection_id, "generate")
+    return reply({"forgotten": answers.forget(actor, connection)})
