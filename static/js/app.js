@@ -231,7 +231,7 @@
 
   // Keys
   let went = 0, dragged = null;
-  const places = { t: "/templates", a: "/datasets", e: "/exports", k: "/api-keys", d: "/docs" };
+  const places = { t: "/templates", a: "/datasets", c: "/connections", p: "/pushes", e: "/exports", k: "/api-keys", d: "/docs" };
   document.addEventListener("keydown", (event) => {
     const key = event.key, at = event.target, row = rowOf(at), ctrl = event.ctrlKey || event.metaKey, stop = (act_) => { event.preventDefault(); act_(); };
     if (at.id === "picker-q" && /^(Arrow(Up|Down)|Enter)$/.test(key)) {

@@ -97,3 +97,9 @@ def test_older_keys_stay_while_the_service_runs(run, settings, monkeypatch):
     monkeypatch.setattr(DataDir, "running", lambda _self: running)
     with pytest.raises(CliError, match="Stop Rowsmith first"):
         run("drop-old")
+
+
+def test_two_rotations_at_once_do_not_lose_a_key(run, folder):
+    with vault._alone(DataDir(folder)), pytest.raises(CliError, match="being changed"):
+        run("rotate")
+    assert secrets.keys_in(folder / "keys.env") == [VAULT_KEY]

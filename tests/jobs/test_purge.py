@@ -11,10 +11,13 @@ from jobs import sweeper
 from webapp import limits, storage
 from webapp.extensions import reading, writing
 from webapp.models import (
+    Connection,
     Export,
+    Fetched,
     IdempotencyRecord,
     Project,
     Push,
+    Secret,
     SignInLink,
     Template,
     TemplateVersion,
@@ -88,6 +91,28 @@ def test_the_keys_of_a_removed_push_go_with_it(app, place, count, clock):
     assert storage.of(app).head(kept["psh_KEPT"]).size == 1
     with pytest.raises(storage.MissingError):
         storage.of(app).head(kept["psh_GONE"])
+
+
+def test_a_removed_connection_takes_its_secrets_and_its_cache_along(app, place, count, clock):
+    for name, deleted_at in (("con_KEPT", None), ("con_GONE", clock() - LONG_AGO), ("con_USED", clock() - LONG_AGO)):
+        storage.of(app).put(f"connections/{name}.json", [b"{}"])
+        with writing() as session:
+            session.add(
+                Connection(
+                    id=name, name=name, type="sqlite", metadata_key=f"connections/{name}.json", deleted_at=deleted_at,
+                    **place,
+                )
+            )  # fmt: skip
+            session.flush()
+            session.add(Secret(connection_id=name, sealed=b"x", workspace_id=place["workspace_id"]))
+    with writing() as session:
+        fetched = {"question": "q", "snapshot": "s", "fetched_at": clock(), "expires_at": clock() + LONG_AGO}
+        session.add(Fetched(workspace_id=place["workspace_id"], connection_id="con_USED", **fetched))
+    assert purge(clock()) == 1
+    assert (count(Connection), count(Secret)) == (2, 2)
+    assert storage.of(app).head("connections/con_USED.json").size == 2
+    with pytest.raises(storage.MissingError):
+        storage.of(app).head("connections/con_GONE.json")
 
 
 def test_answers_and_tokens_that_have_run_out_are_removed(place, count, clock):

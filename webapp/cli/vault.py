@@ -8,8 +8,11 @@ from __future__ import annotations
 
 import argparse
 import base64
+import fcntl
 import os
 import secrets as random
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 from webapp.cli import operator
 from webapp.cli.datadir import CliError, DataDir, resolve
@@ -25,11 +28,21 @@ def run(arguments: argparse.Namespace) -> int:
         if arguments.action == "show":
             count = secrets.count()
             print(f"{len(ring(data, settings))} key(s) in the ring, {count} secret(s) stored")
-        elif arguments.action == "rotate":
-            rotate(data, settings)
-        else:
-            drop_old(data, settings)
+            return 0
+        with _alone(data):
+            (rotate if arguments.action == "rotate" else drop_old)(data, settings)
     return 0
+
+
+@contextmanager
+def _alone(data: DataDir) -> Iterator[None]:
+    """One change of the ring at a time: of two at once, the key of one would be lost with all it has sealed."""
+    with open(data.path / "vault.lock", "w") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise CliError("The keys are being changed at this moment: try again when that has ended.") from None
+        yield
 
 
 def ring(data: DataDir, settings: Settings) -> list[str]:

@@ -68,6 +68,8 @@ class Link:
         self._sockets: weakref.WeakSet[socket.socket] = weakref.WeakSet()
         self.refused: GateError | None = None
         """What the guard said last."""
+        self.broken = ""
+        """Why the last TLS handshake failed."""
         self.encrypted = ""
         """The version of TLS that is spoken; empty for none."""
         with _authority(way.authority) as path:
@@ -100,8 +102,9 @@ class Link:
         if options._ssl_context is not None:
             try:
                 made = options._ssl_context.wrap_socket(made, server_hostname=host)
-            except (OSError, ssl.SSLError):
+            except (OSError, ssl.SSLError) as error:
                 made.close()
+                self.broken = f"{error.strerror or error}"
                 raise
             self.encrypted = made.version() or "TLS"
         made.settimeout(options.socket_timeout)
@@ -207,13 +210,11 @@ def arrive(link: Link) -> dict[str, Any]:
 
 
 def _at_arrival(error: BaseException, link: Link) -> ConnectorError:
-    said = str(error)
     if link.refused is not None:
         return of_gate(link.refused)
-    if any(word in said for word in ("SSL", "TLS", "certificate")):
-        found = shortened(said.partition(" (configured timeouts")[0])
-        hint = "Give the authority's certificate, or check the host's name."
-        return ConnectorError(f"TLS failed: {found}", reason="tls_failed", hint=hint)
+    if link.broken:
+        hint = "Does the server offer TLS? Give the authority's certificate, or check the host's name."
+        return ConnectorError(f"TLS failed: {shortened(link.broken)}", reason="tls_failed", hint=hint)
     if isinstance(error, errors.ServerSelectionTimeoutError | errors.NetworkTimeout):
         return ConnectorError(
             "No server of these answered as one to write to.",

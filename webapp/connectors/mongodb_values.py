@@ -7,7 +7,7 @@ import json
 import math
 import uuid
 from collections.abc import Callable, Mapping, Sequence
-from decimal import Decimal, InvalidOperation
+from decimal import Decimal
 from typing import Any, Final
 
 import pyarrow as pa
@@ -16,39 +16,20 @@ from bson.binary import UUID_SUBTYPE
 from bson.decimal128 import create_decimal128_context
 from bson.errors import InvalidId
 
+from webapp.connectors import scalars
 from webapp.connectors.base import Column, Failure
-from webapp.connectors.sql_values import hexed, plain
+from webapp.connectors.scalars import Misfit, made, shown
+from webapp.connectors.sql_values import plain
 
 _LEAST, _MOST = -(2**63), 2**63 - 1
 _DIGITS: Final = create_decimal128_context()  # 34 digits (IEEE 754 decimal128)
-_TRUE, _FALSE = ("true", "t", "yes", "1"), ("false", "f", "no", "0")
-
-
-class Misfit(ValueError):
-    """A value that its column cannot hold. `reason` is one of `base.REASONS`."""
-
-    def __init__(self, reason: str, message: str) -> None:
-        self.reason = reason
-        super().__init__(message)
+_LONG: Final = Column("", "integer", "long", bits=64)
 
 
 def rendered(array: pa.Array, column: Column) -> tuple[list[Any], list[Failure]]:
     """A column's values as BSON takes them, and the rows whose value does not fit."""
-    values = plain(array)
-    if pa.types.is_dictionary(values.type):
-        values = values.dictionary_decode()
-    if pa.types.is_binary(values.type) and column.type not in ("binary", "uuid", "other"):
-        values = hexed(values)
     make = _MAKERS.get(column.type, _natural)
-    found: list[Any] = []
-    failures: list[Failure] = []
-    for row, value in enumerate(values.to_pylist()):
-        try:
-            found.append(None if value is None else make(value))
-        except Misfit as error:
-            found.append(None)
-            failures.append(Failure(row, error.reason, f"{column.name}: {error}", column=column.name))
-    return found, failures
+    return made(array, column, lambda value, _: make(value))
 
 
 # --- One value -------------------------------------------------------------------------------------------------
@@ -77,17 +58,8 @@ def _key(name: str) -> str:
     return name
 
 
-def _integer(value: Any) -> Any:
-    try:
-        number = Decimal(value.strip()) if isinstance(value, str) else value
-        whole = int(number)
-    except (InvalidOperation, ValueError, OverflowError, TypeError):
-        raise Misfit("wrong_type", f"{_shown(value)} is not a whole number") from None
-    if whole != number:
-        raise Misfit("wrong_type", f"{_shown(value)} has a fraction")
-    if not _LEAST <= whole <= _MOST:
-        raise Misfit("out_of_range", f"{_shown(value)} has more than 64 bits")
-    return whole
+def _integer(value: Any) -> int:
+    return scalars.integer(value, _LONG)
 
 
 def _decimal(value: Any) -> Decimal128:
@@ -95,37 +67,23 @@ def _decimal(value: Any) -> Decimal128:
         number = Decimal(str(value).strip() if isinstance(value, str | float) else value)
         kept = _DIGITS.create_decimal(number)
     except (ArithmeticError, ValueError, TypeError):
-        raise Misfit("wrong_type", f"{_shown(value)} is not a number") from None
+        raise Misfit("wrong_type", f"{shown(value)} is not a number") from None
     if number.is_finite() and kept != number:
-        raise Misfit("out_of_range", f"{_shown(value)} has more than 34 digits")
+        raise Misfit("out_of_range", f"{shown(value)} has more than 34 digits")
     return Decimal128(kept)
 
 
 def _float(value: Any) -> float:
-    try:
-        return float(value)
-    except (ValueError, TypeError, OverflowError):
-        raise Misfit("wrong_type", f"{_shown(value)} is not a number") from None
+    return scalars.real(value, _LONG)
 
 
 def _boolean(value: Any) -> bool:
-    word = str(value).strip().lower()
-    if word not in (*_TRUE, *_FALSE):
-        raise Misfit("wrong_type", f"{_shown(value)} is neither true nor false")
-    return word in _TRUE
+    return scalars.boolean(value, _LONG)
 
 
 def _moment(value: Any) -> dt.datetime:
     """BSON's dates are moments in milliseconds; days begin at midnight, and what has no zone is in UTC."""
-    try:
-        found = dt.datetime.fromisoformat(value.strip()) if isinstance(value, str) else value
-    except ValueError:
-        found = None
-    if isinstance(found, dt.date) and not isinstance(found, dt.datetime):
-        found = dt.datetime(found.year, found.month, found.day, tzinfo=dt.UTC)
-    if not isinstance(found, dt.datetime):
-        raise Misfit("wrong_type", f"{_shown(value)} is not a date")
-    found = found.replace(tzinfo=dt.UTC) if found.tzinfo is None else found.astimezone(dt.UTC)
+    found = scalars.instant(value, _LONG)
     return found.replace(microsecond=found.microsecond // 1000 * 1000)
 
 
@@ -149,7 +107,7 @@ def _uuid(value: Any) -> Binary:
     try:
         return Binary.from_uuid(uuid.UUID(bytes=value) if isinstance(value, bytes) else uuid.UUID(_text(value)))
     except ValueError:
-        raise Misfit("wrong_type", f"{_shown(value)} is not a UUID") from None
+        raise Misfit("wrong_type", f"{shown(value)} is not a UUID") from None
 
 
 def _object_id(value: Any) -> Any:
@@ -171,7 +129,7 @@ def _json(value: Any) -> Any:
     except ValueError as error:
         if isinstance(error, Misfit):
             raise
-        raise Misfit("wrong_type", f"{_shown(value)} is not JSON") from None
+        raise Misfit("wrong_type", f"{shown(value)} is not JSON") from None
     except RecursionError:
         raise Misfit("too_long", "the JSON is nested too deeply") from None
 
@@ -179,7 +137,7 @@ def _json(value: Any) -> Any:
 def _fraction(text: str) -> float:
     found = float(text)
     if math.isinf(found):
-        raise Misfit("out_of_range", f"{_shown(text)} is no double")
+        raise Misfit("out_of_range", f"{shown(text)} is no double")
     return found
 
 
@@ -190,13 +148,8 @@ def _no_number(text: str) -> Any:
 def _array(value: Any) -> list[Any]:
     found = _json(value)
     if not isinstance(found, list):
-        raise Misfit("wrong_type", f"{_shown(value)} is not an array")
+        raise Misfit("wrong_type", f"{shown(value)} is not an array")
     return found
-
-
-def _shown(value: Any) -> str:
-    text = repr(value)
-    return text if len(text) <= 60 else f"{text[:59]}…"
 
 
 _MAKERS: Final[Mapping[str, Callable[[Any], Any]]] = {

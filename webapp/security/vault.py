@@ -48,12 +48,14 @@ class Vault:
     def open(self, sealed: bytes) -> str:
         """What was sealed. VaultError when no key of the ring opens it."""
         for _ in range(2):
+            ring = self._ring
             try:
-                if self._ring is not None:
-                    return self._ring.decrypt(sealed).decode()
+                if ring is not None:
+                    return ring.decrypt(sealed).decode()
             except InvalidToken:
                 pass
-            if not self.renew():
+            self.renew()
+            if self._ring is ring:  # not what `renew` says: another thread may have been quicker
                 break
         raise VaultError("A stored secret cannot be opened with VAULT_KEYS; the key it was sealed with is missing.")
 

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import orjson
 from flask import current_app
-from sqlalchemy import select
+from sqlalchemy import Text, cast, select
 
 from webapp import clock, limits, storage
 from webapp.connectors import KINDS, apart, wire
@@ -177,6 +177,8 @@ def used_by(connection: Connection) -> list[dict[str, str]]:
             Template.workspace_id == connection.workspace_id,
             Template.deleted_at.is_(None),
             TemplateVersion.number == Template.version,
+            # What is read of a whole workspace are those few versions that hold the id anywhere.
+            cast(TemplateVersion.spec, Text).contains(connection.id, autoescape=True),
         )
     )
     mark = orjson.dumps(connection.id)
@@ -284,8 +286,8 @@ def _still(connection: Connection, settings: Mapping[str, Any]) -> bool:
 
 
 def metadata(actor: Actor, connection: Connection, refresh: bool = False) -> Metadata:
-    """What the target holds: as it was last read, or read now. Errors: those of the target."""
-    require(actor, "read", connection.team_id)
+    """What the target holds: as it was last read, or read now. The actor is one who was given the connection, to
+    whatever end (`get`, `tenancy.get`). Errors: those of the target."""
     found = None if refresh else _cached(connection)
     return wire.from_json(found if found is not None else _read(connection))
 

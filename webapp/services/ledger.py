@@ -121,6 +121,14 @@ def lines(push_id: str, after: int = 0, limit: int = limits.PAGE_LIMIT_MAX) -> l
         return [Line(*row) for row in session.execute(found.order_by(PushLine.number).limit(limit))]
 
 
+def last_lines(push_id: str, limit: int) -> list[Line]:
+    """The last lines of a push's log, in order. A short read of its own."""
+    found = select(PushLine.number, PushLine.at, PushLine.text).where(PushLine.push_id == push_id)
+    with reading() as session:
+        rows = session.execute(found.order_by(PushLine.number.desc()).limit(limit)).all()
+    return [Line(*row) for row in reversed(rows)]
+
+
 # --- Rows ---------------------------------------------------------------------------------------------------
 
 

@@ -6,14 +6,16 @@ from datetime import datetime, timedelta
 from typing import Any, Final
 
 from flask import current_app
-from sqlalchemy import delete, or_, select
+from sqlalchemy import and_, delete, or_, select
 
 from webapp import limits, storage
 from webapp.extensions import reading, writing
 from webapp.models import (
     BrowserSession,
+    Connection,
     Dataset,
     Export,
+    Fetched,
     IdempotencyRecord,
     Invitation,
     Project,
@@ -25,11 +27,12 @@ from webapp.models import (
 from webapp.services import answers
 
 # Soft-deleted rows go after RESTORE_DAYS; children before parents, whose removal takes what is left in them along.
-_SOFT: Final[tuple[Any, ...]] = (Push, Export, Dataset, Template, Project, Team)
+_SOFT: Final[tuple[Any, ...]] = (Push, Export, Dataset, Template, Connection, Project, Team)
 
 
 def purge(now: datetime) -> int:
-    """Remove what nobody can reach any more, and the files of removed exports and pushes. Returns the number of rows.
+    """Remove what nobody can reach any more, with the files of exports, pushes and connections. Returns the number of
+    rows.
 
     A file goes before its row, so that a purge cut short leaves no file that nothing names.
     """
@@ -37,7 +40,7 @@ def purge(now: datetime) -> int:
     _remove_files(gone)
     done = answers.purge(now)
     for model, condition in (
-        *((model, model.deleted_at < gone) for model in _SOFT),
+        *((model, _ended(model, gone)) for model in _SOFT),
         (IdempotencyRecord, IdempotencyRecord.expires_at < now),
         (SignInLink, SignInLink.expires_at < gone),
         (Invitation, Invitation.expires_at < gone),
@@ -50,12 +53,16 @@ def purge(now: datetime) -> int:
 
 
 def _remove_files(gone: datetime) -> None:
-    """Files of exports and pushes that are about to go: by their own deletion, or with their project or team."""
+    """Files of what is about to go: by its own deletion, or with its project or team."""
     store = storage.of(current_app)
     with reading() as session:
         keys = session.scalars(
             select(Export.storage_key).where(Export.storage_key.is_not(None), _going(Export, gone))
         ).all()
+        cached = select(Connection.metadata_key).where(
+            Connection.metadata_key.is_not(None), _going(Connection, gone)
+        )
+        keys = [*keys, *session.scalars(cached)]
         folders = session.execute(select(Push.workspace_id, Push.id).where(_going(Push, gone))).all()
     for key in keys:
         store.delete(key)
@@ -64,7 +71,13 @@ def _remove_files(gone: datetime) -> None:
             store.delete(stored.key)
 
 
+def _ended(model: Any, gone: datetime) -> Any:
+    """Deleted long enough ago. A connection stays while answers of it do, whose files their rows name."""
+    ended = model.deleted_at < gone
+    return and_(ended, Connection.id.not_in(select(Fetched.connection_id))) if model is Connection else ended
+
+
 def _going(model: Any, gone: datetime) -> Any:
     with_project = model.project_id.in_(select(Project.id).where(Project.deleted_at < gone))
     with_team = model.team_id.in_(select(Team.id).where(Team.deleted_at < gone))
-    return or_(model.deleted_at < gone, with_project, with_team)
+    return or_(_ended(model, gone), with_project, with_team)

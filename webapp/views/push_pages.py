@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any, Final
 
-from flask import Blueprint, Response, redirect, render_template, request, url_for
+from flask import Blueprint, Response, g, redirect, render_template, request, url_for
 from pydantic import Field
 
 from webapp import limits
@@ -297,3 +297,11 @@ def _again(actor: Actor, push_id: str, error: ApiError, given: Mapping[str, Any]
     context = pushes_shown.context(actor, push, data)
     shown = render_template("pushes/show.html", data=data, error=error, given=given, **context)
     return Response(shown, error.status, mimetype="text/html")
+
+
+@bp.app_context_processor
+def helpers() -> dict[str, Any]:
+    """What the pages of pushes call."""
+    if getattr(g, "face", "") != "person":
+        return {}
+    return {"connection_names": pushes_shown.names, "push_bar": pushes_shown.bar, "ROW_STATES": pushes_shown.STATES}

@@ -15,7 +15,7 @@ from webapp.services import ledger, paging, push_again, push_prepare, pushes
 from webapp.services.actors import Actor
 from webapp.services.push_prepare import Prepared
 from webapp.services.push_requests import DatasetPushInput, PushInput, RetryInput, SendingInput, UndoInput
-from webapp.views import events, log_lines
+from webapp.views import events, log_lines, pushes_shown
 from webapp.views.inputs import ListQuery, Query
 from webapp.views.outputs import Listed
 from webapp.views.push_models import DryRunOut, PlanOut, PushOut, RowOut
@@ -145,8 +145,10 @@ def index(actor: Actor, query: PushQuery) -> Response:
 @route(bp, "/pushes/<push_id>", scope="read", returns=PushOut)
 def show(actor: Actor, push_id: str) -> Response:
     """Read a push."""
-    data = pushes.as_json(pushes.get(actor, push_id))
-    return reply(data, template="pushes/show.html", block="work", tag=True)
+    push = pushes.get(actor, push_id)
+    data = pushes.as_json(push)
+    shown = pushes_shown.context(actor, push, data)
+    return reply(data, template="pushes/show.html", block="work", tag=True, **shown)
 
 
 @route(
@@ -181,7 +183,9 @@ def rows(actor: Actor, push_id: str, query: RowQuery) -> Response:
             item["values"] = values
     cursor = paging.cursor_of("push_rows", context, [ends[-1].table, ends[-1].row]) if more else None
     total = ledger.count_rows(push, query.state)
-    return reply({"items": items, "next_cursor": cursor, "total": total})
+    data = {"items": items, "next_cursor": cursor, "total": total}
+    shown = {"push": pushes.as_json(push), "query": query}
+    return reply(data, template="pushes/rows.html", block="rows", **shown)
 
 
 @route(

@@ -8,15 +8,14 @@ from typing import Any, Final
 from flask import g
 from sqlalchemy import select
 
-from webapp import clock, limits
+from webapp import limits
 from webapp.extensions import db
 from webapp.models import END_STATES, Connection, Dataset, Push, Template
-from webapp.services import ledger, pushes
+from webapp.services import ledger, paging, pushes
 from webapp.services.actors import Actor
 from webapp.views import exports_shown, push_repair, snippets
 
 STATES: Final = ("failed", "unknown", "delivered", "undone")
-_ROWS: Final = 10  # chosen: rows of the page; the others are one press away
 _LINES: Final = 12  # chosen: the last lines of the log
 _WIDTH, _HEIGHT = 600, 90  # of the rate chart, in its own units
 
@@ -28,13 +27,16 @@ def context(actor: Actor, push: Push, data: Mapping[str, Any]) -> dict[str, Any]
     counts = data["counts"]
     connection = db.session.get(Connection, push.connection_id) if push.connection_id else None
     state = "failed" if counts["failed"] or not counts["unknown"] else "unknown"
-    found = ledger.rows(push.id, state=state, limit=_ROWS)
-    items = [one.as_json(push.tables) for one in found]
+    found = ledger.rows(push.id, state=state, limit=limits.PAGE_LIMIT_DEFAULT + 1)
+    ends = found[: limits.PAGE_LIMIT_DEFAULT]
+    items = [one.as_json(push.tables) for one in ends]
+    last = [ends[-1].table, ends[-1].row] if len(found) > len(ends) else None
     return {
         "pace": exports_shown.pace({**data, "rows_done": counts["total"] - counts["pending"], "count": counts["total"]}),
         "chart": chart(data["progress"]),
         "state": state,
         "shown": items,
+        "after": paging.cursor_of("push_rows", f"{push.id} {state} None", last) if last else None,
         "reasons": _reasons(items),
         "lines": ledger.last_lines(push.id, _LINES),
         "related": pushes.listing(actor, of_id=push.id, limit=limits.PAGE_LIMIT_MAX).items,
@@ -137,7 +139,3 @@ def bar(counts: Mapping[str, int]) -> list[tuple[str, float, float]]:
             at = min(100.0, at + wide)
     return made
 
-
-def since(moment: str | None) -> float | None:
-    """Seconds since a time."""
-    return (clock.now() - clock.from_text(moment)).total_seconds() if moment else None

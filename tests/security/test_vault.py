@@ -1,0 +1,98 @@
+"""The key ring of stored secrets: whoever has the keys reads, in every process, while they change."""
+
+from __future__ import annotations
+
+import threading
+
+import pytest
+from cryptography.fernet import Fernet
+
+from webapp.security.vault import Vault, VaultError
+
+OLD, NEW, OTHER = (Fernet.generate_key().decode() for _ in range(3))
+
+
+def test_the_newest_key_seals_and_the_older_ones_open():
+    sealed = Vault([OLD]).seal("text")
+    assert Vault([NEW, OLD]).open(sealed) == "text"
+    with pytest.raises(VaultError):
+        Vault([OLD]).open(Vault([NEW, OLD]).seal("text"))
+
+
+def test_what_is_sealed_by_the_newest_key_is_left_as_it_is():
+    ring = Vault([NEW, OLD])
+    renewed = ring.renewed(Vault([OLD]).seal("text"))
+    assert renewed is not None
+    assert Vault([NEW]).open(renewed) == "text"
+    assert ring.renewed(renewed) is None
+
+
+@pytest.mark.parametrize("keys", [[], [OTHER]])
+def test_a_missing_key_is_told_without_the_secret(keys):
+    with pytest.raises(VaultError, match="VAULT_KEYS") as told:
+        Vault(keys).open(Vault([OLD]).seal("canary"))
+    assert "canary" not in str(told.value)
+
+
+def test_without_a_key_nothing_is_sealed():
+    with pytest.raises(VaultError, match="VAULT_KEYS"):
+        Vault([]).seal("text")
+
+
+def test_a_changed_secret_is_not_opened():
+    sealed = bytearray(Vault([OLD]).seal("text"))
+    sealed[20] ^= 1
+    with pytest.raises(VaultError):
+        Vault([OLD]).open(bytes(sealed))
+
+
+def test_a_process_with_an_older_ring_reads_it_again():
+    ring = Vault([OLD], lambda: [NEW, OLD])
+    assert ring.open(Vault([NEW]).seal("text")) == "text"
+
+
+def test_the_keys_are_read_again_but_once_for_a_secret_that_nothing_opens():
+    asked = []
+
+    def again():
+        asked.append(1)
+        return [OLD]
+
+    with pytest.raises(VaultError):
+        Vault([OLD], again).open(Vault([OTHER]).seal("text"))
+    assert asked == [1]
+
+
+def test_threads_that_meet_a_new_key_at_once_all_read_it():
+    sealed, at_once, read = Vault([NEW]).seal("text"), threading.Barrier(8), []
+
+    def again():
+        return [NEW, OLD]
+
+    for _ in range(50):
+        ring = Vault([OLD], again)
+
+        def look(ring=ring):
+            at_once.wait()
+            read.append(ring.open(sealed))
+
+        threads = [threading.Thread(target=look) for _ in range(8)]
+        for one in threads:
+            one.start()
+        for one in threads:
+            one.join()
+    assert read == ["text"] * 400
+
+
+def test_a_thread_that_comes_second_to_the_new_keys_uses_them():
+    sealed = Vault([NEW]).seal("text")
+    ring = Vault([OLD], lambda: [NEW, OLD])
+    real, seconds = ring.renew, []
+
+    def second():
+        seconds.append(real())  # another thread was quicker
+        return real()
+
+    ring.renew = second  # type: ignore[method-assign]
+    assert ring.open(sealed) == "text"
+    assert seconds == [True]

@@ -1,0 +1,114 @@
+"""A connection of pymssql's (FreeTDS), whose errors are ours and which another thread can cut."""
+
+from __future__ import annotations
+
+import os
+import socket
+import threading
+from collections.abc import Iterator, Sequence
+from typing import Any, Final
+
+from pymssql import _mssql
+
+from webapp.connectors.base import ConnectorError
+from webapp.connectors.mssql_errors import converted
+
+_GONE: Final = 20047  # FreeTDS: the connection is dead
+_waiting: Final = threading.local()
+
+
+def _waits(descriptor: int) -> None:
+    """The driver is about to wait for an answer; nothing else tells where."""
+    link = getattr(_waiting, "link", None)
+    if link is not None:
+        link.descriptor = descriptor
+
+
+class MssqlLink:
+    """See `statement_session.Link`."""
+
+    def __init__(self, host: str, port: int, **how: Any) -> None:
+        self.descriptor: int | None = None
+        self._lock = threading.Lock()
+        try:
+            self._connection = _mssql.MSSQLConnection(server=host, port=str(port), **how)
+        except _mssql.MSSQLException as error:
+            raise self._ours(error) from None
+
+    @staticmethod
+    def _ours(error: Exception) -> ConnectorError:
+        number = getattr(error, "number", 0) or (0 if isinstance(error, _mssql.MSSQLDatabaseException) else _GONE)
+        said = getattr(error, "text", None) or (error.args[0] if error.args else "")
+        text = said.decode(errors="replace") if isinstance(said, bytes) else str(said)
+        return converted(number, text.partition("DB-Lib error message")[0] or text)
+
+    def _carry_out(self, text: str, values: Sequence[Any] = ()) -> None:
+        _mssql.set_wait_callback(_waits)
+        _waiting.link = self
+        try:
+            if values:
+                self._connection.execute_query(text, tuple(values))
+            else:
+                self._connection.execute_query(text)
+        finally:
+            _waiting.link = None
+
+    def ask(self, text: str, values: Sequence[Any] = ()) -> tuple[list[str], list[Sequence[Any]]]:
+        """See `Link.ask`: the first result that has columns."""
+        try:
+            self._carry_out(text, values)
+            return self._names(), [self._row(one) for one in self._connection]
+        except _mssql.MSSQLException as error:
+            raise self._ours(error) from None
+
+    def _names(self) -> list[str]:
+        return [one[0] or "" for one in self._connection.get_header() or ()]
+
+    @staticmethod
+    def _row(row: dict[Any, Any]) -> tuple[Any, ...]:
+        places = [key for key in row if isinstance(key, int)]
+        return tuple(row[place] for place in sorted(places))
+
+    def run(self, text: str) -> int:
+        """See `Link.run`."""
+        _mssql.set_wait_callback(_waits)
+        _waiting.link = self
+        try:
+            self._connection.execute_non_query(text)
+            return int(self._connection.rows_affected)
+        except _mssql.MSSQLException as error:
+            raise self._ours(error) from None
+        finally:
+            _waiting.link = None
+
+    def stream(self, text: str, size: int) -> Iterator[tuple[list[str], list[Sequence[Any]]]]:
+        """See `Link.stream`."""
+        try:
+            self._carry_out(text)
+            names, piece = self._names(), []
+            for row in self._connection:
+                piece.append(self._row(row))
+                if len(piece) == size:
+                    yield names, piece
+                    piece = []
+        except _mssql.MSSQLException as error:
+            raise self._ours(error) from None
+        if piece:
+            yield names, piece
+
+    def close(self) -> None:
+        """See `Link.close`."""
+        with self._lock:
+            self.descriptor = None
+            self._connection.close()
+
+    def cut(self) -> None:
+        """See `Link.cut`."""
+        with self._lock:
+            if self.descriptor is None:
+                return
+            try:
+                with socket.socket(fileno=os.dup(self.descriptor)) as same:
+                    same.shutdown(socket.SHUT_RDWR)
+            except OSError:
+                pass  # it is gone already

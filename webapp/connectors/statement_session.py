@@ -1,0 +1,326 @@
+"""What sessions share that speak SQL through a driver of rows and statements: SQL Server, Oracle, Db2."""
+
+from __future__ import annotations
+
+import re
+from abc import abstractmethod
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, Final, Protocol
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from webapp import limits
+from webapp.connectors import sql
+from webapp.connectors.base import Column, ConnectorError, Entity, Failure, Metadata, Session, Writing
+from webapp.connectors.scalars import MAKERS, made
+from webapp.connectors.sql_values import of_objects, plain
+from webapp.engine.formats.errors import FormatError
+from webapp.engine.formats.sql_dialects import Dialect
+
+# What is no word of a query: quoted names and texts, comments.
+_QUOTED: Final = re.compile(r"'(?:[^']|'')*'|\"(?:[^\"]|\"\")*\"|\[(?:[^\]]|\]\])*\]|--[^\n]*|/\*.*?\*/", re.S)
+_READS: Final = re.compile(r"[\s(]*(?:select|with)\b", re.I)
+_CHANGES: Final = re.compile(
+    r"\b(?:insert|update|delete|merge|truncate|into|drop|alter|create|grant|revoke|deny|exec|execute|call|declare|begin"
+    r"|commit|rollback|save|set|use|kill|shutdown|backup|restore|dbcc|waitfor|openrowset|opendatasource|openquery)\b",
+    re.I,
+)
+
+
+class Link(Protocol):
+    """A driver's connection. What it raises is ours already."""
+
+    def ask(self, text: str, values: Sequence[Any] = ()) -> tuple[list[str], list[Sequence[Any]]]:
+        """Names and rows of what a statement returns."""
+
+    def run(self, text: str) -> int:
+        """Carry out a statement; how many rows it changed."""
+
+    def stream(self, text: str, size: int) -> Iterator[tuple[list[str], list[Sequence[Any]]]]:
+        """Names and rows of a query, piece by piece."""
+
+    def close(self) -> None:
+        """End the connection; harmless when it is gone."""
+
+    def cut(self) -> None:
+        """Called from another thread: end the connection, and with it whatever waits for it."""
+
+
+@dataclass
+class Proof:
+    """Notes unique keys of some rows that were inserted, as literals: afterwards they are in the table or they are
+    not. Reading them waits for whoever still holds them."""
+
+    writing: Writing
+    rows: list[list[str]] = field(default_factory=list)
+    written: int = 0
+
+    def __post_init__(self) -> None:
+        brought = {column.name for column in self.writing.columns}
+        whole = [one for one in (self.writing.entity.keys, *self.writing.entity.uniques) if one and set(one) <= brought]
+        self.keys = min(whole, key=len, default=())
+
+    def begin(self) -> None:
+        """A transaction was opened."""
+        self.rows, self.written = [], 0
+
+    def wrote(self, names: Sequence[str], cells: Sequence[Sequence[str]], rows: Sequence[int]) -> None:
+        """These places of the columns' literals stand in the table."""
+        self.written += len(rows)
+        if not rows or not self.keys or len(self.rows) >= limits.MYSQL_PROOF_ROWS:
+            return
+        for row in dict.fromkeys((rows[0], rows[len(rows) // 2], rows[-1])):
+            key = [cells[names.index(name)][row] for name in self.keys]
+            if "NULL" not in key:
+                self.rows.append(key)
+
+    def told(self) -> dict[str, Any]:
+        """See `base.Target.proof`."""
+        if self.writing.mode != "insert" or (self.written and not self.rows):
+            return {}
+        return {"keys": list(self.keys), "rows": self.rows}
+
+
+class StatementSession(Session):
+    """One connection in autocommit; transactions are opened where they are needed."""
+
+    dialect: ClassVar[Dialect]
+    origin: ClassVar[str] = ""
+    """What a SELECT without a table needs: ` FROM DUAL`."""
+    locking: ClassVar[str] = ""
+    """Behind a table's name: reading waits for whoever writes these rows."""
+
+    def __init__(self, link: Link, title: str, home: str, read_only: bool) -> None:
+        self.link, self.title, self.home, self.read_only = link, title, home, read_only
+
+    # --- what kinds differ in ---
+
+    @abstractmethod
+    def entities(self, like: str = "") -> list[Entity]:
+        """Every table and view this account may see, or those whose `Entity.name` is like that but for case."""
+
+    def limited(self, names: str, rest: str, limit: int) -> str:
+        """A query of the first rows; `rest` begins with FROM."""
+        return f"SELECT {names} {rest} FETCH FIRST {limit} ROWS ONLY"
+
+    @abstractmethod
+    def another(self) -> Link:
+        """A second connection."""
+
+    def reading(self, link: Link, text: str, values: Sequence[Any]) -> tuple[list[str], list[Sequence[Any]]]:
+        """The rows of a query in a transaction that is undone."""
+        raise NotImplementedError
+
+    marker: ClassVar[str] = "%s"
+    doubled: ClassVar[str] = ""
+
+    # --- the connection ---
+
+    def close(self) -> None:
+        """See `Session.close`."""
+        self.link.close()
+
+    def cancel(self) -> None:
+        """See `Session.cancel`."""
+        self.link.cut()
+
+    # --- verification ---
+
+    def permitted(self) -> str:
+        """What the account sees, for people."""
+        count = len(self.entities())
+        return f"{count:,} tables and views are visible."
+
+    def sampled(self) -> str:
+        """One row of the first table is read, for people."""
+        found = next((one for one in self.entities() if one.kind == "table"), None)
+        if found is None:
+            return "There is no table yet."
+        self.link.ask(self.limited("*", f"FROM {self.table(found)}", 1))
+        return f"{found.name} was read."
+
+    # --- looking around ---
+
+    def table(self, entity: Entity) -> str:
+        """The table's name as statements have it."""
+        return sql.qualified(self.dialect, entity.parts)
+
+    def metadata(self) -> Metadata:
+        """See `Session.metadata`."""
+        return Metadata(self.dialect.name, self.title, tuple(self.entities()))
+
+    def entity(self, name: str) -> Entity | None:
+        """See `Session.entity`."""
+        return sql.matched(self.entities(name), name) if name else None
+
+    # --- reading ---
+
+    def sample(self, entity: Entity, limit: int) -> pa.RecordBatch:
+        """See `Session.sample`."""
+        names = sql.listed(self.dialect, (column.name for column in entity.fields))
+        return batch_of(*self.link.ask(self.limited(names, f"FROM {self.table(entity)}", max(int(limit), 0))))
+
+    def keys(self, entity: Entity, columns: Sequence[str], where: str = "") -> Iterator[pa.RecordBatch]:
+        """See `Session.keys`. They come over a connection of their own, which may be given up half-way."""
+        names = sql.listed(self.dialect, columns)
+        condition = f" WHERE ({where}\n)" if where.strip() else ""
+        if where.strip():
+            self._judge(where)
+        link = self.another()
+        try:
+            text = f"SELECT {names} FROM {self.table(entity)}{condition} ORDER BY {names}"
+            for piece in link.stream(text, limits.TARGET_READ_ROWS):
+                yield batch_of(*piece)
+        finally:
+            link.close()
+
+    def known(self, entity: Entity, columns: Sequence[str], wanted: pa.RecordBatch) -> pa.BooleanArray:
+        """See `Session.known`."""
+        fields = [entity.column(name) or Column(name, "text", "") for name in columns]
+        cells, failures = literals(self.dialect, fields, wanted)
+        missing = {one.index for one in failures}
+        names = [self.dialect.quoted(name) for name in columns]
+        asked = [
+            f"SELECT {row} AS n{self.origin} WHERE EXISTS (SELECT 1 FROM {self.table(entity)} WHERE "
+            + " AND ".join(f"{name} = {value}" for name, value in zip(names, values, strict=True))
+            + ")"
+            for row, values in enumerate(zip(*cells, strict=True))
+            if row not in missing and "NULL" not in values
+        ]
+        there: set[int] = set()
+        for at in range(0, len(asked), limits.STATEMENT_KNOWN_ROWS):
+            _, rows = self.link.ask(" UNION ALL ".join(asked[at : at + limits.STATEMENT_KNOWN_ROWS]))
+            there.update(int(row[0]) for row in rows)
+        return pa.array([row in there for row in range(wanted.num_rows)], pa.bool_())
+
+    def query(self, text: str, values: Mapping[str, Any], limit: int) -> pa.RecordBatch:
+        """See `Session.query`. It may hold nothing but a SELECT, and what it did nevertheless is undone."""
+        statement, found = sql.bound(text, values, self.marker, doubled=self.doubled)
+        self._judge(statement, whole=True)
+        names, rows = self.reading(self.link, statement, found)
+        return batch_of(names, rows[: max(int(limit), 0)])
+
+    def _judge(self, text: str, whole: bool = False) -> None:
+        bare = _QUOTED.sub(" x ", text)
+        if (whole and not _READS.match(bare)) or ";" in bare or _CHANGES.search(bare):
+            raise ConnectorError(
+                "The query does more than read.",
+                reason="bad_query",
+                hint="Write one SELECT; put names that are words of SQL in quotes.",
+            )
+
+    # --- statements ---
+
+    def may_write(self) -> None:
+        """Raises `ConnectorError` (reason `read_only`) where the connection was made for reading."""
+        if self.read_only:
+            raise ConnectorError(
+                "This connection is read-only.",
+                code="read_only_connection",
+                reason="read_only",
+                hint="Use another connection, or let its owner allow writing.",
+            )
+
+    def execute(self, statement: str) -> None:
+        """See `Session.execute`."""
+        self.may_write()
+        self.link.run(statement.strip().rstrip(";"))
+
+    def create(self, name: str, columns: Sequence[Column], keys: Sequence[str]) -> str:
+        """See `Session.create`."""
+        statement = self.create_statement(name, columns, keys)
+        self.execute(statement)
+        return statement
+
+    def create_statement(self, name: str, columns: Sequence[Column], keys: Sequence[str]) -> str:
+        """See `Session.create_statement`. A name without a dot is of the connection's own schema."""
+        schema, dot, table = name.partition(".")
+        return sql.create_statement(self.dialect, (schema, table) if dot else (name,), columns, keys)
+
+    def writable(self, writing: Writing) -> None:
+        """Raises `ConnectorError` for what cannot be written to."""
+        self.may_write()
+        if writing.entity.kind == "view":
+            raise ConnectorError(f"{writing.entity.name} is a view.", reason="unsupported", hint="Pick its table.")
+        keys = writing.key_columns
+        known = [set(one) for one in (writing.entity.keys, *writing.entity.uniques) if one]
+        if writing.mode == "upsert" and set(keys) not in known:
+            raise ConnectorError(
+                f"{writing.entity.name} has no unique key of {', '.join(keys) or 'no columns'}.",
+                reason="unsupported",
+                hint="Choose the columns of its primary key or of a unique constraint.",
+            )
+
+    def settled(self, entity: Entity, proof: Mapping[str, Any]) -> bool | None:
+        """See `Session.settled`. A row that is still held makes the reading wait, and in the end nothing is told."""
+        if not {"keys", "rows"} <= proof.keys():
+            return None
+        found = []
+        for row in proof["rows"]:
+            same = " AND ".join(
+                f"{self.dialect.quoted(name)} = {value}" for name, value in zip(proof["keys"], row, strict=True)
+            )
+            try:
+                found.append(bool(self.link.ask(f"SELECT 1 FROM {self.table(entity)}{self.locking} WHERE {same}")[1]))
+            except ConnectorError as error:
+                if error.reason != "locked":
+                    raise
+                return None
+        if not found:
+            return True  # nothing was inserted: there is nothing to be missed or doubled
+        return found[0] if all(found) or not any(found) else None
+
+
+def batch_of(names: Sequence[str], rows: Sequence[Sequence[Any]]) -> pa.RecordBatch:
+    """A driver's rows as Arrow columns."""
+    columns = list(zip(*rows, strict=True)) if rows else [()] * len(names)
+    return pa.RecordBatch.from_arrays([of_objects(list(values)) for values in columns], list(names))
+
+
+_NATURAL: Final = {
+    "text": pa.types.is_string, "enum": pa.types.is_string, "other": pa.types.is_string, "json": pa.types.is_string,
+    "float": pa.types.is_floating, "boolean": pa.types.is_boolean, "date": pa.types.is_date,
+}  # fmt: skip
+
+
+def literals(
+    dialect: Dialect, columns: Sequence[Column], batch: pa.RecordBatch
+) -> tuple[list[list[str]], list[Failure]]:
+    """Literals of each column, and the rows that have a value its column cannot hold."""
+    failures: dict[int, Failure] = {}
+    cells = []
+    for column, array in zip(columns, batch.columns, strict=True):
+        values = plain(array)
+        if pa.types.is_dictionary(values.type):
+            values = values.dictionary_decode()
+        if not _NATURAL.get(column.type, lambda _: False)(values.type):
+            objects, found = made(values, column, MAKERS[column.type])
+            failures |= {one.index: one for one in found}
+            values = of_objects([one.hex if column.type == "uuid" and one else one for one in objects])
+            if column.type == "uuid":
+                values = _hyphenated(values)
+        cells.append(_written(dialect, values, column, failures))
+    return cells, sorted(failures.values(), key=lambda one: one.index)
+
+
+def _hyphenated(values: pa.Array) -> pa.Array:
+    if not pa.types.is_string(values.type):
+        return values
+    return pc.replace_substring_regex(values, r"^(.{8})(.{4})(.{4})(.{4})(.{12})$", r"\1-\2-\3-\4-\5")
+
+
+def _written(dialect: Dialect, values: pa.Array, column: Column, failures: dict[int, Failure]) -> list[str]:
+    try:
+        return sql.literals(dialect, values, column)
+    except FormatError:
+        pass  # one of them: which?
+    found = []
+    for row in range(len(values)):
+        try:
+            found += sql.literals(dialect, values.slice(row, 1), column)
+        except FormatError as error:
+            found.append("NULL")
+            failures[row] = Failure(row, "wrong_type", f"{column.name}: {error}", column=column.name)
+    return found
