@@ -273,6 +273,88 @@ def _new_dataset(page: Page) -> None:
         page.wait_for_selector(f".look h3:has-text('{name}')")
 
 
+def _push_form(page: Page, name: str = "Customers") -> None:
+    page.get_by_role("link", name=name, exact=True).click()
+    page.get_by_role("link", name="Push", exact=True).click()
+    page.wait_for_selector(".mapping")
+
+
+def _sent(page: Page, key: str) -> None:
+    page.get_by_role("button", name="Push", exact=True).click()
+    page.wait_for_url("**/pushes/psh_*")
+    _made[key] = page.url
+    page.locator("#work header .badge", has_text="completed").wait_for(timeout=120_000)
+
+
+def _pushed(page: Page, key: str) -> None:
+    """The page of a push: of a whole dataset, of many rows, of rows that are refused in part. Sent once."""
+    if "all" not in _made:
+        page.goto("/datasets")
+        page.get_by_role("link", name="Shop", exact=True).click()
+        page.get_by_role("link", name="Push", exact=True).click()
+        _sent(page, "all")
+        page.goto("/templates")
+        _push_form(page)
+        page.locator("#count").fill("1300")
+        _sent(page, "refused")
+        page.goto("/templates")
+        _push_form(page)
+        page.goto(f"{page.url.partition('?')[0]}?target=people")
+        page.locator("#count").fill("300000")
+        _sent(page, "many")
+    page.goto(_made[key])
+
+
+def _push_again(page: Page) -> None:
+    _pushed(page, "refused")
+
+
+def _push_many(page: Page) -> None:
+    _pushed(page, "many")
+
+
+def _push_rows(page: Page) -> None:
+    _pushed(page, "refused")
+    page.get_by_role("link", name="With values").click()
+    page.wait_for_selector(".vals")
+    page.locator("#rows").scroll_into_view_if_needed()
+
+
+def _pushes(page: Page) -> None:
+    _pushed(page, "all")
+    page.goto("/pushes")
+
+
+def _push_dry(page: Page) -> None:
+    _push_form(page)
+    page.locator("[aria-label='Field for state']").select_option("company")
+    page.get_by_role("button", name="Dry run").click()
+    page.wait_for_selector("#dry pre")
+    page.locator("#dry").evaluate("node => window.scrollTo(0, node.getBoundingClientRect().top + scrollY - 64)")
+
+
+def _push_dataset(page: Page) -> None:
+    page.goto("/datasets")
+    page.get_by_role("link", name="Shop", exact=True).click()
+    page.get_by_role("link", name="Push", exact=True).click()
+    page.wait_for_selector(".member")
+
+
+def _connection(page: Page) -> None:
+    page.goto("/connections")
+    page.get_by_role("link", name="Shop database").click()
+    page.wait_for_selector(".entity")
+    page.locator(".entity summary").nth(1).click()
+
+
+def _secrets(page: Page) -> None:
+    page.goto("/secrets")
+    page.locator("#name").fill("db_password")
+    page.locator("#value").fill("not shown")
+    page.get_by_role("button", name="Store it").click()
+    page.wait_for_load_state("networkidle")
+
+
 def _trash(page: Page) -> None:
     page.goto("/templates/new?names=id,name")
     page.locator("input.title").fill("Thrown away")
@@ -322,6 +404,17 @@ PAGES: dict[str, Callable[[Page], None]] = {
     "export-dialog": _export,
     "export": _export_done,
     "exports": _at("/exports"),
+    "connections": _at("/connections"),
+    "new-connection": _at("/connections/new"),
+    "connection": _connection,
+    "secrets": _secrets,
+    "push-form": _push_form,
+    "push-dry-run": _push_dry,
+    "push-dataset": _push_dataset,
+    "push": _push_many,
+    "push-failed": _push_again,
+    "push-rows": _push_rows,
+    "pushes": _pushes,
     "api-keys": _new_key,
     "profile": _at("/me"),
     "usage": _at("/usage"),

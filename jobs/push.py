@@ -24,7 +24,7 @@ from webapp.connectors.base import ConnectorError, Session
 from webapp.errors import ApiError
 from webapp.extensions import reading
 from webapp.services import ledger, ledger_rows, push_end, push_order
-from webapp.services.ledger_book import Book
+from webapp.services.ledger_book import Book, next_numbers
 from webapp.services.ledger_entries import Bad, Chunk
 
 log = logging.getLogger(__name__)
@@ -122,6 +122,8 @@ class Runner:
             for place in cycles:
                 steps.loosen(place)
         for place in reversed(places) if kind == "undo" else places:
+            if kind == "undo" and not len(next_numbers(self.order.push, place, self.book.reach(place), 1)):
+                continue  # nothing of it arrived: its table need not be there
             Sender(self.work, self.book, self.order, session, place).send_all()
         self.book.close()
         if kind != "undo":

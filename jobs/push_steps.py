@@ -13,6 +13,7 @@ from jobs.lease import Lease
 from jobs.push_failures import bad_rows, refusal
 from webapp import limits
 from webapp.connectors.base import ConnectorError, Lost, Session
+from webapp.errors import ApiError
 from webapp.extensions import reading
 from webapp.services import ledger_rows
 from webapp.services.ledger_book import Book, next_numbers
@@ -49,7 +50,8 @@ class Steps:
             raise
         except ConnectorError as error:
             self.work.check()  # a cancel stops a statement, too
-            raise refusal(error, statement=told) from None
+            found = refusal(error, statement=told)
+            raise ApiError(found.code, f"{told}: {found.message}", found.details) from None
 
     def create(self) -> None:
         """Make the tables that are missing, where that was asked for."""

@@ -10,6 +10,11 @@ PAGES = (
     "/templates",
     "/datasets",
     "/datasets/new",
+    "/connections",
+    "/connections/new",
+    "/connections/new?type=sqlite",
+    "/pushes",
+    "/secrets",
     "/exports",
     "/api-keys",
     "/me",
@@ -32,7 +37,8 @@ PAYLOAD = "<script>alert(1)</script><img src=x onerror=alert(2)><svg onload=aler
 
 
 def filled_with_payloads(program: Program, cast: Cast) -> dict[str, str]:
-    """Store payloads everywhere as an owner's program; the ids of a `template`, an `export` and a `dataset`."""
+    """Store payloads everywhere as an owner's program; the ids of a `template`, an `export`, a
+    `dataset`, a `connection` and a `push`."""
     fields: list[dict[str, Any]] = [
         {
             "name": PAYLOAD, "type": "constant", "options": {"value": PAYLOAD}, "description": PAYLOAD,
@@ -50,7 +56,12 @@ def filled_with_payloads(program: Program, cast: Cast) -> dict[str, str]:
     dataset = program.post("/datasets", json=body).json
     program.post(f"/datasets/{dataset['id']}/exports", json={"seed": PAYLOAD})
     program.post("/api-keys", json={"name": PAYLOAD})
+    settings = {"file": "payloads.db"}
+    target = program.post("/connections", json={"name": PAYLOAD, "type": "sqlite", "settings": settings}).json["id"]
+    program.put("/secrets/held", json={"value": PAYLOAD})
+    ask = {"connection_id": target, "target": PAYLOAD, "create_table": True, "count": 2, "seed": PAYLOAD}
+    push = program.post(f"/templates/{made['id']}/push", json=ask).json
     program.patch(f"/projects/{cast.main}", json={"name": PAYLOAD, "description": PAYLOAD})
     program.post("/teams", json={"name": PAYLOAD})
     program.post("/invitations", json={"email": "x<b>@example.org"})
-    return {"template": made["id"], "export": export["id"], "dataset": dataset["id"]}
+    return {"template": made["id"], "export": export["id"], "dataset": dataset["id"], "connection": target, "push": push["id"]}

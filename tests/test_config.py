@@ -52,6 +52,9 @@ def test_settings_cannot_be_changed_after_the_start():
         ({"PUBLIC_URL": "https://data.example.org/x", "TRUSTED_PROXIES": "10.0.0.1"}, "without a path"),
         ({"PUBLIC_URL": "data.example.org"}, "PUBLIC_URL must be http"),
         ({"TRUSTED_PROXIES": "everybody"}, "TRUSTED_PROXIES must list addresses"),
+        ({"TARGET_NETWORKS": "home"}, "TARGET_NETWORKS must list addresses, networks or the word none"),
+        ({"TARGET_NETWORKS": "10.0.0.1/8"}, "TARGET_NETWORKS must list"),
+        ({"TARGET_NETWORKS": "none,10.0.0.0/8"}, "TARGET_NETWORKS must be the word none alone"),
         ({"TLS_CERT": "/x.pem"}, "TLS_CERT is set without TLS_KEY"),
         ({"TLS_KEY": "/x.pem"}, "TLS_KEY is set without TLS_CERT"),
         ({"TLS_CERT": "/no/x.pem", "TLS_KEY": "/no/y.pem"}, "TLS_CERT: there is no file /no/x.pem"),
@@ -66,6 +69,21 @@ def test_settings_cannot_be_changed_after_the_start():
 )
 def test_a_wrong_setting_is_refused_by_name(env, sentence):
     assert sentence in refused(**env)
+
+
+@pytest.mark.parametrize(
+    ("env", "networks"),
+    [
+        ({}, config.LOCAL_NETWORKS),
+        ({"PUBLIC_URL": "http://localhost:8000"}, config.LOCAL_NETWORKS),
+        ({"PUBLIC_URL": "https://data.example.org", "TRUSTED_PROXIES": "10.0.0.1"}, ()),
+        ({"ROWSMITH_HOST": "0.0.0.0"}, ()),
+        ({"TARGET_NETWORKS": "none"}, ()),
+        ({"TARGET_NETWORKS": "10.1.0.0/16, fd12::/16"}, ("10.1.0.0/16", "fd12::/16")),
+    ],
+)
+def test_private_targets_are_open_where_the_service_is_for_this_machine_alone(env, networks):
+    assert Settings.from_env({"SECRET_KEY": KEY, **env}).reachable_networks == networks
 
 
 def test_an_unknown_name_is_refused_with_a_near_one():

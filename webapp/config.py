@@ -177,8 +177,9 @@ class Settings:
     target_networks: tuple[str, ...] = _setting(
         "TARGET_NETWORKS",
         "Networks beside the public internet that connections may lead to, separated by commas; the word `none` for "
-        "none. Default: loopback and private networks where PUBLIC_URL is on loopback or not set, else none. "
-        "Addresses of cloud metadata services are closed unless a network here names them alone.",
+        "none. Default: loopback and private networks where ROWSMITH_HOST is on loopback and PUBLIC_URL too "
+        "or not set, else none. "
+        "Link-local addresses and those of cloud metadata services stay closed unless a network here names just them.",
         (),
         _target_networks,
     )
@@ -261,7 +262,8 @@ class Settings:
     @property
     def is_local(self) -> bool:
         """Whether people reach the service on this machine alone."""
-        return not self.public_url or is_loopback(urlsplit(self.public_url).hostname or "")
+        here = not self.public_url or is_loopback(urlsplit(self.public_url).hostname or "")
+        return here and is_loopback(self.host)
 
     @cached_property
     def reachable_networks(self) -> tuple[str, ...]:

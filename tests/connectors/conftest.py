@@ -9,7 +9,9 @@ from pathlib import Path
 import pytest
 
 from tests.connectors.kind_mongodb import MongodbKind
+from tests.connectors.kind_mssql import MssqlKind
 from tests.connectors.kind_mysql import MysqlKind
+from tests.connectors.kind_oracle import OracleKind
 from tests.connectors.kind_postgresql import PostgresqlKind
 from tests.connectors.kind_sqlite import SqliteKind
 from tests.connectors.kinds import ABILITIES, Kind
@@ -21,6 +23,8 @@ ALL: tuple[type[Kind], ...] = (
     SqliteKind,
     MysqlKind,
     MongodbKind,
+    MssqlKind,
+    OracleKind,
 )  # fmt: skip
 
 

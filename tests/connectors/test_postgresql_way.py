@@ -215,3 +215,13 @@ def test_a_server_that_says_nothing_is_given_up(listener, monkeypatch):
     found = last_stage(listener(lambda way: release.wait(20)))
     release.set()
     assert (found.name, found.ok) == ("tls", False)
+
+
+@pytest.mark.parametrize("said", ["the database system is starting up", "the database system is shutting down"])
+def test_a_server_that_is_starting_is_not_a_missing_database(said):
+    import psycopg
+
+    from webapp.connectors.postgresql_errors import at_connect
+
+    told = at_connect(psycopg.OperationalError(f"connection failed: FATAL:  {said}"), "db.example.org")
+    assert (told.reason, told.transient) == ("starting", True)

@@ -9,12 +9,14 @@ import pytest
 import sqlalchemy as sa
 from flask import Flask
 
+from jobs import push as job
 from tests.conftest import settings_for
 from webapp import create_app, limits
 from webapp.extensions import db, redis_client
 from webapp.models import Base, Project, Template, Workspace
-from webapp.services import actors, dataset_rows, datasets, demo, generate, people, templates, tenancy
+from webapp.services import actors, connections, dataset_rows, datasets, demo, generate, people, push_prepare, pushes, templates, tenancy
 from webapp.services.dataset_requests import DatasetPreviewInput
+from webapp.services.push_requests import DatasetPushInput
 from webapp.services.row_requests import PreviewInput
 
 
@@ -79,6 +81,24 @@ def test_its_dataset_holds_the_templates_that_are_linked(empty):
     ]
 
 
+def test_its_database_takes_the_whole_dataset_at_the_first_press(empty):
+    info = demo.ensure_demo()
+    actor = actors.system(info.workspace_id, info.project_id)
+    (target,) = connections.listing(actor).items
+    assert (target.name, target.verification["status"]) == ("Shop database", "verified")
+    assert {one.name for one in connections.metadata(actor, target).entities} == {"customers", "orders", "order_lines"}
+    (shop,) = datasets.listing(actor).items
+    ask = DatasetPushInput(connection_id=target.id)
+    plan = pushes.plan(push_prepare.of_dataset(actor, shop["id"], ask))
+    assert [one["target"] for one in plan["tables"]] == ["customers", "orders", "order_lines"]
+    assert [one["unused"] for one in plan["tables"]] == [[], [], []]
+    assert [cell["misfits"] for one in plan["tables"] for cell in one["columns"] if cell["misfits"]] == []
+    push = pushes.queue(actor, push_prepare.of_dataset(actor, shop["id"], ask), "dataset.push")
+    job.run(push.id)
+    push = pushes.get(actor, push.id)
+    assert (push.status, push.delivered, push.total) == ("completed", 1300, 1300)
+
+
 def test_a_customer_does_not_contradict_itself(empty):
     info = demo.ensure_demo()
     actor = actors.system(info.workspace_id, info.project_id)
@@ -100,7 +120,7 @@ def test_seeding_again_changes_nothing_whatever_its_users_did(empty):
     assert db.session.get_one(Workspace, info.workspace_id).plan == "pro"
 
 
-@pytest.mark.parametrize("at", range(1, 10))
+@pytest.mark.parametrize("at", range(1, 11))
 def test_a_seeding_that_was_cut_off_is_finished(empty, monkeypatch, at):
     class Cut(BaseException):
         """The power went."""
@@ -122,6 +142,8 @@ def test_a_seeding_that_was_cut_off_is_finished(empty, monkeypatch, at):
         (templates, "create"),
         (templates, "change"),
         (datasets, "create"),
+        (connections, "create"),
+        (connections, "open_session"),
     ]:
         monkeypatch.setattr(module, name, cutting(getattr(module, name)))
     with pytest.raises(Cut):
@@ -132,6 +154,7 @@ def test_a_seeding_that_was_cut_off_is_finished(empty, monkeypatch, at):
     assert len(info.template_ids) == 4
     made = counts()
     assert (made["workspaces"], made["projects"], made["templates"], made["datasets"]) == (1, 1, 4, 1)
+    assert made["connections"] == 1
 
 
 def test_a_service_that_is_in_use_gets_no_demo(empty):

@@ -172,3 +172,22 @@ def test_a_driver_that_hangs_holds_nobody_beyond_its_time(edith, monkeypatch):
         made = sealed(edith, port=silent.getsockname()[1], tls="disable").json
     assert made["verification"]["status"] == "failed"
     assert made["verification"]["stages"][-1]["code"] == "timeout"
+
+
+def test_a_target_that_goes_before_the_sample_is_told_as_the_targets_fault(edith, box, settings, cast, monkeypatch):
+    import sqlite3
+
+    from webapp.connectors import apart
+    from webapp.connectors.base import ConnectorError
+
+    made = sqlite3.connect(settings.data_dir / "targets" / cast.acme / "box.db")
+    made.execute("create table pet(id integer primary key, name varchar(20))")
+    made.close()
+    edith.get(f"/connections/{box['id']}/metadata?refresh=true")
+
+    def gone(*_args):
+        raise ConnectorError("Nobody listens there.", reason="refused")
+
+    monkeypatch.setattr(apart, "samples", gone)
+    answer = edith.post(f"/connections/{box['id']}/templates", json={"entities": ["pet"]})
+    assert (answer.status_code, answer.json["error"]["code"]) == (502, "target_failed")

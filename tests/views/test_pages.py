@@ -22,6 +22,13 @@ PAGES = (
     "/templates/{template}",
     "/datasets/{dataset}",
     "/exports/{export}",
+    "/connections/{connection}",
+    "/connections/{connection}/edit",
+    "/connections/{connection}/tables",
+    "/templates/{template}/push?connection_id={connection}",
+    "/datasets/{dataset}/push?connection_id={connection}",
+    "/pushes/{push}",
+    "/pushes/{push}/rows",
     "/docs/field-types/person",
 )
 PUBLIC = ("/sign-in", "/sign-in/unknown", "/docs", "/docs/field-types", "/docs/field-types/time")

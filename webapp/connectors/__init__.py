@@ -8,7 +8,9 @@ from typing import Final
 
 from webapp.connectors.base import Connector
 from webapp.connectors.mongodb import MongodbConnector
+from webapp.connectors.mssql import MssqlConnector
 from webapp.connectors.mysql import MysqlConnector
+from webapp.connectors.oracle import OracleConnector
 from webapp.connectors.postgresql import PostgresqlConnector
 from webapp.connectors.sqlite import SqliteConnector
 
@@ -18,6 +20,8 @@ KINDS: Final[Mapping[str, type[Connector]]] = MappingProxyType(
         "postgresql": PostgresqlConnector,
         "sqlite": SqliteConnector,
         "mysql": MysqlConnector,
+        "mssql": MssqlConnector,
+        "oracle": OracleConnector,
         "mongodb": MongodbConnector,
     }
 )

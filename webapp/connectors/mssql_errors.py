@@ -16,7 +16,7 @@ _TIMEOUT: Final = 20003
 
 # Of one row's values: `base.REASONS`.
 _REASONS: Final[Mapping[int, str]] = {
-    2601: "unique", 2627: "unique", 515: "not_null", 547: "check", 2628: "too_long", 8152: "too_long",
+    2601: "unique", 2627: "unique", 8672: "unique", 515: "not_null", 547: "check", 2628: "too_long", 8152: "too_long",
     220: "out_of_range", 8115: "out_of_range", 242: "out_of_range", 232: "out_of_range", 517: "out_of_range",
     245: "wrong_type", 241: "wrong_type", 8114: "wrong_type", 8169: "wrong_type", 206: "wrong_type",
     9420: "wrong_type", 13609: "wrong_type", 50000: "refused", 3609: "refused",

@@ -194,10 +194,10 @@ class _Visit:
         try:
             self._link = sign_in(way, self._socket, limits.TARGET_CONNECT_SECONDS)
         except ConnectorError as error:
-            if error.reason in ("tls_failed", "not_mysql", "bad_settings"):
+            if error.reason in ("tls_failed", "not_mysql", "bad_settings", "timeout", "refused"):
                 raise
             self._refused = error
-            return "The server wants something else first."
+            return "The server does not object; the next stage says what it refuses."
         if self._link.encrypted:
             return f"{self._link.encrypted}, certificate {'' if way.tls in VERIFYING else 'not '}verified."
         if way.tls == "disable":

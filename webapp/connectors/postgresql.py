@@ -63,7 +63,8 @@ class PostgresqlSettings(Settings):
             raise ValueError("give a connection_string or a host")
         if unknown := sorted(set(self.options) - _OPTIONS):
             known = ", ".join(sorted(_OPTIONS))
-            raise ValueError(f"options: {', '.join(unknown)} cannot be set here; there are {known}")
+            instead = "; TLS is set by tls" if {"sslmode", "ssl", "tls"} & set(unknown) else ""
+            raise ValueError(f"options: {', '.join(unknown)} cannot be set here{instead}; there are {known}")
         if self.ca_certificate and "-----BEGIN CERTIFICATE-----" not in self.ca_certificate:
             raise ValueError("ca_certificate: give the certificate as PEM text (-----BEGIN CERTIFICATE-----)")
         return self
@@ -104,7 +105,9 @@ class PostgresqlConnector(Connector):
                 found = {key: str(value) for key, value in psycopg.conninfo.conninfo_to_dict(text).items()}
             except psycopg.ProgrammingError:
                 raise bad_settings(
-                    "The connection string cannot be read.",
+                    "The connection string cannot be read."
+                    if text.startswith("postgres") or not separator
+                    else f"{scheme}:// leads to no PostgreSQL.",
                     "Write postgresql://user:password@host:5432/database; signs like @ / : in a password are"
                     " percent-encoded.",
                 ) from None
@@ -238,6 +241,13 @@ class PostgresqlConnector(Connector):
                 f"The certificate is not accepted: {error.verify_message}",
                 reason="tls_failed",
                 hint="Give the certificate of the authority that signed it, and the host name that it is for.",
+            ) from None
+        except TimeoutError:
+            raise ConnectorError(
+                f"{host}:{found['port']} took the connection and did not answer in time.",
+                code="target_timeout",
+                reason="timeout",
+                hint="Does a PostgreSQL server listen there?",
             ) from None
         except OSError as error:
             raise ConnectorError(

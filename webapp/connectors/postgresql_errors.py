@@ -30,6 +30,9 @@ _STATES: Final[dict[str, tuple[str, str]]] = {
 _TRANSIENT: Final = ("40", "53", "55P03", "57P", "58")
 # Parts of what libpq and the server say before a session exists, where there is no SQLSTATE.
 _AT_CONNECT: Final = (
+    ("starting up", "starting", "The server is starting. Try again in a moment."),
+    ("shutting down", "starting", "The server is restarting. Try again in a moment."),
+    ("recovery mode", "starting", "The server is recovering. Try again in a moment."),
     ("password", "auth_failed", "Check the user name and the password."),
     ("pg_hba", "auth_failed", "The server does not let this user in from here, or only with TLS (pg_hba.conf)."),
     ("role", "auth_failed", "Check the user name."),
@@ -38,7 +41,7 @@ _AT_CONNECT: Final = (
     ("database", "no_database", "Check the name of the database."),
     ("connection slots", "too_many_connections", "Wait until others have left, or raise max_connections."),
     ("too many clients", "too_many_connections", "Wait until others have left, or raise max_connections."),
-    ("timeout", "timeout", "The server did not answer in time."),
+    ("timeout", "timeout", "Does a PostgreSQL server listen there, and is it not stuck?"),
     ("refused", "refused", "Is the server running, and is this its port?"),
 )
 
@@ -77,5 +80,5 @@ def at_connect(error: psycopg.Error, host: str) -> ConnectorError:
         code=code,
         reason=reason,
         hint=hint,
-        transient=reason in ("refused", "timeout", "too_many_connections"),
+        transient=reason in ("refused", "timeout", "too_many_connections", "starting"),
     )

@@ -297,6 +297,8 @@ class PostgresqlSession(Session):
             except psycopg.Error as error:
                 raise translated(error, self.connection) from error
             if status != "in progress":
+                # Its sender may sleep in the middle of what came after, and hold locks on those rows.
+                self._ended(proof)
                 return {"committed": True, "aborted": False}.get(status)
             if time.monotonic() > deadline or not self._ended(proof):
                 return None

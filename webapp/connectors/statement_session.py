@@ -16,7 +16,7 @@ from webapp.connectors import sql
 from webapp.connectors.base import Column, ConnectorError, Entity, Failure, Metadata, Session, Writing
 from webapp.connectors.scalars import MAKERS, made
 from webapp.connectors.sql_values import of_objects, plain
-from webapp.engine.formats.errors import FormatError
+from webapp.engine.formats.base import FormatError
 from webapp.engine.formats.sql_dialects import Dialect
 
 # What is no word of a query: quoted names and texts, comments.

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from datetime import datetime
 from typing import Any, Final
 
 import orjson
+import pyarrow as pa
 from flask import current_app
 from sqlalchemy import Text, cast, select
 
@@ -282,14 +284,19 @@ def _still(connection: Connection, settings: Mapping[str, Any]) -> bool:
     return bool(connection.settings == settings)
 
 
-# --- Metadata -----------------------------------------------------------------------------------------------
+# --- Metadata and samples -----------------------------------------------------------------------------------
 
 
 def metadata(actor: Actor, connection: Connection, refresh: bool = False) -> Metadata:
     """What the target holds: as it was last read, or read now. The actor is one who was given the connection, to
     whatever end (`get`, `tenancy.get`). Errors: those of the target."""
+    return wire.from_json(metadata_json(actor, connection, refresh))
+
+
+def metadata_json(_actor: Actor, connection: Connection, refresh: bool = False) -> dict[str, Any]:
+    """The same as `wire.to_json` makes it, which takes a fifth of the time where there are thousands of tables."""
     found = None if refresh else _cached(connection)
-    return wire.from_json(found if found is not None else _read(connection))
+    return found if found is not None else _read(connection)
 
 
 def _cached(connection: Connection) -> dict[str, Any] | None:
@@ -307,11 +314,8 @@ def _read(connection: Connection) -> dict[str, Any]:
     connector, hush = _hushing(connection)
     asked_with = connection.settings
     db.session.commit()
-    try:
+    with _told(hush):
         found = apart.metadata(connector, limits.METADATA_SECONDS)
-    except ConnectorError as error:
-        error.message = hush(error.message)
-        raise told(error) from None
     moment: datetime = clock.now()
     key = f"connections/{connection.workspace_id}/{connection.id}/metadata.json"
     storage.of(current_app).put(key, [orjson.dumps(found)])
@@ -319,3 +323,23 @@ def _read(connection: Connection) -> dict[str, Any]:
         connection.metadata_key, connection.metadata_at = key, moment
     db.session.commit()
     return found
+
+
+def samples(
+    connection: Connection, tables: Sequence[str], rows: int, seconds: float
+) -> dict[str, pa.RecordBatch]:
+    """The first rows of some tables, of as many as the time reaches and the account may read. Errors: those of the
+    target, where there is not even a way to it."""
+    connector, hush = _hushing(connection)
+    db.session.commit()
+    with _told(hush):
+        return apart.samples(connector, tables, rows, seconds)
+
+
+@contextmanager
+def _told(hush: Callable[[str], str]) -> Iterator[None]:
+    try:
+        yield
+    except ConnectorError as error:
+        error.message = hush(error.message)
+        raise told(error) from None

@@ -1,4 +1,5 @@
-"""The demo: a workspace with linked templates and a dataset, enough to see what the product is. Seeded once."""
+"""The demo: a workspace with linked templates, a dataset and a database to push to, enough to see what the product is.
+Seeded once."""
 
 from __future__ import annotations
 
@@ -10,8 +11,8 @@ from sqlalchemy import select
 
 from webapp import limits
 from webapp.extensions import db
-from webapp.models import Dataset, Project, Team, Template, User, Workspace
-from webapp.services import actors, datasets, people, templates, tenancy
+from webapp.models import Connection, Dataset, Project, Team, Template, User, Workspace
+from webapp.services import actors, connections, datasets, people, templates, tenancy
 from webapp.services.actors import Actor
 
 EMAIL: Final = "demo@example.com"  # RFC 2606: nobody's address
@@ -145,6 +146,29 @@ SHOP: Final[dict[str, Any]] = {
     "templates": ("Customers", "Orders", "Order lines"),
 }
 
+DATABASE: Final[dict[str, Any]] = {
+    "name": "Shop database",
+    "type": "sqlite",
+    "settings": {"file": "shop.db"},
+    "environment": "dev",
+}
+TABLES: Final = (
+    """CREATE TABLE IF NOT EXISTS customers (
+    id BIGINT PRIMARY KEY NOT NULL, first_name VARCHAR(60) NOT NULL, last_name VARCHAR(60) NOT NULL,
+    email VARCHAR(120) NOT NULL UNIQUE, phone VARCHAR(40), company VARCHAR(120), street VARCHAR(120), city VARCHAR(80),
+    state VARCHAR(3), zip_code VARCHAR(16), country VARCHAR(60), customer_since DATE)""",
+    """CREATE TABLE IF NOT EXISTS orders (
+    id BIGINT PRIMARY KEY NOT NULL, customer_id BIGINT NOT NULL REFERENCES customers (id),
+    customer_email VARCHAR(120), ordered_at TIMESTAMP NOT NULL, order_number VARCHAR(20) NOT NULL,
+    status VARCHAR(10) NOT NULL CHECK (status IN ('open', 'paid', 'shipped', 'returned')), note TEXT, lines INTEGER,
+    total NUMERIC(12, 2))""",
+    """CREATE TABLE IF NOT EXISTS order_lines (
+    order_id BIGINT NOT NULL REFERENCES orders (id), line INTEGER NOT NULL, product VARCHAR(120) NOT NULL,
+    sku VARCHAR(30), quantity INTEGER NOT NULL CHECK (quantity > 0), unit_price NUMERIC(10, 2) NOT NULL,
+    amount NUMERIC(12, 2), PRIMARY KEY (order_id, line))""",
+)
+"""The shop's tables in the database, parents first, empty: the dataset and its templates fit into them."""
+
 
 def ensure_demo(plan: str = limits.DEMO_PLAN) -> DemoInfo | None:
     """Seed the demo where the service is empty, or finish a seeding that was cut off. Needs an application
@@ -166,6 +190,7 @@ def ensure_demo(plan: str = limits.DEMO_PLAN) -> DemoInfo | None:
             _template(here, template)
         _totals(here)
         _shop(here)
+        _database(here)
         mine = actors.system(workspace.id)
         tenancy.change_workspace(mine, {"settings": {**workspace.settings, _SEEDED: True}})
     assert here.project_id is not None
@@ -226,6 +251,17 @@ def _shop(here: Actor) -> None:
     there = db.session.scalar(select(Dataset.id).where(Dataset.project_id == here.project_id).limit(1))
     if there is None and len(tables) == len(SHOP["templates"]):
         datasets.create(here, **{**SHOP, "templates": [{"template_id": table.id, "count": None} for table in tables]})
+
+
+def _database(here: Actor) -> None:
+    """The connection to the shop's database, and its tables."""
+    mine = select(Connection).where(Connection.project_id == here.project_id, Connection.deleted_at.is_(None))
+    found = db.session.scalar(mine.where(Connection.name == DATABASE["name"]).limit(1))
+    found = found or connections.create(here, **DATABASE, verifies=False)
+    with connections.open_session(found) as session:
+        for statement in TABLES:
+            session.execute(statement)
+    connections.verify(here, found)
 
 
 def _ids(here: Actor) -> Sequence[str]:

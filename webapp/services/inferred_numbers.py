@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from decimal import Decimal
 from typing import Final
 
@@ -12,6 +13,7 @@ from webapp.engine.plan import compile_plan
 from webapp.engine.spec import parse
 from webapp.services import column_shapes, conditions
 from webapp.services.column_asked import Asked, Field, definition, jsonable
+from webapp.services.misfit_values import limit_of
 
 _BITS: Final = 32
 _USUAL: Final = (Decimal(1), Decimal(1000))
@@ -20,8 +22,9 @@ _USUAL: Final = (Decimal(1), Decimal(1000))
 def integer_(asked: Asked) -> Field | None:
     """For a column of whole numbers; None where its checks leave no value."""
     column = asked.column
-    bits = column.bits or _BITS
-    least, most = (0, 2**bits - 1) if column.unsigned else (-(2 ** (bits - 1)), 2 ** (bits - 1) - 1)
+    limit = limit_of(replace(column, bits=column.bits or _BITS))
+    assert limit is not None
+    least, most = int(limit[0]), int(limit[1])
     edge = min(most, limits.MAX_INTEGER)
     ends = _range(asked, Decimal(max(least, -limits.MAX_INTEGER)), Decimal(edge), Decimal(1))
     if ends is None:
@@ -86,6 +89,15 @@ def _range(asked: Asked, least: Decimal, most: Decimal, step: Decimal) -> tuple[
         first, last = low, high
     if Decimal(0) in map(conditions.number, rule.excluded) and first <= 0 <= last:
         first, last = (step, last) if last >= step else (first, -step)
+    for number in filter(None, map(conditions.number, rule.excluded)):
+        if first <= number <= last:  # the longer part beside it
+            if number - first > last - number:
+                last = _onto(number - step, step, up=False)
+            else:
+                first = _onto(number + step, step, up=True)
+    if first > last:
+        asked.notes.append("Its checks leave no value.")
+        return None
     return first, last
 
 

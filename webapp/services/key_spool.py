@@ -48,6 +48,8 @@ class KeySpool:
 
     def put(self, table: int, rows: np.ndarray, keys: pa.RecordBatch, push_id: str, epoch: int) -> None:
         """Keep the keys of a chunk: one row of `keys` for each of `rows` (``uint64[n]``), null where there is none."""
+        if not len(rows):  # a chunk without a row that could be sent
+            return
         order = np.argsort(rows)
         held = pa.Table.from_batches([keys]).append_column(ROW, pa.array(rows.astype(np.uint64)))
         held = held.take(pa.array(order))

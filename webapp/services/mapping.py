@@ -202,6 +202,9 @@ class _Table:
             if not cell.filled and not cell.skipped:
                 text = f'The column "{cell.column.name}" needs a value, and no field goes there.'
                 hint = "Name a field for it in mapping, or a formula in computed."
+                left = [f'"{one.name}"' for one in self._left() if "." not in one.name]
+                if 0 < len(left) <= _NAMED:
+                    hint += f" Fields without a column: {', '.join(left)}."
                 self.faults.append(Fault(self.asked.mapping_path, "missing_column", text, hint))
         if not any(cell.filled for cell in cells) and not self.faults:
             text = f'No field goes into a column of "{self.entity.name}".'

@@ -21,8 +21,14 @@ Bad = tuple[str, pa.Array, str, str]
 """Reason, where, message, hint."""
 
 
+# MySQL 8.0 Reference Manual, 11.2.4 The YEAR Type; 0000 aside.
+_YEAR: Final = (Decimal(1901), Decimal(2155))
+
+
 def limit_of(column: Column) -> tuple[Decimal, Decimal] | None:
     """The least and the greatest number that a column takes."""
+    if column.type == "integer" and column.declared.casefold().startswith("year"):
+        return _YEAR
     if column.type == "integer" and column.bits:
         if column.unsigned:
             return Decimal(0), Decimal(2**column.bits - 1)

@@ -83,16 +83,17 @@ class NoKeys:
 
 
 def by_schema(planned: Planned) -> Iterator[Misfit]:
-    """What may not fit, whatever the values are."""
+    """What may not fit, whatever the values are. A column of a key of several may repeat."""
     for cell in planned.mapped.cells:
         if cell.field is None:
             continue
         one, column = planned.wanted.maker.fields[cell.field], cell.column
-        for reason, message, hint in _doubts(one, column, planned.wanted.count, planned.spec["mode"]):
+        alone = column.unique or planned.entity.keys == (column.name,)
+        for reason, message, hint in _doubts(one, column, planned.wanted.count, planned.spec["mode"], alone):
             yield Misfit(planned.wanted.name, column.name, cell.field, reason, message, hint)
 
 
-def _doubts(one: Field, column: Column, rows: int, mode: str) -> Iterator[tuple[str, str, str]]:
+def _doubts(one: Field, column: Column, rows: int, mode: str, alone: bool) -> Iterator[tuple[str, str, str]]:
     length, made = column.max_length, one.column
     if length is not None and one.longest is not None and one.longest > length and column.type == "text":
         text = f"Texts may have {one.longest:,} characters; the column takes {length:,}."
@@ -119,8 +120,7 @@ def _doubts(one: Field, column: Column, rows: int, mode: str) -> Iterator[tuple[
         if low < limit[0] or high > limit[1]:
             text = f"Numbers go from {low:f} to {high:f}; the column takes {limit[0]:f} to {limit[1]:f}."
             yield "out_of_range", text, "Narrow the field's min and max."
-    single = column.unique or (column.key and mode == "insert")
-    if single and made is not None and not _never_repeats(one) and rows > 1 and mode == "insert":
+    if alone and made is not None and not _never_repeats(one) and rows > 1 and mode == "insert":
         yield "unique", "The column is unique, and the field's values may repeat.", "Set unique on the field."
 
 

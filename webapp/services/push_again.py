@@ -47,7 +47,11 @@ def retry(actor: Actor, push_id: str, ask: RetryInput) -> Push:
     total = db.session.scalar(select(func.count()).select_from(PushRow).where(wanted)) or 0
     if not total:
         text = f"No row of this push is {' or '.join(ask.states)}, or they are being sent again already."
-        raise validation_error([Fault("states", "nothing_to_send", text)])
+        if ask.rows is not None:
+            text = f"None of these rows is {' or '.join(ask.states)}, or they are being sent again already."
+        path = "states" if ask.rows is None else "rows"
+        hint = f"GET /pushes/{push.id}/rows?state={ask.states[0]} lists them."
+        raise validation_error([Fault(path, "nothing_to_send", text, hint)])
     kept = dict(home.request["ask"])
     told = ask.model_dump(mode="json", exclude_defaults=True, exclude={"confirm"})
     again = _made(actor, home, "retry", total)

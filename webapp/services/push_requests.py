@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
-from pydantic import Field, model_validator
+from pydantic import BeforeValidator, Field, model_validator
 
 from webapp import limits
 from webapp.connectors.base import Mode
@@ -27,6 +27,15 @@ _MAPPING = "Column by field; null leaves the field out. Fields that are not name
 _NULL_UNLESS = "For endpoints and connections that speak HTTP."
 
 
+def _canary(value: Any) -> Any:
+    """Said in one message, whichever of its types was meant."""
+    if value is None or isinstance(value, bool):
+        return value
+    if not isinstance(value, int) or not 1 <= value <= limits.PUSH_CHUNK_ROWS:
+        raise ValueError(f"This is a number of rows from 1 to {limits.PUSH_CHUNK_ROWS:,}, or true")
+    return value
+
+
 class SendingInput(RowsInput):
     """What is asked of every push, whatever its rows."""
 
@@ -39,7 +48,9 @@ class SendingInput(RowsInput):
     dry_run: bool = Field(
         False, description="Send nothing: answer three statements and the values that will not fit."
     )
-    canary: Annotated[int, Field(ge=1, le=limits.PUSH_CHUNK_ROWS)] | bool | None = Field(
+    canary: Annotated[
+        Annotated[int, Field(ge=1, le=limits.PUSH_CHUNK_ROWS)] | bool | None, BeforeValidator(_canary)
+    ] = Field(
         None, description="Send so many rows first (true: ten), and the others only if none was refused."
     )
     confirm: str | None = Field(

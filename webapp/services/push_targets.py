@@ -63,7 +63,8 @@ def usable(connection: Connection) -> None:
     """Error: read_only_connection."""
     if connection.read_only:
         text = f'The connection "{connection.name}" is read-only.'
-        raise ApiError("read_only_connection", text, {"connection_id": connection.id})
+        hint = "Choose another, or unmark it where it is edited."
+        raise ApiError("read_only_connection", text, {"connection_id": connection.id, "hint": hint})
 
 
 def confirmed(connection: Connection, confirm: str | None) -> None:

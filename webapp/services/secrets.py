@@ -9,6 +9,7 @@ from typing import Any, Final
 
 from flask import current_app
 from sqlalchemy import func, select
+from sqlalchemy.exc import IntegrityError
 
 from webapp import clock, limits
 from webapp.errors import ApiError, Fault, did_you_mean, validation_error
@@ -109,16 +110,27 @@ def put(actor: Actor, name: str, value: str) -> tuple[Secret, bool]:
         faults.append(Fault("value", "out_of_range", text))
     if faults:
         raise validation_error(faults)
+    sealed = seal(value)
     secret = _named(actor.workspace_id, name, lock=True)
-    fresh = secret is None
-    if secret is None:
-        secret = Secret(workspace_id=actor.workspace_id, name=name, created_by=actor.user_id)
-        db.session.add(secret)
-    secret.sealed, secret.updated_at = seal(value), clock.now()
-    db.session.flush()
+    made = _made(actor, name, sealed) if secret is None else None
+    secret, fresh = made or secret or _named(actor.workspace_id, name, lock=True), made is not None
+    if secret is None:  # set and removed by others between two lines of ours
+        raise ApiError("unavailable", "Somebody else is changing this secret. Try again.")
+    secret.sealed, secret.updated_at = sealed, clock.now()
     audit.record(actor, "secret.create" if fresh else "secret.change", secret, join=True, name=name)
     db.session.commit()
     return secret, fresh
+
+
+def _made(actor: Actor, name: str, sealed: bytes) -> Secret | None:
+    """A new secret; None where somebody else was quicker to make it."""
+    secret = Secret(workspace_id=actor.workspace_id, name=name, created_by=actor.user_id, sealed=sealed)
+    try:
+        with db.session.begin_nested():
+            db.session.add(secret)
+    except IntegrityError:
+        return None
+    return secret
 
 
 def delete(actor: Actor, name: str) -> Secret:

@@ -7,17 +7,14 @@ columns become one group.
 
 from __future__ import annotations
 
-import logging
-import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import pyarrow as pa
 from sqlalchemy import select
 
 from webapp import limits
-from webapp.connectors.base import ConnectorError, Entity
+from webapp.connectors.base import Entity
 from webapp.errors import Fault, did_you_mean, validation_error
 from webapp.extensions import db
 from webapp.models import Connection, Template, TemplateVersion
@@ -25,7 +22,7 @@ from webapp.services import connections, plans, templates, tenancy
 from webapp.services.actors import Actor
 from webapp.services.table_drafts import HERE, Draft, Field, drafted, report
 
-log = logging.getLogger(__name__)
+
 @dataclass(frozen=True, slots=True)
 class Made:
     """The templates as the API shows them, and what each column came to."""
@@ -45,7 +42,8 @@ def create(actor: Actor, connection_id: str, wanted: Sequence[str], quantity: in
     entities = chosen(metadata.entities, wanted)
     known = made_before(actor, connection)
     name = connection.name
-    samples = sampled(connection, entities)
+    names = [one.name for one in entities]
+    samples = connections.samples(connection, names, limits.INFER_SAMPLE_ROWS, limits.FETCH_SECONDS)
     drafts = [
         drafted(one, samples.get(one.name), entities, known, connection_id, plans.vocabulary()) for one in entities
     ]
@@ -88,24 +86,6 @@ def made_before(actor: Actor, connection: Connection) -> dict[str, str]:
         .order_by(Template.created_at)
     )
     return {row.name: row.id for row in db.session.execute(statement)}
-
-
-def sampled(connection: Connection, entities: Sequence[Entity]) -> dict[str, pa.RecordBatch]:
-    """The first rows of each table, as far as the time reaches and the account may read them."""
-    until = time.monotonic() + limits.FETCH_SECONDS
-    found: dict[str, pa.RecordBatch] = {}
-    db.session.remove()  # nothing is held while a target is waited for
-    with connections.open_session(connection, limits.FETCH_SECONDS) as session:
-        for entity in entities:
-            if time.monotonic() > until:
-                break
-            try:
-                found[entity.name] = session.sample(entity, limits.INFER_SAMPLE_ROWS)
-            except ConnectorError as error:
-                log.info("no sample of a table of %s: %s", connection.id, error.reason)
-                if error.transient:
-                    break
-    return found
 
 
 # --- Saving -------------------------------------------------------------------------------------------------

@@ -16,7 +16,7 @@ from webapp.models import Template, User
 from webapp.services import plans, template_diff, template_fields, templates
 from webapp.services.actors import Actor
 from webapp.services.row_requests import CsvSection, SqlSection
-from webapp.views import drafts, version_page
+from webapp.views import drafts, push_pages, version_page
 from webapp.views.around import Around
 from webapp.views.inputs import Query, parse
 from webapp.views.reply import render_block
@@ -230,6 +230,7 @@ def export_dialog(actor: Actor, template_id: str, query: ExportQuery) -> Respons
             format_forms=[(name, bound(section, prefix=f"{name}.")) for name, section in _SECTIONS],
             most_rows=actor.limits.rows_per_generation,
             seed=query.seed,
+            targets=push_pages.choices(actor),
         ),
         mimetype="text/html",
     )

@@ -5,10 +5,9 @@ from __future__ import annotations
 from typing import Annotated, Any, Literal
 
 from flask import Blueprint, Response, flash, g, url_for
-from pydantic import Field, model_validator
+from pydantic import Field
 
 from webapp import limits
-from webapp.connectors import wire
 from webapp.errors import Fault, validation_error
 from webapp.services import connections
 from webapp.services.actors import Actor
@@ -44,12 +43,6 @@ class ConnectionIn(Input):
     is_read_only: bool = Field(False, alias="read_only")
     project_id: str | None = None
     team_id: str | None = None
-
-    @model_validator(mode="after")
-    def _one_type(self) -> ConnectionIn:
-        if self.type is None and self.connection_type is None:
-            raise ValueError("type is needed: the kind of target, such as postgresql")
-        return self
 
     def given(self) -> dict[str, Any]:
         """The settings, with the connection string that stands beside them."""
@@ -159,7 +152,7 @@ def index(actor: Actor, query: ConnectionQuery) -> Response:
 )
 def create(actor: Actor, body: ConnectionIn) -> Response:
     """Make a connection and verify it; one that fails is kept as unverified."""
-    _own(actor, body)
+    _checked(actor, body)
     made = connections.create(
         actor,
         name=body.name,
@@ -174,8 +167,8 @@ def create(actor: Actor, body: ConnectionIn) -> Response:
     )
 
 
-def _own(actor: Actor, body: ConnectionIn) -> None:
-    """Ids of projects and teams, when sent, must be the caller's."""
+def _checked(actor: Actor, body: ConnectionIn) -> None:
+    """There is a type; ids of projects and teams, when sent, must be the caller's."""
     faults = [
         Fault(name, "not_yours", f"{name} must be the one this call is made in.", f"Leave it out, or send {mine}.")
         for name, sent, mine in (
@@ -184,6 +177,8 @@ def _own(actor: Actor, body: ConnectionIn) -> None:
         )
         if sent is not None and sent != mine
     ]
+    if not (body.type or body.connection_type):
+        faults.append(Fault("type", "missing", "This is needed: the kind of target, such as postgresql."))
     if faults:
         raise validation_error(faults)
 
@@ -256,17 +251,19 @@ def verify(actor: Actor, connection_id: str) -> Response:
 def metadata(actor: Actor, connection_id: str, query: MetadataQuery) -> Response:
     """What the target holds: its tables, their columns, keys and relations, as last read."""
     found = connections.get(actor, connection_id)
-    known = connections.metadata(actor, found, query.refresh)
+    known = connections.metadata_json(actor, found, query.refresh)
     wanted = (query.q or "").casefold()
     names = {one.strip() for one in query.entity.split(",")} if query.entity else None
     fit = [
-        one for one in known.entities if wanted in one.name.casefold() and (names is None or one.name in names)
+        one
+        for one in known["entities"]
+        if wanted in one["name"].casefold() and (names is None or one["name"] in names)
     ]
     answer = {
-        "kind": known.kind,
-        "version": known.version,
+        "kind": known["kind"],
+        "version": known["version"],
         "metadata_at": connections.as_json(found)["metadata_at"],
         "total": len(fit),
-        "entities": [wire.entity_to_json(one) for one in fit[: query.limit]],
+        "entities": fit[: query.limit],
     }
     return reply(answer, template="connections/metadata.html", connection=found, query=query)

@@ -40,6 +40,8 @@ def tables_of(given: Mapping[str, Any]) -> list[dict[str, Any]]:
     another target than the present one are dropped."""
     found = given.get("t")
     tables = [one for one in found if isinstance(one, dict)] if isinstance(found, list) else []
+    if tables and "target" in given:  # the form of a template has one
+        tables[0] = {**tables[0], "target": _text(given, "target")}
     moved = given.get("connection_id") != given.get("was")
     return [
         {
@@ -140,18 +142,20 @@ def _mapping(one: Mapping[str, Any], mode: str) -> dict[str, Any]:
 
 def drawn(plan: Mapping[str, Any] | None, given: Mapping[str, Any], names: Sequence[str]) -> list[dict[str, Any]]:
     """The tables of the page, in the order of sending, those that are left out or have no plan at the end:
-    `{name, target, out, plan, cells, fields, listed}`."""
+    `{name, target, out, plan, kept, all, cells, unused, listed}`; `kept` are rows of the form that have no plan now."""
     asked = {one["name"]: one for one in tables_of(given)}
     planned = {one["name"]: one for one in (plan or {}).get("tables", ())}
     made = []
     for name in [*planned, *(one for one in names if one not in planned)]:
-        mine, table = asked.get(name, {"target": "", "out": False, "c": []}), planned.get(name)
+        mine, table = asked.get(name, {"target": "", "out": False, "c": [], "all": []}), planned.get(name)
         made.append(
             {
                 "name": name,
                 "target": table["target"] if table else mine["target"],
                 "out": mine["out"],
                 "plan": table,
+                "kept": [] if table else mine["c"],
+                "all": mine["all"],
                 "cells": [_cell(one, mine["c"]) for one in table["columns"]] if table else [],
                 "unused": _unused(table) if table else [],
             }
@@ -171,8 +175,7 @@ def _cell(cell: Mapping[str, Any], rows: Sequence[Mapping[str, str]]) -> dict[st
     row = next((one for one in rows if one["column"] == cell["column"]), None)
     how, _, field = (row["was"] if row else "").partition("|")
     found = how if how and field == cell["field"] else cell["how"] or ""
-    typed = row["formula"] if row and row["field"] == FORMULA else ""
-    names_a_field = cell["formula"] and not typed
+    names_a_field = cell["formula"] and not (row and row["field"] == FORMULA)
     return {
         **cell,
         "field": cell["formula"] if names_a_field else cell["field"],

@@ -63,6 +63,7 @@ class WhereQuery(Query):
 
     connection_id: Annotated[str, Field(max_length=limits.MAX_NAME_CHARS)] = ""
     target: Annotated[str, Field(max_length=limits.MAX_NAME_CHARS)] = ""
+    seed: Annotated[str, Field(max_length=limits.MAX_SEED_CHARS)] = ""
 
 
 class TargetQuery(Query):
@@ -139,7 +140,7 @@ def _begun(actor: Actor, source: Source, query: WhereQuery) -> Response:
     given: dict[str, Any] = {
         "connection_id": query.connection_id,
         "was": query.connection_id,
-        "seed": source.seed,
+        "seed": query.seed or source.seed,
         "count": str(source.count or ""),
         "create_table": "yes",
         "t": [{"name": one, "target": query.target, "was": ""} for one in source.names[:1]],
@@ -206,6 +207,11 @@ def _drawn(
     if "HX-Request" in request.headers:
         return Response(render_block(PAGE, "plan", **context))
     return Response(render_template(PAGE, **context), status, mimetype="text/html")
+
+
+def choices(actor: Actor) -> list[dict[str, Any]]:
+    """Connections that somebody may push to; none for those who may not."""
+    return [one for one in _connections(actor, "") if not one["read_only"]] if actor.can("push") else []
 
 
 def _connections(actor: Actor, chosen: str) -> list[dict[str, Any]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import pairwise
 from typing import Any, Final
 
 from flask import g
@@ -79,7 +80,7 @@ def chart(points: Sequence[Sequence[float]]) -> dict[str, Any] | None:
     steps = [(float(at), float(done)) for at, done in points]
     rates = [
         (after[0], (after[1] - before[1]) / (after[0] - before[0]))
-        for before, after in zip(steps, steps[1:], strict=False)
+        for before, after in pairwise(steps)
         if after[0] > before[0]
     ]
     if len(rates) < 2:
@@ -87,7 +88,9 @@ def chart(points: Sequence[Sequence[float]]) -> dict[str, Any] | None:
     most, last = max(rate for _, rate in rates), rates[-1][0]
     if most <= 0 or last <= 0:
         return None
-    spots = [f"{at / last * _WIDTH:.1f},{_HEIGHT - 2 - max(0.0, rate) / most * (_HEIGHT - 4):.1f}" for at, rate in rates]
+    spots = [
+        f"{at / last * _WIDTH:.1f},{_HEIGHT - 2 - max(0.0, rate) / most * (_HEIGHT - 4):.1f}" for at, rate in rates
+    ]
     line = "M0," + spots[0].partition(",")[2] + " L" + " L".join(spots)
     return {
         "width": _WIDTH,

@@ -1,0 +1,194 @@
+"""What only SQL Server has: its connection strings, IDENTITY_INSERT, statements of up to 1,000 rows."""
+
+from __future__ import annotations
+
+import datetime as dt
+import socket
+from decimal import Decimal
+from typing import ClassVar
+
+import pyarrow as pa
+import pytest
+
+from tests.connectors.kind_mssql import MssqlKind
+from tests.connectors.kinds import GATE, Col, Table
+from tests.connectors.sending import deliver, reasons, target_of
+from webapp.connectors.base import Column, ConnectorError, Entity, Writing
+from webapp.connectors.mssql import MssqlConnector
+from webapp.connectors.mssql_target import MssqlTarget
+from webapp.net.gate import Gate
+
+
+@pytest.fixture
+def kind(tmp_path):
+    if reason := MssqlKind.unavailable():
+        pytest.skip(reason)
+    made = MssqlKind(tmp_path)
+    made.start()
+    try:
+        yield made
+    finally:
+        made.stop()
+
+
+@pytest.fixture
+def session(kind):
+    with kind.connector().open() as found:
+        yield found
+
+
+def test_no_statement_has_more_than_a_thousand_rows(kind, session):
+    kind.make(Table("many", {"id": Col(key=True, null=False)}))
+    deliver(session, "many", {"id": list(range(2_500))})
+    inserts = [text for text in kind.server.batches if "INSERT INTO" in text]
+    assert [text.count("(") - 1 for text in inserts] == [1_000, 1_000, 500]
+
+
+def test_numbers_are_given_where_the_server_would_count(kind, session):
+    kind.make(Table("made", {"id": Col(identity=True, key=True, null=False), "v": Col()}))
+    deliver(session, "made", {"id": [7, 9], "v": [1, 2]})
+    assert kind.rows("made", "id", "v") == [(7, 1), (9, 2)]
+    said = [text for text in kind.server.batches if "IDENTITY_INSERT" in text]
+    assert [text.rstrip("; ").rpartition(" ")[2] for text in said] == ["ON", "OFF"]
+
+
+def test_values_are_judged_before_the_server_would_end_the_transaction(kind, session):
+    kind.make(
+        Table("typed", {"n": Col(key=True, null=False), "v": Col("uuid"), "d": Col("date"), "a": Col("decimal")})
+    )
+    rows = {"n": [1, 2, 3, 4], "v": ["x", None, None, None], "d": [None, "2021-02-30", None, None]}
+    rows["a"] = [None, None, "1" * 11, "1.5"]
+    assert reasons(deliver(session, "typed", rows)) == {0: "wrong_type", 1: "wrong_type", 2: "out_of_range"}
+    assert [text for text in kind.server.batches if "2021-02-30" in text] == []
+    assert kind.rows("typed", "n") == [(4,)]
+
+
+def test_a_merge_casts_values_to_types_that_cut_nothing():
+    columns = (
+        Column("id", "integer", "bigint", key=True, unique=True),
+        Column("name", "text", "nvarchar(5)", max_length=5),
+        Column("at", "timestamp", "datetime2(6)"),
+    )
+    entity = Entity("t", ("dbo", "t"), columns, keys=("id",))
+
+    class Link:
+        asked: ClassVar = []
+
+        def run(self, text):
+            return 0
+
+        def ask(self, text, values=()):
+            self.asked.append(text)
+            return ["r", "c0"], [(0, 1)]
+
+    target = MssqlTarget(Link(), Writing(entity, columns, "upsert", ("id",), ("id",)))
+    target.begin()
+    at = pa.array([dt.datetime(2024, 1, 31, 1, 2, 3)], pa.timestamp("us"))  # noqa: DTZ001
+    target.send(pa.record_batch({"id": [1], "name": ["it's"], "at": at}))
+    assert Link.asked == [
+        "SAVE TRANSACTION rowsmith; DECLARE @done TABLE (r int NOT NULL, c0 bigint NULL); MERGE INTO [dbo].[t] "
+        "WITH (HOLDLOCK) AS t USING (SELECT [rowsmith row], CAST([id] AS bigint) AS [id], "
+        "CAST([name] AS nvarchar(max)) AS [name], CAST([at] AS datetime2(6)) AS [at] "
+        "FROM (VALUES (0,1,N'it''s','2024-01-31T01:02:03')) AS v ([rowsmith row], [id], [name], [at])) AS s "
+        "ON (t.[id] = s.[id]) WHEN MATCHED THEN UPDATE SET t.[name] = s.[name], t.[at] = s.[at] "
+        "WHEN NOT MATCHED THEN INSERT ([id], [name], [at]) VALUES (s.[id], s.[name], s.[at]) "
+        "OUTPUT s.[rowsmith row], inserted.[id] INTO @done; SELECT * FROM @done;"
+    ]
+
+
+def test_an_upsert_by_what_is_no_key_is_refused(kind, session):
+    kind.make(Table("kept", {"id": Col(key=True, null=False), "v": Col("text")}))
+    with pytest.raises(ConnectorError) as caught:
+        target_of(session, "kept", ["id", "v"], mode="upsert", key_columns=("v",))
+    assert caught.value.reason == "unsupported"
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "SELECT 1 DELETE FROM kept",
+        "SELECT * INTO other FROM kept",
+        "WITH x AS (SELECT 1 AS n) DELETE FROM kept",
+        "SELECT 1 /* */ EXEC sp_who",
+        "SELECT 1; SELECT 2",
+    ],
+)
+def test_a_query_that_does_more_than_read_is_never_sent(kind, session, query):
+    before = len(kind.server.batches)
+    with pytest.raises(ConnectorError) as caught:
+        session.query(query, {}, 1)
+    assert caught.value.reason == "bad_query"
+    assert len(kind.server.batches) == before
+
+
+def test_words_of_sql_in_quotes_are_no_statements(kind, session):
+    kind.make(Table("kept", {"id": Col(key=True, null=False), "delete": Col("text")}))
+    deliver(session, "kept", {"id": [1], "delete": ["update; drop"]})
+    found = session.query("SELECT [delete] FROM kept WHERE [delete] = 'update; drop' -- insert", {}, 5)
+    assert found.column(0).to_pylist() == ["update; drop"]
+
+
+def test_values_of_every_type_are_read_back(kind, session):
+    kind.make(Table("seen", {"id": Col(key=True, null=False), "f": Col("float"), "b": Col("binary")}))
+    deliver(session, "seen", {"id": [1, 2], "f": [1.5, None], "b": pa.array([b"\0\xff", None])})
+    assert session.sample(session.entity("seen"), 5).to_pydict() == {
+        "id": [1, 2], "f": [1.5, None], "b": [b"\0\xff", None],
+    }  # fmt: skip
+
+
+# --- The way there ----------------------------------------------------------------------------------------------
+
+
+def stage_of(connector):
+    return list(connector.stages())[-1]
+
+
+def test_a_wrong_password_is_told_at_its_stage(kind):
+    stage = stage_of(kind.connector(account=("writer", "wrong")))
+    assert (stage.name, stage.code) == ("auth", "auth_failed")
+
+
+def test_a_closed_network_is_never_reached(kind):
+    connector = kind.connector()
+    connector.gate = Gate()
+    stage = stage_of(connector)
+    assert (stage.name, stage.code) == ("resolve", "not_allowed")
+    with pytest.raises(ConnectorError) as caught:
+        connector.open()
+    assert caught.value.code == "target_not_allowed"
+    assert kind.server.peers == {}
+
+
+def test_nobody_listening_is_told_at_its_stage():
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    stage = stage_of(MssqlConnector(MssqlConnector.Settings(host="127.0.0.1", port=port), GATE))
+    assert (stage.name, stage.code) == ("connect", "refused")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "mssql://sa:p%40ss@db.example:1444/shop?encrypt=no",
+        "Server=tcp:db.example,1444;Database=shop;User Id=sa;Password=p@ss;Encrypt=False",
+        "DRIVER={ODBC Driver 18};SERVER=db.example,1444;DATABASE=shop;UID=sa;PWD={p@ss};Encrypt=no;",
+        "jdbc:sqlserver://db.example:1444;databaseName=shop;user=sa;password=p@ss;encrypt=false",
+    ],
+)
+def test_a_connection_string_is_read(text):
+    way = MssqlConnector(MssqlConnector.Settings(connection_string=text), GATE).way()
+    assert way == ("db.example", 1444, "shop", "sa", "p@ss", "disable")
+
+
+@pytest.mark.parametrize("text", ["mssql://u:p@ss@h:x/shop", "hello", "Server=host\\named", "Database=only"])
+def test_a_connection_string_that_leads_nowhere_is_refused(text):
+    with pytest.raises(ConnectorError) as caught:
+        MssqlConnector(MssqlConnector.Settings(connection_string=text), GATE).way()
+    assert caught.value.reason == "bad_settings"
+    assert "p@ss" not in caught.value.message
+
+
+def test_decimals_beyond_their_column_are_told_before_they_are_sent(kind, session):
+    kind.make(Table("wide", {"n": Col(key=True, null=False), "v": Col("decimal", precision=5, scale=2)}))
+    values = pa.array([Decimal("999.99"), Decimal("1000.00")])
+    assert reasons(deliver(session, "wide", {"n": [1, 2], "v": values})) == {1: "out_of_range"}

@@ -1,0 +1,43 @@
+"""Two admins set one secret at the same moment."""
+
+from __future__ import annotations
+
+import threading
+from contextlib import suppress
+
+from webapp.extensions import db
+from webapp.models import Secret
+from webapp.services import actors, secrets
+
+
+def test_two_who_make_one_secret_at_once_both_succeed(app, cast, monkeypatch):
+    acme, both, said = actors.system(cast.acme, cast.main, cast.blue), threading.Barrier(2, timeout=10), []
+    real = secrets._named
+
+    def together(*args, **how):
+        found = real(*args, **how)
+        if found is None:
+            with suppress(threading.BrokenBarrierError):  # on SQLite the second waits for the first one's transaction
+                both.wait(1)
+        return found
+
+    monkeypatch.setattr(secrets, "_named", together)
+
+    def act(value):
+        with app.app_context():
+            try:
+                said.append(secrets.put(acme, "token", value)[1])
+            except Exception as error:
+                said.append(error)
+            db.session.remove()
+
+    threads = [threading.Thread(target=act, args=(value,)) for value in ("one", "two")]
+    for one in threads:
+        one.start()
+    for one in threads:
+        one.join()
+    assert sorted(map(str, said)) == ["False", "True"]
+    with app.app_context():
+        (kept,) = db.session.query(Secret).filter_by(name="token")
+        assert secrets.opened(kept) in ("one", "two")
+        db.session.remove()

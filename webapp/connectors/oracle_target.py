@@ -1,0 +1,194 @@
+"""Rows into an Oracle table: one statement for an array of rows, whose refused ones the server names (batch errors)."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Sequence
+from typing import Any, Final
+
+import pyarrow as pa
+
+from webapp import limits
+from webapp.connectors import scalars, sql
+from webapp.connectors.base import Column, ConnectorError, Failure, Sent, Target, Writing
+from webapp.connectors.oracle_errors import failure
+from webapp.connectors.oracle_link import OracleLink
+from webapp.connectors.sql_values import of_objects
+from webapp.connectors.statement_session import Proof, literals
+from webapp.engine.formats.sql_dialects import DIALECTS
+
+DIALECT: Final = DIALECTS["oracle"]
+# The driver's types, where the values alone would not tell.
+_BINDS: Final = {
+    "integer": "DB_TYPE_NUMBER", "decimal": "DB_TYPE_NUMBER", "timestamp": "DB_TYPE_TIMESTAMP",
+    "timestamptz": "DB_TYPE_TIMESTAMP", "date": "DB_TYPE_DATE", "boolean": "DB_TYPE_NUMBER",
+}  # fmt: skip
+_LARGE: Final = {"CLOB": "DB_TYPE_CLOB", "NCLOB": "DB_TYPE_NCLOB", "BLOB": "DB_TYPE_BLOB"}
+
+
+class OracleTarget(Target):
+    """See `Target`."""
+
+    def __init__(self, link: OracleLink, writing: Writing) -> None:
+        self.writing = writing
+        self._link = link
+        self._names = [column.name for column in writing.columns]
+        self._table = sql.qualified(DIALECT, writing.entity.parts)
+        self._proof = Proof(writing)
+        self._open = False
+        if writing.capture and writing.mode != "insert":
+            raise ConnectorError(
+                "Oracle brings values back of rows that are inserted only.",
+                reason="unsupported",
+                hint="Capture nothing.",
+            )
+
+    # --- transactions ---
+
+    def begin(self) -> None:
+        """See `Target.begin`. Oracle opens one with the first change."""
+        if not self._open:
+            self._link.rollback()
+            self._proof.begin()
+            self._open = True
+
+    def proof(self) -> dict[str, Any]:
+        """See `Target.proof`: keys of rows that were inserted."""
+        return self._proof.told()
+
+    def commit(self) -> None:
+        """See `Target.commit`."""
+        self._open = False
+        try:
+            self._link.commit()
+        except ConnectorError as error:
+            if error.details.get("native") != "ORA-02091":  # a deferred constraint rolled it back
+                raise
+            hint = "A deferred constraint does not hold."
+            raise ConnectorError(error.message, reason="deferred", hint=hint) from None
+
+    def rollback(self) -> None:
+        """See `Target.rollback`."""
+        self._open = False
+        try:
+            self._link.rollback()
+        except ConnectorError:
+            pass  # gone, and the transaction with it
+
+    # --- rows ---
+
+    def statements(self, batch: pa.RecordBatch) -> list[str]:
+        """See `Target.statements`."""
+        return sql.statements(DIALECT, self.writing, batch)
+
+    def send(self, batch: pa.RecordBatch) -> Sent:
+        """See `Target.send`."""
+        return self._sent(batch, self.writing.mode)
+
+    def delete(self, batch: pa.RecordBatch) -> Sent:
+        """See `Target.delete`."""
+        return self._sent(batch, "delete")
+
+    def _sent(self, batch: pa.RecordBatch, mode: str) -> Sent:
+        cells, unfit = [], {}
+        for column, array in zip(self.writing.columns, batch.columns, strict=True):
+            values, found = scalars.made(array, column, _bound)
+            cells.append(values)
+            unfit |= {one.index: one for one in found}
+        rows = [row for row in range(batch.num_rows) if row not in unfit]
+        statement, order = self._statement(mode)
+        types = [_type(self.writing.columns[place]) for place in order]
+        failures = list(unfit.values())
+        captured: dict[int, Sequence[Any]] = {}
+        back = [_type(one) or "DB_TYPE_VARCHAR" for one in self._captured()] if mode == "insert" else []
+        for at in range(0, len(rows), limits.TARGET_SAVEPOINT_ROWS):
+            piece = rows[at : at + limits.TARGET_SAVEPOINT_ROWS]
+            answer = self._link.many(statement, [[cells[place][row] for place in order] for row in piece], types, back)
+            refused = [failure(piece[place], code, said, self.writing.entity) for place, code, said in answer.refused]
+            failures += refused
+            bad = {one.index for one in refused}
+            captured |= {row: one for row, one in zip(piece, answer.returned, strict=False) if row not in bad}
+            if mode in ("update", "delete"):
+                failures += self._missing(piece, answer.counts, bad)
+        if mode == "insert":
+            bad = {one.index for one in failures}
+            self._note(batch, [row for row in rows if row not in bad])
+        failures.sort(key=lambda one: one.index)
+        return Sent(failures, self._keys(captured, batch.num_rows) if back else None)
+
+    def _missing(self, piece: Sequence[int], counts: Sequence[int], bad: set[int]) -> list[Failure]:
+        told = piece if len(counts) == len(piece) else [row for row in piece if row not in bad]
+        message = f"There is no such row in {self.writing.entity.name}."
+        pairs = zip(told, counts, strict=True)
+        return [Failure(row, "missing_row", message) for row, count in pairs if not count and row not in bad]
+
+    def _note(self, batch: pa.RecordBatch, rows: Sequence[int]) -> None:
+        """Keys of the first, middle and last row, for the proof."""
+        if not rows:
+            return
+        some = list(dict.fromkeys((rows[0], rows[len(rows) // 2], rows[-1])))
+        cells, _ = literals(DIALECT, self.writing.columns, batch.take(pa.array(some)))
+        self._proof.wrote(self._names, cells, list(range(len(some))))
+
+    def _captured(self) -> list[Column]:
+        found = (self.writing.entity.column(name) for name in self.writing.capture)
+        return [one for one in found if one is not None]
+
+    def _keys(self, captured: dict[int, Sequence[Any]], count: int) -> pa.RecordBatch:
+        none = (None,) * len(self.writing.capture)
+        rows = [captured.get(row, none) for row in range(count)]
+        columns = [of_objects([row[place] for row in rows]) for place in range(len(none))]
+        return pa.RecordBatch.from_arrays(columns, list(self.writing.capture))
+
+    # --- statements ---
+
+    def _statement(self, mode: str) -> tuple[str, list[int]]:
+        """A statement with its places, and which column goes into each."""
+        quoted, names = DIALECT.quoted, self._names
+        keys, table = self.writing.key_columns, self._table
+        others = [name for name in names if name not in keys] or list(keys[:1])
+        every = list(range(len(names)))
+        if mode in ("update", "delete"):
+            setting = ", ".join(f"{quoted(name)} = :{place}" for place, name in enumerate(others, 1))
+            start = len(others) + 1 if mode == "update" else 1
+            found = " AND ".join(f"{quoted(name)} = :{place}" for place, name in enumerate(keys, start))
+            if mode == "delete":
+                return f"DELETE FROM {table} WHERE {found}", [names.index(name) for name in keys]
+            order = [names.index(name) for name in (*others, *keys)]
+            return f"UPDATE {table} SET {setting} WHERE {found}", order
+        if mode == "upsert":
+            source = ", ".join(f":{place} AS {quoted(name)}" for place, name in enumerate(names, 1))
+            on = " AND ".join(f"t.{quoted(name)} = s.{quoted(name)}" for name in keys)
+            changed = [name for name in names if name not in keys]
+            setting = ", ".join(f"t.{quoted(name)} = s.{quoted(name)}" for name in changed)
+            update = f"WHEN MATCHED THEN UPDATE SET {setting} " if changed else ""
+            return (
+                f"MERGE INTO {table} t USING (SELECT {source} FROM DUAL) s ON ({on}) {update}WHEN NOT MATCHED THEN "
+                f"INSERT ({sql.listed(DIALECT, names)}) VALUES ({sql.listed(DIALECT, names, 's.')})"
+            ), every
+        places = ", ".join(f":{place}" for place in range(1, len(names) + 1))
+        insert = f"INSERT INTO {table} ({sql.listed(DIALECT, names)}) VALUES ({places})"
+        if self.writing.capture:
+            into = ", ".join(f":{place}" for place in range(len(names) + 1, len(names) + 1 + len(self.writing.capture)))
+            insert += f" RETURNING {sql.listed(DIALECT, self.writing.capture)} INTO {into}"
+        return insert, every
+
+
+def _bound(value: Any, column: Column) -> Any:
+    """A value as the driver binds it."""
+    if column.type == "date":  # Oracle's DATE has a time of day
+        return scalars.local(value, column).replace(microsecond=0)
+    if column.type == "timestamptz":  # the session's zone is UTC
+        return scalars.instant(value, column).replace(tzinfo=None)
+    if column.type == "boolean":
+        return int(scalars.boolean(value, column))
+    if column.type == "uuid":
+        return scalars.identifier(value, column).bytes
+    found = scalars.MAKERS[column.type](value, column)
+    return found.isoformat() if isinstance(found, dt.time) else found
+
+
+def _type(column: Column) -> str | None:
+    if column.type == "float" and column.declared == "BINARY_DOUBLE":
+        return "DB_TYPE_BINARY_DOUBLE"
+    return _LARGE.get(column.declared) or _BINDS.get(column.type)
