@@ -312,6 +312,7 @@ MONGODB_KNOWN_ROWS: Final = 500  # chosen: sets of values of one question
 MONGODB_DOCUMENT_BYTES: Final = 16 * 1024 * 1024  # MongoDB, "MongoDB Limits and Thresholds": BSON document size
 MAX_STATEMENTS: Final = 20  # chosen: SQL statements before a push, and after it
 MAX_STATEMENT_CHARS: Final = 10_000  # chosen
+MAPPING_FIELDS_NAMED: Final = 5  # chosen: so many fields without a column are named beside a column without a field
 MISFITS_SHOWN: Final = 100  # chosen: values of one column that are listed with the same reason
 EXPORT_DB_WAIT_ROWS: Final = 1_000  # the contract: up to so many rows /export/db answers when done
 EXPORT_DB_WAIT_SECONDS: Final = 60.0  # chosen: and no later than this

@@ -11,7 +11,6 @@ import pytest
 from tests.connectors.kind_mongodb import MongodbKind
 from tests.connectors.kind_mssql import MssqlKind
 from tests.connectors.kind_mysql import MysqlKind
-from tests.connectors.kind_oracle import OracleKind
 from tests.connectors.kind_postgresql import PostgresqlKind
 from tests.connectors.kind_sqlite import SqliteKind
 from tests.connectors.kinds import ABILITIES, Kind
@@ -24,7 +23,6 @@ ALL: tuple[type[Kind], ...] = (
     MysqlKind,
     MongodbKind,
     MssqlKind,
-    OracleKind,
 )  # fmt: skip
 
 

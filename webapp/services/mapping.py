@@ -14,6 +14,7 @@ from typing import Any, Final
 
 import pyarrow as pa
 
+from webapp import limits
 from webapp.connectors.base import Column, ColumnType, Entity, Mode
 from webapp.errors import Fault, did_you_mean
 from webapp.services.row_makers import Field, unknown_field
@@ -203,7 +204,7 @@ class _Table:
                 text = f'The column "{cell.column.name}" needs a value, and no field goes there.'
                 hint = "Name a field for it in mapping, or a formula in computed."
                 left = [f'"{one.name}"' for one in self._left() if "." not in one.name]
-                if 0 < len(left) <= _NAMED:
+                if 0 < len(left) <= limits.MAPPING_FIELDS_NAMED:
                     hint += f" Fields without a column: {', '.join(left)}."
                 self.faults.append(Fault(self.asked.mapping_path, "missing_column", text, hint))
         if not any(cell.filled for cell in cells) and not self.faults:

@@ -99,7 +99,9 @@ def _looking(prepare: Callable[P, Prepared]) -> Callable[P, Prepared]:
         only_reads()
         try:
             prepared = prepare(*args, **kwargs)
-            db.session.refresh(prepared.connection)  # it is looked at when this session is gone
+            # It is looked at when this session is gone; fetching values from outside has begun another one meanwhile.
+            prepared.connection = db.session.merge(prepared.connection)
+            db.session.refresh(prepared.connection)
             return prepared
         finally:
             db.session.remove()
