@@ -64,4 +64,5 @@ def filled_with_payloads(program: Program, cast: Cast) -> dict[str, str]:
     program.patch(f"/projects/{cast.main}", json={"name": PAYLOAD, "description": PAYLOAD})
     program.post("/teams", json={"name": PAYLOAD})
     program.post("/invitations", json={"email": "x<b>@example.org"})
-    return {"template": made["id"], "export": export["id"], "dataset": dataset["id"], "connection": target, "push": push["id"]}
+    told = {"template": made, "export": export, "dataset": dataset, "push": push}
+    return {"connection": target, **{name: one["id"] for name, one in told.items()}}

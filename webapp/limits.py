@@ -273,6 +273,7 @@ PUSH_PROGRESS_POINTS: Final = 200  # chosen: points of the rate chart, thinned o
 PUSH_MESSAGE_CHARS: Final = 1_000  # chosen: of what the target said of one row
 PUSH_KEY_CHARS: Final = 200  # chosen: of one key value of one row
 PUSH_WINDOW_ROWS: Final = 65_536  # chosen: row numbers looked through at once
+PUSH_LOOK_SECONDS: Final = 30.0  # chosen: a dry run may look at its target for so long, all tables together
 PUSH_SPOOL_BYTES: Final = 32 * MB  # chosen: captured keys held in memory; the others lie in the storage
 HUSHED_CHARS: Final = 4  # chosen: shorter secrets are in any text; they are not taken out of messages
 MAX_SECRET_CHARS: Final = 10_000  # chosen: a certificate's key fits

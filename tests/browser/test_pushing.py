@@ -65,11 +65,15 @@ def test_a_push_is_mapped_tried_sent_and_its_failed_rows_repaired(edith, templat
     expect(page.locator("#dry")).to_contain_text("INSERT INTO")
     expect(page.locator("#dry")).to_contain_text("nothing was sent")
     assert target.count("customers") == 0
+    page.get_by_label("Field for age").select_option("")
+    expect(page.locator("#dry")).to_be_hidden()  # it told of another mapping
+    page.get_by_label("Field for age").select_option("age")
     page.get_by_role("button", name="Push", exact=True).click()
     page.wait_for_url("**/pushes/psh_*")
     expect(page.locator("#work")).to_contain_text("waiting for a worker")
     done(page)
     expect(page.locator("#work")).to_contain_text("completed")  # told by events
+    expect(page.locator("#log")).to_contain_text("completed")
     there = target.count("customers")
     assert 900 < there < 1000
     expect(page.locator(".tally .bad dd")).to_have_text(str(1000 - there))

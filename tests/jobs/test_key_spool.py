@@ -68,3 +68,8 @@ def test_no_more_chunks_are_held_than_fit(spool, monkeypatch):
     wanted = np.arange(0, 20_000, 7, dtype=np.uint64)[::-1]
     assert one.take(0, "id", wanted).to_pylist() == (wanted * 2).tolist()
     assert one._bytes <= 40_000
+
+
+def test_a_chunk_without_a_row_keeps_nothing_and_is_no_error(spool):
+    spool().put(0, numbers(), keys(), "psh_A", 1)
+    assert spool().take(0, "id", numbers(1)).to_pylist() == [None]

@@ -14,7 +14,19 @@ from tests.conftest import settings_for
 from webapp import create_app, limits
 from webapp.extensions import db, redis_client
 from webapp.models import Base, Project, Template, Workspace
-from webapp.services import actors, connections, dataset_rows, datasets, demo, generate, people, push_prepare, pushes, templates, tenancy
+from webapp.services import (
+    actors,
+    connections,
+    dataset_rows,
+    datasets,
+    demo,
+    generate,
+    people,
+    push_prepare,
+    pushes,
+    templates,
+    tenancy,
+)
 from webapp.services.dataset_requests import DatasetPreviewInput
 from webapp.services.push_requests import DatasetPushInput
 from webapp.services.row_requests import PreviewInput

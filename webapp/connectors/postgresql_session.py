@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
+import socket
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any, Final, TypeVar
 
 import psycopg
@@ -92,7 +94,12 @@ class PostgresqlSession(Session):
         try:
             self.connection.cancel_safe(timeout=limits.PUSH_STUCK_SECONDS / 2)
         except psycopg.Error:
-            pass  # gone, or too busy to take it: the caller leaves it alone then
+            self._cut()  # gone, or too busy to take it
+
+    def _cut(self) -> None:
+        """End the connection under whoever waits for it: a server that is stuck would never answer."""
+        with suppress(OSError, psycopg.Error), socket.socket(fileno=os.dup(self.connection.fileno())) as wire:
+            wire.shutdown(socket.SHUT_RDWR)
 
     @contextmanager
     def _reading(self, *, limited: bool = True) -> Iterator[None]:

@@ -10,7 +10,6 @@ of the same rows are made of the same values. Where nothing is to be fetched, wh
 from __future__ import annotations
 
 import hashlib
-import threading
 import time
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -33,12 +32,14 @@ from webapp.models import Connection
 from webapp.services import answers, connections, rows
 from webapp.services.actors import Actor
 from webapp.services.answers import Kept
+from webapp.services.deadline import limited
 from webapp.services.pins import Pins
 from webapp.services.row_requests import GenerateInput
 from webapp.services.sources import Source
 
 STAND_IN: Final = "stand_in"
 """Code of the warning that values were not fetched."""
+_SPELLING: Final = "Check its spelling: the connection's metadata lists its tables."
 
 
 def recipe(
@@ -245,7 +246,7 @@ class _Search:
         if session is None:
             connection = self._rows[one.question.connection_id]
             session = self._open[connection.id] = connections.open_session(connection, left)
-        with _limited(session, self._until - time.monotonic()):
+        with limited(session, self._until - time.monotonic(), limits.FETCH_SECONDS):
             made = _keys(session, one.question) if one.question.kind == "keys" else _query(session, one, values)
         if made.nbytes > limits.FETCHED_BYTES:
             told = f"The answer is larger than {limits.FETCHED_BYTES // 2**20} MB."
@@ -267,34 +268,11 @@ def _at(path: str) -> Iterator[None]:
         raise
 
 
-@contextmanager
-def _limited(session: Session, seconds: float) -> Iterator[None]:
-    """Stops what a session waits for when the time is over."""
-    over = threading.Event()
-
-    def stop() -> None:
-        over.set()
-        session.cancel()
-
-    timer = threading.Timer(max(0.0, seconds), stop)
-    timer.daemon = True
-    timer.start()
-    try:
-        yield
-    except ConnectorError:
-        if not over.is_set():
-            raise
-        told = f"The target did not answer within {limits.FETCH_SECONDS:g} s."
-        raise ConnectorError(told, code="target_timeout", reason="timeout") from None
-    finally:
-        timer.cancel()
-
-
 def _keys(session: Session, question: Question) -> pa.Table:
     """The distinct values of some columns of a table, without those that hold a null, in ascending order."""
     entity = session.entity(question["table"])
     if entity is None:
-        raise ConnectorError(f'There is no table "{question["table"]}".', reason="no_table")
+        raise ConnectorError(f'There is no table "{question["table"]}".', reason="no_table", hint=_SPELLING)
     names = [_column(entity, name) for name in question["columns"]]
     batches, count = [], 0
     for batch in session.keys(entity, names, question["filter"]):

@@ -182,6 +182,8 @@ def _planned(
     """One table against what the target has; read anew where something is missing there. Error: validation_error
     for a table that is not there and is not to be made."""
     create = ask.create_table and prepared.can.create_table
+    if create:
+        catalogue.renewed()  # a table that was dropped since is made
     for _ in range(2):
         entity = catalogue.entity(target) if target else catalogue.fitting(name)
         if entity is None and not create:

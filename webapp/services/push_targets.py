@@ -7,12 +7,13 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import Final
 
+from webapp import limits
 from webapp.connectors import KINDS
 from webapp.connectors.base import Capabilities, ConnectorError, Entity, Metadata, Session
 from webapp.errors import ApiError, Fault, did_you_mean, validation_error
-from webapp.extensions import may_write, only_reads
+from webapp.extensions import db, may_write, only_reads
 from webapp.models import Connection
-from webapp.services import connections, rows, tenancy
+from webapp.services import connections, deadline, rows, tenancy
 from webapp.services.actors import Actor, require
 from webapp.services.push_requests import SendingInput
 
@@ -92,8 +93,9 @@ def told() -> Iterator[None]:
 
 @contextmanager
 def session_of(connection: Connection) -> Iterator[Session]:
-    """An open session; whatever fails in it is told as the API tells it."""
-    with told(), connections.open_session(connection) as session:
+    """An open session, to look at the target; whatever fails in it, or takes too long, is told as the API tells it."""
+    whole = limits.PUSH_LOOK_SECONDS
+    with told(), connections.open_session(connection) as session, deadline.limited(session, whole, whole):
         yield session
 
 
@@ -102,7 +104,8 @@ class Catalogue:
 
     def __init__(self, actor: Actor, connection: Connection) -> None:
         # Who may push may see where the rows go, whatever else a key is narrowed to.
-        self._actor, self._connection = replace(actor, scopes=None), connection
+        # What was fetched from outside before has ended the session that the connection was read in.
+        self._actor, self._connection = replace(actor, scopes=None), db.session.merge(connection)
         self._fresh = False
         self._metadata: Metadata | None = None
 

@@ -50,12 +50,12 @@ def body(push: Push, given: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _value(text: str) -> Any:
-    """What was typed: a number, true, false or null as JSON has it, else the text."""
+    """What was typed: a number, true, false, null or a text in quotes as JSON has it, else the text as it stands."""
     try:
         found = orjson.loads(text)
     except orjson.JSONDecodeError:
         return text
-    return found.strip('"') if isinstance(found, str) else text if isinstance(found, dict | list) else found
+    return text if isinstance(found, dict | list) else found
 
 
 def fields(push: Mapping[str, Any]) -> list[str]:

@@ -25,7 +25,7 @@ def context(actor: Actor, push: Push, data: Mapping[str, Any]) -> dict[str, Any]
     """What the page of a push draws; nothing for a program."""
     if g.face != "person":
         return {}
-    counts = data["counts"]
+    counts, total = data["counts"], data["counts"]["total"]
     connection = db.session.get(Connection, push.connection_id) if push.connection_id else None
     state = "failed" if counts["failed"] or not counts["unknown"] else "unknown"
     found = ledger.rows(push.id, state=state, limit=limits.PAGE_LIMIT_DEFAULT + 1)
@@ -33,7 +33,7 @@ def context(actor: Actor, push: Push, data: Mapping[str, Any]) -> dict[str, Any]
     items = [one.as_json(push.tables) for one in ends]
     last = [ends[-1].table, ends[-1].row] if len(found) > len(ends) else None
     return {
-        "pace": exports_shown.pace({**data, "rows_done": counts["total"] - counts["pending"], "count": counts["total"]}),
+        "pace": exports_shown.pace({**data, "rows_done": total - counts["pending"], "count": total}),
         "chart": chart(data["progress"]),
         "state": state,
         "shown": items,
@@ -53,10 +53,14 @@ def context(actor: Actor, push: Push, data: Mapping[str, Any]) -> dict[str, Any]
 
 def _source(push: Push) -> dict[str, str] | None:
     """The template or dataset whose rows these are, where it is still there."""
-    kind, model, found = ("template", Template, push.template_id) if push.template_id else ("dataset", Dataset, push.dataset_id)
-    row = db.session.get(model, found) if found else None
+    row: Template | Dataset | None = None
+    if push.template_id:
+        row = db.session.get(Template, push.template_id)
+    elif push.dataset_id:
+        row = db.session.get(Dataset, push.dataset_id)
     if row is None or row.deleted_at is not None:
         return None
+    kind = "template" if push.template_id else "dataset"
     return {"name": row.name, "href": f"/{kind}s/{row.id}", "kind": kind}
 
 
