@@ -1,4 +1,4 @@
-"""Oracle's statements, carried out by H2 in its Oracle mode (`tests.fakes.h2`). Skipped where java or H2 are not there."""
+"""Oracle's statements, carried out by H2 in its Oracle mode (`tests.fakes.h2`); skipped where it is not there."""
 
 from __future__ import annotations
 

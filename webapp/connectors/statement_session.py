@@ -5,11 +5,10 @@ from __future__ import annotations
 import re
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Final, Protocol
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from webapp import limits
 from webapp.connectors import sql
@@ -298,17 +297,15 @@ def literals(
         if not _NATURAL.get(column.type, lambda _: False)(values.type):
             objects, found = made(values, column, MAKERS[column.type])
             failures |= {one.index: one for one in found}
-            values = of_objects([one.hex if column.type == "uuid" and one else one for one in objects])
-            if column.type == "uuid":
-                values = _hyphenated(values)
+            if column.type == "uuid" and column.declared.startswith("RAW"):  # Oracle's sixteen bytes
+                values = pa.array([one and one.bytes for one in objects], pa.binary())
+                column = replace(column, type="binary")
+            elif column.type == "uuid":
+                values = pa.array([one and str(one) for one in objects], pa.string())
+            else:
+                values = of_objects(objects)
         cells.append(_written(dialect, values, column, failures))
     return cells, sorted(failures.values(), key=lambda one: one.index)
-
-
-def _hyphenated(values: pa.Array) -> pa.Array:
-    if not pa.types.is_string(values.type):
-        return values
-    return pc.replace_substring_regex(values, r"^(.{8})(.{4})(.{4})(.{4})(.{12})$", r"\1-\2-\3-\4-\5")
 
 
 def _written(dialect: Dialect, values: pa.Array, column: Column, failures: dict[int, Failure]) -> list[str]:
