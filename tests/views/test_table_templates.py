@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import uuid
 from datetime import UTC, datetime
 from typing import Any
@@ -176,8 +177,9 @@ def test_values_of_people_are_never_copied_out_of_the_sample(edith, shop):
         ),
     )
     answer = edith.post(f"/connections/{connection}/templates", json={"entities": ["staff"]})
+    said = re.sub(rb"_[0-9A-Z]{26}", b"", answer.data)  # an id may hold any few letters
     for secret in (b"Smith", b"Carla", b"6789", b"XK", b"41237", b"41276"):
-        assert secret not in answer.data
+        assert secret not in said
     fields = fields_of(answer.json, "staff")
     assert fields["status"]["options"]["values"] == ["closed", "open"]
     assert fields["badge"]["options"]["string"] == "[A-Z]{2}\\-[0-9]{4}"
