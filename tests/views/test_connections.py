@@ -62,7 +62,7 @@ def test_all_faults_of_the_settings_are_told_at_once(edith):
     }
 
 
-@pytest.mark.parametrize(("word", "code"), [("postgresq", "unknown_type"), ("rest", "not_available")])
+@pytest.mark.parametrize(("word", "code"), [("postgresq", "unknown_type"), ("rest", "not_available"), ("db2", "not_available")])
 def test_another_type_is_refused_with_what_there_is(edith, word, code):
     answer = edith.post("/connections", json={"name": "x", "type": word, "settings": {}})
     assert faults(answer) == {"type": code}

@@ -25,7 +25,7 @@ from webapp.services.actors import Actor, require
 ENVIRONMENTS: Final = ("dev", "test", "prod")
 _ALIASES: Final = {"postgres": "postgresql", "mariadb": "mysql", "sqlserver": "mssql", "mongo": "mongodb"}
 # Named by the specification; the rows of these are sent by other means, which are not there yet.
-_LATER: Final = ("rest", "odata", "openapi", "ai")
+_LATER: Final = ("db2", "rest", "odata", "openapi", "ai")
 
 
 def as_json(connection: Connection) -> dict[str, Any]:
