@@ -1,0 +1,546 @@
+"""Db2 without a server: the statements that would be sent, and what is made of answers in its documented shape."""
+
+from __future__ import annotations
+
+import datetime as dt
+
+import pyarrow as pa
+import pytest
+
+from tests.connectors.sending import reasons
+from webapp.connectors import db2_catalog
+from webapp.connectors.base import Column, ConnectorError, Entity, Lost, Relation, Writing
+from webapp.connectors.db2_errors import converted, refusal
+from webapp.connectors.db2_session import Db2Session
+from webapp.connectors.db2_target import Db2Target
+
+ID = Column("id", "integer", "INTEGER", nullable=False, bits=32, key=True, unique=True)
+NAME = Column("name", "text", "VARCHAR(5)", max_length=5)
+TABLE = Entity("t", ("SHOP", "t"), (ID, NAME), keys=("id",))
+MOMENT = dt.datetime(2024, 1, 2, 3, 4, 5, 6)  # noqa: DTZ001
+PREFIX = "[IBM][CLI Driver][DB2/LINUXX8664] "
+
+
+def said(code: int, state: str, text: str) -> str:
+    """As the driver words it."""
+    return f"{PREFIX}SQL{-code:04d}N  {text}  SQLSTATE={state} SQLCODE={code}"
+
+
+class Link:
+    """In the place of `Db2Link`: keeps what it is told, and answers by the first rule whose words are in it."""
+
+    server = ("DB2/LINUXX8664", "11.05.0900")
+
+    def __init__(self, *rules):
+        self.told, self.rules = [], rules
+
+    def _answer(self, text):
+        self.told.append(text)
+        for words, answer in self.rules:
+            if words in text:
+                answer = answer(text) if callable(answer) else answer
+                if isinstance(answer, str):
+                    raise converted(answer)
+                if answer is not None:
+                    return answer
+        return None
+
+    def run(self, text):
+        self._answer(text)
+        return 0
+
+    def ask(self, text, values=(), seconds=None):
+        return [], self._answer(text) or []
+
+    def begin(self):
+        self.told.append("BEGIN")
+
+    def commit(self):
+        self.told.append("COMMIT")
+
+    def rollback(self):
+        self.told.append("ROLLBACK")
+
+    def close(self):
+        self.told.append("CLOSE")
+
+
+def target_of(link, *columns, entity=TABLE, **how):
+    target = Db2Target(link, Writing(entity, columns, **how))
+    target.begin()
+    return target
+
+
+def changes(link):
+    return [one for one in link.told if one not in ("BEGIN", "SAVEPOINT rowsmith ON ROLLBACK RETAIN CURSORS")]
+
+
+# --- Statements ---------------------------------------------------------------------------------------------------
+
+
+def test_rows_are_inserted_many_at_a_time_behind_a_savepoint():
+    link = Link()
+    sent = target_of(link, ID, NAME).send(pa.record_batch({"id": [1, 2], "name": ["it's", None]}))
+    assert (sent.failures, sent.keys) == ([], None)
+    assert link.told == [
+        "BEGIN",
+        "SAVEPOINT rowsmith ON ROLLBACK RETAIN CURSORS",
+        """INSERT INTO "SHOP"."t" ("id", "name") VALUES (1,'it''s'),(2,NULL)""",
+    ]
+
+
+def test_no_statement_has_more_than_five_hundred_rows():
+    link = Link()
+    target_of(link, ID).send(pa.record_batch({"id": list(range(1_200))}))
+    assert [one.count("),(") + 1 for one in changes(link)] == [500, 500, 200]
+
+
+def test_long_rows_go_in_statements_that_the_server_takes():
+    link = Link()
+    target_of(link, ID, NAME).send(pa.record_batch({"id": [1, 2, 3], "name": ["é" * 400_000] * 3}))
+    assert len(changes(link)) == 3
+
+
+def test_an_upsert_is_a_merge_of_typed_rows_that_cuts_no_text():
+    link = Link()
+    how = {"mode": "upsert", "key_columns": ("id",)}
+    target_of(link, ID, NAME, **how).send(pa.record_batch({"id": [1, 2], "name": ["sixsix", None]}))
+    assert changes(link) == [
+        'MERGE INTO "SHOP"."t" t USING (VALUES (CAST(1 AS INTEGER),\'sixsix\'),'
+        '(CAST(2 AS INTEGER),CAST(NULL AS VARCHAR(5)))) AS s ("id", "name") ON (t."id" = s."id") '
+        'WHEN MATCHED THEN UPDATE SET "name" = s."name" '
+        'WHEN NOT MATCHED THEN INSERT ("id", "name") VALUES (s."id", s."name")'
+    ]
+
+
+def test_rows_of_one_key_go_in_statements_of_their_own():
+    link = Link()
+    how = {"mode": "upsert", "key_columns": ("id",)}
+    target_of(link, ID, NAME, **how).send(pa.record_batch({"id": [1, 1], "name": ["a", "b"]}))
+    assert ["'a'" in one for one in changes(link)] == [True, False]
+
+
+def test_an_update_leaves_out_rows_that_are_not_there():
+    link = Link(("WHERE NOT EXISTS", lambda text: [(1,)] if ",1)" in text else []))
+    how = {"mode": "update", "key_columns": ("id",)}
+    sent = target_of(link, ID, NAME, **how).send(pa.record_batch({"id": [1, 9], "name": ["a", "b"]}))
+    assert reasons(sent) == {1: "missing_row"}
+    assert changes(link)[0] == (
+        'SELECT s."rowsmith row" FROM (VALUES (CAST(1 AS INTEGER),0),(CAST(9 AS INTEGER),1)) AS s '
+        '("id", "rowsmith row") WHERE NOT EXISTS (SELECT 1 FROM "SHOP"."t" t WHERE t."id" = s."id")'
+    )
+    assert changes(link)[-1] == (
+        'MERGE INTO "SHOP"."t" t USING (VALUES (CAST(1 AS INTEGER),\'a\')) AS s ("id", "name") '
+        'ON (t."id" = s."id") WHEN MATCHED THEN UPDATE SET "name" = s."name"'
+    )
+
+
+def test_a_delete_names_its_keys():
+    link = Link()
+    target = target_of(link, ID, key_columns=("id",))
+    assert target.delete(pa.record_batch({"id": [3, 4]})).failures == []
+    assert changes(link)[-1] == (
+        'DELETE FROM "SHOP"."t" WHERE ("id") IN (VALUES (CAST(3 AS INTEGER)),(CAST(4 AS INTEGER)))'
+    )
+
+
+def test_captured_keys_are_told_by_row_in_whatever_order_the_server_answers():
+    link = Link(("FINAL TABLE", [(1, 12), (0, 11)]))
+    sent = target_of(link, NAME, capture=("id",)).send(pa.record_batch({"name": ["a", "b"]}))
+    assert sent.keys.to_pydict() == {"id": [11, 12]}
+    assert changes(link) == [
+        'SELECT "rowsmith row", "id" FROM FINAL TABLE (INSERT INTO "SHOP"."t" ("name") '
+        "INCLUDE (\"rowsmith row\" INTEGER) VALUES ('a',0),('b',1))"
+    ]
+
+
+def test_capturing_what_an_upsert_makes_is_refused():
+    with pytest.raises(ConnectorError) as caught:
+        target_of(Link(), ID, NAME, mode="upsert", key_columns=("id",), capture=("id",))
+    assert caught.value.reason == "unsupported"
+
+
+@pytest.mark.parametrize(
+    ("column", "value", "literal"),
+    [
+        (Column("v", "boolean", "BOOLEAN"), True, "TRUE"),
+        (Column("v", "integer", "SMALLINT", bits=16), True, "1"),
+        (Column("v", "integer", "BIGINT", bits=64), 2**63 - 1, "9223372036854775807"),
+        (Column("v", "decimal", "DECIMAL(5,2)", precision=5, scale=2), "1.50", "1.50"),
+        (Column("v", "float", "DOUBLE"), 0.1, "0.1"),
+        (Column("v", "date", "DATE"), dt.date(2024, 2, 29), "'2024-02-29'"),
+        (Column("v", "time", "TIME"), dt.time(1, 2, 3, 4), "'01:02:03'"),
+        (Column("v", "timestamp", "TIMESTAMP(6)"), MOMENT, "'2024-01-02 03:04:05.000006'"),
+        (Column("v", "text", "VARGRAPHIC(9)"), "é😀\n", "'é😀'||CHR(10)||''"),
+        (Column("v", "text", "CLOB(1048576)"), "", "''"),
+        (Column("v", "binary", "BLOB(9)"), b"\0\xff", "BLOB(BX'00ff')"),
+        (Column("v", "binary", "VARBINARY(9)"), b"\0\xff", "BX'00ff'"),
+        (Column("v", "binary", "CHARACTER(2) FOR BIT DATA"), b"\0\xff", "X'00ff'"),
+    ],
+)
+def test_values_of_every_type_are_written_as_db2_reads_them(column, value, literal):
+    link = Link()
+    sent = target_of(link, column, entity=Entity("t", ("S", "t"), (column,))).send(
+        pa.record_batch({"v": [value]})
+    )
+    assert sent.failures == []
+    assert changes(link) == [f'INSERT INTO "S"."t" ("v") VALUES ({literal})']
+
+
+def test_texts_and_bytes_too_long_for_one_literal_are_put_together():
+    link = Link()
+    columns = (Column("c", "text", "CLOB(2147483647)"), Column("b", "binary", "BLOB(2147483647)"))
+    batch = pa.record_batch({"c": ["x" * 40_000], "b": [b"y" * 20_000]})
+    target_of(link, *columns, entity=Entity("t", ("S", "t"), columns)).send(batch)
+    (statement,) = changes(link)
+    assert statement.count("TO_CLOB('") > 1
+    assert statement.count("BLOB(BX'") == 3
+    assert max(map(len, statement.split("'"))) <= 32_672
+
+
+@pytest.mark.parametrize(
+    ("column", "value", "reason"),
+    [
+        (Column("v", "float", "DOUBLE"), float("nan"), "out_of_range"),
+        (Column("v", "float", "DOUBLE"), float("-inf"), "out_of_range"),
+        (Column("v", "integer", "SMALLINT", bits=16), 40_000, "out_of_range"),
+        (Column("v", "decimal", "DECIMAL(5,2)", precision=5, scale=2), "1000.00", "out_of_range"),
+        (Column("v", "date", "DATE"), "2021-02-30", "wrong_type"),
+        (Column("v", "text", "VARCHAR(9)"), "a\0b", "wrong_type"),
+    ],
+)
+def test_values_that_no_literal_can_hold_are_told_before_they_are_sent(column, value, reason):
+    link = Link()
+    sent = target_of(link, column, entity=Entity("t", ("S", "t"), (column,))).send(
+        pa.record_batch({"v": [value]})
+    )
+    assert reasons(sent) == {0: reason}
+    assert changes(link) == []
+
+
+def test_statements_for_people_are_of_one_row_each():
+    rows = pa.record_batch({"id": [1], "name": ["a"]})
+    key = {"key_columns": ("id",)}
+    assert target_of(Link(), ID, NAME).statements(rows) == [
+        """INSERT INTO "SHOP"."t" ("id", "name") VALUES (1, 'a');"""
+    ]
+    assert target_of(Link(), ID, NAME, mode="update", **key).statements(rows) == [
+        """UPDATE "SHOP"."t" SET "name" = 'a' WHERE "id" = 1;"""
+    ]
+    (merge,) = target_of(Link(), ID, NAME, mode="upsert", **key).statements(rows)
+    assert 'SELECT 1 AS "id", \'a\' AS "name" FROM SYSIBM.SYSDUMMY1' in merge
+
+
+# --- Refused rows -------------------------------------------------------------------------------------------------
+
+
+def test_the_row_that_is_refused_is_found_and_the_others_go_through():
+    duplicate = said(
+        -803, "23505", 'constrains table "SHOP.T" from having duplicate values for the index key.'
+    )
+    link = Link(("INSERT", lambda text: duplicate if "(3)" in text else None))
+    sent = target_of(link, ID).send(pa.record_batch({"id": [1, 2, 3, 4]}))
+    assert [(one.index, one.reason, one.native) for one in sent.failures] == [(2, "unique", "-803")]
+    undone = link.told.count("ROLLBACK TO SAVEPOINT rowsmith")
+    assert undone == len([one for one in link.told if "INSERT" in one and "(3)" in one])
+    assert changes(link)[-1].endswith("VALUES (4)")
+
+
+def test_missing_values_are_found_without_halving():
+    null = said(
+        -407, "23502", 'Assignment of a NULL value to a NOT NULL column "TBSPACEID=2, TABLEID=4, COLNO=1" ..'
+    )
+    link = Link(("INSERT", lambda text: null if "NULL" in text else None))
+    sent = target_of(link, ID, NAME).send(
+        pa.record_batch({"id": [1, 2, 3, 4], "name": ["a", None, "c", None]})
+    )
+    assert [(one.index, one.reason, one.column) for one in sent.failures] == [
+        (1, "not_null", "name"), (3, "not_null", "name"),
+    ]  # fmt: skip
+    assert len([one for one in link.told if "INSERT" in one]) == 2
+
+
+@pytest.mark.parametrize(
+    ("code", "state", "reason"),
+    [
+        (-803, "23505", "unique"), (-788, "21506", "unique"), (-530, "23503", "foreign_key"),
+        (-531, "23504", "foreign_key"), (-532, "23504", "foreign_key"), (-407, "23502", "not_null"),
+        (-545, "23513", "check"), (-433, "22001", "too_long"), (-302, "22001", "too_long"),
+        (-413, "22003", "out_of_range"), (-406, "22003", "out_of_range"), (-420, "22018", "wrong_type"),
+        (-180, "22007", "wrong_type"), (-438, "75001", "refused"), (-4743, "75001", "refused"),
+    ],
+)  # fmt: skip
+def test_errors_of_one_row_have_their_reasons(code, state, reason):
+    found = refusal(converted(said(code, state, "It is so.")), TABLE)
+    assert (found.reason, found.native, found.message) == (reason, str(code), f"SQL{-code:04d}N It is so.")
+
+
+@pytest.mark.parametrize(
+    ("code", "state", "reason", "transient"),
+    [
+        (-30082, "08001", "auth_failed", False), (-1403, "08004", "auth_failed", False),
+        (-1060, "08004", "auth_failed", False), (-1013, "42705", "no_database", False),
+        (-30061, "08004", "no_database", False), (-551, "42501", "no_permission", False),
+        (-204, "42704", "no_table", False), (-206, "42703", "no_column", False), (-601, "42710", "exists", False),
+        (-289, "57011", "full", False), (-964, "57011", "full", True), (-1776, "51034", "read_only", False),
+        (-668, "57016", "not_ready", False), (-798, "428C9", "unsupported", False),
+        (-104, "42601", "bad_query", False), (-952, "57014", "cancelled", False), (-9999, "58004", "failed", False),
+    ],
+)  # fmt: skip
+def test_errors_of_everything_else_end_the_push(code, state, reason, transient):
+    error = converted(said(code, state, "x"))
+    assert (error.reason, error.transient, refusal(error, TABLE)) == (reason, transient, None)
+    link = Link(("INSERT", said(code, state, "x")))
+    with pytest.raises(ConnectorError) as caught:
+        target_of(link, ID).send(pa.record_batch({"id": [1]}))
+    assert caught.value.reason == reason
+
+
+@pytest.mark.parametrize(("reason_code", "reason"), [("2", "conflict"), ("68", "locked")])
+@pytest.mark.parametrize("code", [-911, -913])
+def test_a_deadlock_and_a_lock_that_takes_too_long_are_told_apart(code, reason_code, reason):
+    text = f'The current transaction has been rolled back ...  Reason code "{reason_code}".'
+    error = converted(said(code, "40001", text))
+    assert (error.reason, error.transient) == (reason, True)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        said(
+            -30081,
+            "08001",
+            'A communication error has been detected. Communication protocol being used: "TCP/IP".',
+        ),
+        said(
+            -30081, "08001", 'protocol being used: "SSL". Function detecting the error: "sqlccSSLSocketRead".'
+        ),
+        said(-1224, "55032", "The database manager is not able to accept new requests."),
+        f"{PREFIX}CLI0106E  Connection is closed. SQLSTATE=08003 SQLCODE=-99999",
+    ],
+)
+def test_a_connection_that_went_away_is_lost(text):
+    assert isinstance(converted(text), Lost)
+
+
+def test_a_fault_of_encryption_is_told_as_such():
+    text = said(
+        -30081, "08001", 'Communication protocol being used: "SSL". Location "sqlccSSLSocketSetup" "414"'
+    )
+    assert converted(text).reason == "tls_failed"
+    assert (
+        converted(said(-20576, "08001", "a TLS connection could not be established")).reason == "tls_failed"
+    )
+
+
+def test_a_refusal_names_the_column_of_its_foreign_key():
+    entity = Entity("T", ("SHOP", "T"), (ID, NAME), relations=(Relation("FK1", ("name",), "P", ("ID",)),))
+    error = converted(
+        said(-530, "23503", 'The insert or update value of the FOREIGN KEY "SHOP.T.FK1" is not equal')
+    )
+    assert refusal(error, entity).column == "name"
+
+
+# --- Sessions -----------------------------------------------------------------------------------------------------
+
+ORDERS = ("SHOP", "T", "T", "Orders")
+COLUMNS = [
+    # schema, table, type, remarks, column, typeschema, typename, length, scale, codepage, units, unit length, nulls,
+    # default, identity, generated, remarks
+    (*ORDERS, "ID", "SYSIBM", "INTEGER", 4, 0, 0, None, None, "N", None, "Y", "A", None),
+    (*ORDERS, "NAME", "SYSIBM", "VARCHAR", 28, 0, 1208, "CODEUNITS32", 7, "N", "'a'", "N", " ", "Who"),
+    (*ORDERS, "OCT", "SYSIBM", "VARCHAR", 9, 0, 1208, "OCTETS", 9, "Y", None, "N", " ", None),
+    (*ORDERS, "BITS", "SYSIBM", "CHARACTER", 16, 0, 0, None, None, "Y", None, "N", " ", None),
+    (*ORDERS, "PRICE", "SYSIBM", "DECIMAL", 12, 2, 0, None, None, "Y", None, "N", " ", None),
+    (*ORDERS, "FLOATING", "SYSIBM", "DECFLOAT", 8, 0, 0, None, None, "Y", None, "N", " ", None),
+    (*ORDERS, "AT", "SYSIBM", "TIMESTAMP", 10, 6, 0, None, None, "N", "CURRENT TIMESTAMP", "N", " ", None),
+    (*ORDERS, "OK", "SYSIBM", "BOOLEAN", 1, 0, 0, None, None, "Y", None, "N", " ", None),
+    (*ORDERS, "WIDE", "SYSIBM", "VARGRAPHIC", 10, 0, 1200, "CODEUNITS16", 10, "Y", None, "N", " ", None),
+    (*ORDERS, "TWICE", "SYSIBM", "DECIMAL", 13, 2, 0, None, None, "Y", "AS (PRICE * 2)", "N", "A", None),
+    (*ORDERS, "MONEY", "SHOP", "EURO", 0, 0, 0, None, None, "Y", None, "N", " ", None),
+    ("ELSE", "V", "V", None, "X", "SYSIBM", "XML", 0, 0, 0, None, None, "Y", None, "N", " ", None),
+]  # fmt: skip
+INDEXES = [
+    ("SHOP", "T", "PK1", "P", "ID"),
+    ("SHOP", "T", "UX1", "U", "NAME"),
+    ("SHOP", "T", "UX2", "U", "PRICE"),
+    ("SHOP", "T", "UX2", "U", "AT"),
+    ("SHOP", "T", "UX3", "U", "K00"),  # on an expression
+]
+RELATIONS = [("SHOP", "T", "FK1", "NAME", "ELSE", "P", "A"), ("SHOP", "T", "FK1", "PRICE", "ELSE", "P", "B")]
+CHECKS = [("SHOP", "T", "PRICE >= 0")]
+
+
+def shop(*rules):
+    return Link(
+        *rules,
+        ("CURRENT SCHEMA) FROM", [("SHOP",)]),
+        ("SYSCAT.COLUMNS", COLUMNS),
+        ("SYSCAT.INDEXES", INDEXES),
+        ("SYSCAT.REFERENCES", RELATIONS),
+        ("SYSCAT.CHECKS", CHECKS),
+    )
+
+
+def session_of(link=None, **how):
+    link = link or shop()
+    return Db2Session(link, lambda: link, **{"read_only": False, **how})
+
+
+def test_the_catalog_becomes_tables():
+    table, view = session_of().metadata().entities
+    assert [(one.name, one.type, one.declared, one.generated, one.default) for one in table.fields] == [
+        ("ID", "integer", "INTEGER", "identity", None),
+        ("NAME", "text", "VARCHAR(7 CODEUNITS32)", "", "'a'"),
+        ("OCT", "text", "VARCHAR(9)", "", None),
+        ("BITS", "binary", "CHARACTER(16) FOR BIT DATA", "", None),
+        ("PRICE", "decimal", "DECIMAL(12,2)", "", None),
+        ("FLOATING", "decimal", "DECFLOAT(16)", "", None),
+        ("AT", "timestamp", "TIMESTAMP(6)", "", "CURRENT TIMESTAMP"),
+        ("OK", "boolean", "BOOLEAN", "", None),
+        ("WIDE", "text", "VARGRAPHIC(10)", "", None),
+        ("TWICE", "decimal", "DECIMAL(13,2)", "computed", None),
+        ("MONEY", "other", "SHOP.EURO", "", None),
+    ]
+    assert (table.name, table.parts, table.kind, table.comment) == ("T", ("SHOP", "T"), "table", "Orders")
+    assert (table.keys, table.uniques, table.checks) == (
+        ("ID",),
+        (("NAME",), ("PRICE", "AT")),
+        ("PRICE >= 0",),
+    )
+    assert table.relations == (Relation("FK1", ("NAME", "PRICE"), "ELSE.P", ("A", "B")),)
+    name, price = table.column("NAME"), table.column("PRICE")
+    assert (name.max_length, name.unique, name.nullable, name.comment) == (7, True, False, "Who")
+    assert (price.precision, price.scale, table.column("ID").bits, table.column("BITS").max_length) == (
+        12,
+        2,
+        32,
+        16,
+    )
+    assert (view.name, view.kind, view.fields[0].type) == ("ELSE.V", "view", "other")
+
+
+def test_the_catalog_is_read_in_four_queries():
+    link = shop()
+    session_of(link).metadata()
+    asked = [one for one in link.told if "FROM SYSCAT." in one]
+    assert len(asked) == 4
+    assert all("NOT LIKE 'SYS%'" in one for one in asked)
+
+
+def test_one_table_is_asked_for_by_parameters():
+    asked = []
+
+    def ask(text, values):
+        asked.append((values, text.count("?")))
+        return []
+
+    assert db2_catalog.entities(ask, "SHOP", "Else.T' OR '1") == []
+    assert asked == [(["else.t' or '1", "else.t' or '1"], 2)]
+
+
+def test_a_session_waits_for_locks_no_longer_than_the_limit_and_looks_in_its_schema():
+    link = shop()
+    session = session_of(link, schema="it's")
+    assert link.told[:2] == ["SET CURRENT LOCK TIMEOUT 15", "SET CURRENT SCHEMA = 'it''s'"]
+    assert (session.title, session.home) == ("Db2 11.05.0900", "SHOP")
+
+
+def test_keys_are_listed_over_a_connection_that_is_set_up_alike():
+    link = shop()
+    link.stream = lambda text, size: iter([(["ID"], [(1,), (2,)])])
+    session = session_of(link, schema="S")
+    (batch,) = session.keys(session.entity("T"), ["ID"], "PRICE > 1")
+    assert batch.to_pydict() == {"ID": [1, 2]}
+    assert link.told[-3:] == ["SET CURRENT LOCK TIMEOUT 15", "SET CURRENT SCHEMA = 'S'", "CLOSE"]
+
+
+def test_another_family_of_db2_is_refused():
+    link = shop()
+    link.server = ("DB2", "12.01.0005")
+    with pytest.raises(ConnectorError) as caught:
+        session_of(link)
+    assert caught.value.reason == "unsupported"
+
+
+def test_queries_run_in_a_transaction_that_is_undone():
+    link = shop()
+    session_of(link).query("SELECT a FROM t WHERE b = '{{v}}'", {"v": "x"}, 5)
+    assert link.told[-3:] == ["BEGIN", "SELECT a FROM t WHERE b = ?", "ROLLBACK"]
+
+
+@pytest.mark.parametrize(
+    "query", ["SELECT id FROM FINAL TABLE (INSERT INTO t (a) VALUES (1))", "VALUES 1", "SELECT 1; x"]
+)
+def test_a_query_that_does_more_than_read_is_never_sent(query):
+    link = shop()
+    session = session_of(link)
+    before = list(link.told)
+    with pytest.raises(ConnectorError) as caught:
+        session.query(query, {}, 1)
+    assert (caught.value.reason, link.told) == ("bad_query", before)
+
+
+def test_rows_are_looked_for_and_sampled():
+    link = shop(("SELECT 0 AS n", [(1,)]))
+    session = session_of(link)
+    table = session.entity("t")
+    wanted = pa.record_batch({"ID": [1, 2, None]})
+    assert session.known(table, ["ID"], wanted).to_pylist() == [False, True, False]
+    assert link.told[-1] == (
+        'SELECT 0 AS n FROM SYSIBM.SYSDUMMY1 WHERE EXISTS (SELECT 1 FROM "SHOP"."T" WHERE "ID" = 1) UNION ALL '
+        'SELECT 1 AS n FROM SYSIBM.SYSDUMMY1 WHERE EXISTS (SELECT 1 FROM "SHOP"."T" WHERE "ID" = 2)'
+    )
+    session.sampled()
+    assert link.told[-1] == 'SELECT * FROM "SHOP"."T" FETCH FIRST 1 ROWS ONLY'
+
+
+def test_a_table_is_made_of_columns():
+    columns = [
+        Column("id", "integer", "", nullable=False),
+        Column("name", "text", "", max_length=20),
+        Column("at", "timestamp", ""),
+        Column("ok", "boolean", ""),
+        Column("price", "decimal", "", precision=38, scale=2),
+        Column("photo", "binary", ""),
+    ]
+    link = shop()
+    session_of(link).create("orders", columns, ["id"])
+    assert link.told[-1] == (
+        'CREATE TABLE "orders" (\n  "id" BIGINT NOT NULL,\n  "name" VARCHAR(20 CODEUNITS32),\n  "at" TIMESTAMP(6),\n'
+        '  "ok" SMALLINT,\n  "price" DECIMAL(31,2),\n  "photo" BLOB(2G),\n  PRIMARY KEY ("id")\n)'
+    )
+
+
+def test_a_connection_for_reading_writes_nothing():
+    session = session_of(read_only=True)
+    table = session.entity("T")
+    with pytest.raises(ConnectorError) as caught:
+        session.target(Writing(table, table.fields[:1]))
+    assert caught.value.code == "read_only_connection"
+
+
+# --- What became of a transaction ---------------------------------------------------------------------------------
+
+
+def test_a_chunk_is_settled_by_keys_that_are_read_behind_a_lock():
+    link = shop()
+    session = session_of(link)
+    target = session.target(Writing(session.entity("T"), (session.entity("T").column("ID"),)))
+    target.begin()
+    target.send(pa.record_batch({"ID": [1, 2, 3]}))
+    proof = target.proof()
+    assert proof == {"keys": ["ID"], "rows": [["1"], ["2"], ["3"]]}
+    assert session.settled(target.writing.entity, proof) is False
+    looked = [f'SELECT 1 FROM "SHOP"."T" WHERE "ID" = {one}' for one in (1, 2, 3)]
+    assert link.told[-6:] == ["BEGIN", 'LOCK TABLE "SHOP"."T" IN SHARE MODE', *looked, "ROLLBACK"]
+    assert session_of(shop(('WHERE "ID" =', [(1,)]))).settled(target.writing.entity, proof) is True
+    assert session.settled(target.writing.entity, {}) is None
+
+
+def test_a_table_that_is_still_held_tells_nothing():
+    held = said(-911, "40001", 'The current transaction has been rolled back.  Reason code "68".')
+    session = session_of(shop(("LOCK TABLE", held)))
+    proof = {"keys": ["ID"], "rows": [["1"]]}
+    assert session.settled(session.entity("T"), proof) is None
+    assert session.link.told[-1] == "ROLLBACK"

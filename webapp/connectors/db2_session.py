@@ -1,0 +1,93 @@
+"""An open connection to Db2."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from webapp import limits
+from webapp.connectors import db2_catalog as catalog
+from webapp.connectors.base import ConnectorError, Entity, Target, Writing
+from webapp.connectors.statement_session import StatementSession
+from webapp.engine.formats.sql_dialects import DIALECTS, Dialect
+
+if TYPE_CHECKING:
+    from webapp.connectors.db2_link import Db2Link
+
+
+class Db2Session(StatementSession):
+    """See `StatementSession`. `another` makes a second connection; `schema` is where tables are looked for."""
+
+    dialect: ClassVar[Dialect] = DIALECTS["db2"]
+    origin: ClassVar[str] = " FROM SYSIBM.SYSDUMMY1"
+    marker: ClassVar[str] = "?"
+    link: Db2Link
+
+    def __init__(
+        self, link: Db2Link, another: Callable[[], Db2Link], read_only: bool, schema: str | None = None
+    ) -> None:
+        name, version = link.server
+        if not name.startswith("DB2/"):  # DB2 alone is z/OS, AS is IBM i: their catalogs are others
+            raise ConnectorError(
+                f"The server is {name} {version}, not Db2 for Linux, UNIX and Windows.",
+                reason="unsupported",
+                hint="Connect to a server of that family.",
+            )
+        _set_up(link, schema)
+        _, ((home,),) = link.ask("SELECT RTRIM(CURRENT SCHEMA) FROM SYSIBM.SYSDUMMY1")
+        super().__init__(link, f"Db2 {version}", home, read_only)
+        self._another, self._schema = another, schema
+
+    def another(self) -> Db2Link:
+        """See `StatementSession.another`."""
+        link = self._another()
+        _set_up(link, self._schema)
+        return link
+
+    def entities(self, like: str = "") -> list[Entity]:
+        """See `StatementSession.entities`."""
+        return catalog.entities(lambda text, values: self.link.ask(text, values)[1], self.home, like)
+
+    def reading(self, link: Any, text: str, values: Sequence[Any]) -> tuple[list[str], list[Sequence[Any]]]:
+        """See `StatementSession.reading`."""
+        link.begin()
+        try:
+            return link.ask(text, values, limits.TARGET_QUERY_SECONDS)
+        finally:
+            try:
+                link.rollback()
+            except ConnectorError:
+                pass  # the connection is gone, and the transaction with it
+
+    def target(self, writing: Writing) -> Target:
+        """See `Session.target`."""
+        from webapp.connectors.db2_target import Db2Target
+
+        self.writable(writing)
+        return Db2Target(self.link, writing)
+
+    def settled(self, entity: Entity, proof: Mapping[str, Any]) -> bool | None:
+        """See `Session.settled`. Db2's readers see what was committed last and wait for nobody, so the table is locked
+        once its writers are done."""
+        if not {"keys", "rows"} <= proof.keys():
+            return None
+        self.link.begin()
+        try:
+            self.link.run(f"LOCK TABLE {self.table(entity)} IN SHARE MODE")
+            return super().settled(entity, proof)
+        except ConnectorError as error:
+            if error.reason != "locked":
+                raise
+            return None
+        finally:
+            try:
+                self.link.rollback()
+            except ConnectorError:
+                pass  # the connection is gone, and the lock with it
+
+
+def _set_up(link: Db2Link, schema: str | None) -> None:
+    """Nobody waits for a lock for longer than the limit, and names without a schema are of this one."""
+    link.run(f"SET CURRENT LOCK TIMEOUT {int(limits.TARGET_LOCK_SECONDS)}")
+    if schema:
+        link.run("SET CURRENT SCHEMA = '" + schema.replace("'", "''") + "'")
