@@ -56,3 +56,42 @@ def test_exports_of_the_release_before_datasets_are_kept_up_and_down(app):
     with db.engine.begin() as connection:
         back = connection.execute(sa.text("SELECT * FROM exports")).mappings().one()
         assert dict(back) == {**old, "status": "failed"}
+
+
+PUSHED = (
+    *BEFORE[:3],
+    "INSERT INTO pushes (id, kind, target, total, delivered, failed, unknown, tables, request, pins, progress, status, "
+    "attempt, epoch, created_at, workspace_id, team_id, project_id) VALUES ('psh_1', 'push', 't', 9, 9, 0, 0, '[]', "
+    f"'{{}}', '{{}}', '[]', 'completed', 1, 1, '{NOW}', 'ws_1', 'team_1', 'prj_1')",
+    "INSERT INTO push_ranges (push_id, table_no, first, last) VALUES ('psh_1', 0, 1, 9)",
+    f"INSERT INTO push_lines (push_id, number, at, text) VALUES ('psh_1', 1, '{NOW}', 'connected')",
+)
+
+
+def test_a_table_that_is_made_anew_takes_no_rows_of_others_along(app):
+    flask_migrate.upgrade(revision="0003")
+    with db.engine.begin() as connection:
+        for statement in PUSHED:
+            connection.exec_driver_sql(statement)
+    flask_migrate.upgrade()
+    with db.engine.begin() as connection:
+        kept = {
+            name: connection.execute(sa.text(f"SELECT count(*) FROM {name}")).scalar_one()
+            for name in ("pushes", "push_ranges", "push_lines")
+        }
+    assert kept == {"pushes": 1, "push_ranges": 1, "push_lines": 1}
+
+
+def test_what_undos_had_taken_out_is_counted_as_undone_up_and_down(app):
+    flask_migrate.upgrade(revision="0003")
+    undo = PUSHED[3].replace("'psh_1', 'push', 't', 9, 9", "'psh_2', 'undo', 't', 7, 7").replace("(id,", "(of_id, id,")
+    with db.engine.begin() as connection:
+        for statement in (*PUSHED, undo.replace("VALUES (", "VALUES ('psh_1', ")):
+            connection.exec_driver_sql(statement)
+    flask_migrate.upgrade(revision="0004")
+    found = sa.text("SELECT id, delivered, undone FROM pushes ORDER BY id")
+    with db.engine.begin() as connection:
+        assert connection.execute(found).all() == [("psh_1", 2, 7), ("psh_2", 7, 0)]
+    flask_migrate.downgrade(revision="0003")
+    with db.engine.begin() as connection:
+        assert connection.execute(sa.text("SELECT delivered FROM pushes ORDER BY id")).all() == [(9,), (7,)]

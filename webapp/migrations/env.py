@@ -1,5 +1,7 @@
 """Alembic's entry: runs inside the application's context (Flask-Migrate) with our metadata."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import sqlalchemy as sa
@@ -21,9 +23,27 @@ def render(kind: str, item: Any, _autogen: Any) -> str | bool:
     return False
 
 
+@contextmanager
+def unlinked(connection: sa.Connection) -> Iterator[None]:
+    """SQLite rebuilds tables by dropping them, which would take along the rows of others that refer to them: foreign
+    keys are off meanwhile, and looked at afterwards."""
+    if connection.dialect.name != "sqlite":
+        yield
+        return
+    raw: Any = connection.connection.dbapi_connection
+    raw.execute("PRAGMA foreign_keys=OFF").close()
+    try:
+        yield
+        broken = raw.execute("PRAGMA foreign_key_check").fetchall()
+        if broken:
+            raise RuntimeError(f"rows refer to others that are gone: {broken[:5]}")
+    finally:
+        raw.execute("PRAGMA foreign_keys=ON").close()
+
+
 def run() -> None:
     """Upgrade over one connection. PostgreSQL does it in one transaction; SQLite rebuilds tables in batches."""
-    with db.engine.connect() as connection:
+    with db.engine.connect() as connection, unlinked(connection):
         context.configure(
             connection=connection,
             target_metadata=metadata,

@@ -4,6 +4,7 @@ from webapp.models.audit import AuditEntry
 from webapp.models.base import JSON_DOC, Base, UtcTime
 from webapp.models.connections import Connection, Fetched, Secret
 from webapp.models.datasets import Dataset, DatasetVersion
+from webapp.models.endpoints import Endpoint
 from webapp.models.exports import Export
 from webapp.models.idempotency import IdempotencyRecord
 from webapp.models.keys import ApiKey
@@ -26,6 +27,7 @@ __all__ = [
     "Connection",
     "Dataset",
     "DatasetVersion",
+    "Endpoint",
     "Export",
     "Fetched",
     "IdempotencyRecord",

@@ -39,6 +39,10 @@ class Connection(Updated, SoftDeleted, InProject, Base):
     verification: Mapped[dict[str, Any] | None] = mapped_column(JSON_DOC)
     metadata_key: Mapped[str | None] = mapped_column(String(300))
     metadata_at: Mapped[datetime | None]
+    of_endpoint: Mapped[bool] = mapped_column(Boolean, default=False)
+    """Made for one endpoint that has an address of its own; goes with it and is not listed."""
+    document_key: Mapped[str | None] = mapped_column(String(300))
+    """The storage's key of a metadata document that was uploaded."""
     created_by: Mapped[str | None] = reference("users.id", nullable=True, ondelete="SET NULL", index=False)
 
 

@@ -28,6 +28,7 @@ class Push(Work, SoftDeleted, InProject, Base):
     kind: Mapped[str] = mapped_column(String(8), default="push")
     of_id: Mapped[str | None] = reference("pushes.id", nullable=True, ondelete="SET NULL")
     connection_id: Mapped[str | None] = reference("connections.id", nullable=True, ondelete="SET NULL")
+    endpoint_id: Mapped[str | None] = reference("endpoints.id", nullable=True, ondelete="SET NULL")
     template_id: Mapped[str | None] = reference("templates.id", nullable=True, ondelete="SET NULL")
     template_version: Mapped[int | None] = mapped_column(Integer)
     dataset_id: Mapped[str | None] = reference("datasets.id", nullable=True, ondelete="SET NULL")
@@ -38,9 +39,13 @@ class Push(Work, SoftDeleted, InProject, Base):
     delivered: Mapped[int] = mapped_column(BigInteger, default=0)
     failed: Mapped[int] = mapped_column(BigInteger, default=0)
     unknown: Mapped[int] = mapped_column(BigInteger, default=0)
+    undone: Mapped[int] = mapped_column(BigInteger, default=0)
+    """Rows that an undo took out again; they are no longer among the delivered ones."""
     tables: Mapped[list[Any]] = mapped_column(JSON_DOC, default=list)
     request: Mapped[dict[str, Any]] = mapped_column(JSON_DOC, default=dict)
     pins: Mapped[dict[str, Any]] = mapped_column(JSON_DOC, default=dict)
+    status_code: Mapped[int | None] = mapped_column(Integer)
+    """Over HTTP: what the target answered to delivered rows that have no `PushRow`."""
     intent: Mapped[dict[str, Any] | None] = mapped_column(JSON_DOC)
     progress: Mapped[list[Any]] = mapped_column(JSON_DOC, default=list)
     """Points of the rate chart: [seconds since the start, rows that have their end], thinned out."""
@@ -50,7 +55,8 @@ class Push(Work, SoftDeleted, InProject, Base):
 
 class PushRange(Base):
     """Rows of one table of a push that have their end: from `first` to `last`, counted from 1. All of them are
-    delivered but those that have a `PushRow`."""
+    delivered but those that have a `PushRow`. A table has one, unless a retry was of single rows that were never
+    sent."""
 
     __tablename__ = "push_ranges"
 

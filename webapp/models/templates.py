@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from sqlalchemy import Integer, UniqueConstraint
+from sqlalchemy import Integer, String, UniqueConstraint
 from sqlalchemy.orm import Mapped, mapped_column
 
+from webapp import limits
 from webapp.models.base import identity, reference
 from webapp.models.versioned import Version, Versioned
 
@@ -16,6 +17,10 @@ class Template(Versioned):
 
     id: Mapped[str] = identity("tpl")
     field_count: Mapped[int] = mapped_column(Integer, default=0)
+    made_from_id: Mapped[str | None] = reference("connections.id", nullable=True, ondelete="SET NULL")
+    """The connection from one of whose tables it was made."""
+    made_from_entity: Mapped[str | None] = mapped_column(String(limits.MAX_NAME_CHARS))
+    """That table, as the connection's metadata called it then."""
 
 
 class TemplateVersion(Version):

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import Any
 
+from webapp import limits
 from webapp.connectors.base import Column, Entity
 from webapp.engine.data.vocabulary import Vocabulary
 from webapp.services.conditions import Rule
@@ -28,6 +29,8 @@ class Asked:
     joined: bool
     """Unique together with other columns."""
     vocabulary: Vocabulary
+    rows: int = limits.DEFAULT_QUANTITY
+    """Of the template, when none are asked for."""
     notes: list[str] = field(default_factory=list)
 
     @property

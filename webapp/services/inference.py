@@ -1,6 +1,7 @@
 """What a column of a database suggests as a field: a type whose every value fits the column.
 
-In order: what the column's type and its checks dictate, what its name means, what a small sample looks like. Of the
+In order: what the column's type and its checks dictate, what its name means beside its table's, what a small sample
+looks like. Of the
 sample only shapes and ranges are taken over, and values only of columns that hold a few plain words and whose name
 means nothing about a person. Each suggestion is compiled before it is believed: its values must be of the column's
 type and no longer than it is.
@@ -9,6 +10,7 @@ type and no longer than it is.
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, timedelta
@@ -40,8 +42,11 @@ class Found:
     reason: str
 
 
-def columns(entity: Entity, sample: pa.RecordBatch | None, vocabulary: Vocabulary) -> list[Found]:
-    """A field for each column of a table that rows bring; foreign keys apart, which `table_templates` sees to."""
+def columns(
+    entity: Entity, sample: pa.RecordBatch | None, vocabulary: Vocabulary, rows: int = limits.DEFAULT_QUANTITY
+) -> list[Found]:
+    """A field for each column of a table that rows bring; foreign keys apart, which `table_templates` sees to.
+    ``rows``: as many values a unique column needs at least."""
     rules = conditions.read(entity.checks, [one.name for one in entity.fields])
     alone = {names[0] for names in (*entity.uniques, entity.keys) if len(names) == 1}
     found = []
@@ -52,9 +57,52 @@ def columns(entity: Entity, sample: pa.RecordBatch | None, vocabulary: Vocabular
         rule = rules.of(column.name)
         nulls = len(values) - len(plain)
         joined = any(len(names) > 1 and column.name in names for names in (*entity.uniques, entity.keys))
-        asked = Asked(entity, column, rule, plain, nulls, unique, joined, vocabulary)
+        asked = Asked(entity, column, rule, plain, nulls, unique, joined, vocabulary, rows)
         found.append(_column(asked, rules, {one.name: one for one in entity.fields}))
+    _agree(found, vocabulary)
     return found
+
+
+def _agree(found: list[Found], vocabulary: Vocabulary) -> None:
+    """Unique fields that cannot be so beside each other: of one place, one alone decides, and a department goes with a
+    job. A country and its code follow from each other; others get a group of their own, at last a random text."""
+    made = [one for one in found if one.field is not None]
+    groups: Counter[str] = Counter()
+    for attempt in range(2):
+        clashing = _clashing(made, vocabulary)
+        settled = [one for one in made if one not in clashing]
+        for one in clashing:
+            field, kind = one.field, find(one.field["type"] if one.field else "")
+            assert field is not None
+            assert kind is not None
+            country = next((other.field for other in settled if _decides(other)), None)
+            if field["type"] in _OF_COUNTRY and country is not None:
+                del field["unique"]
+                field |= {key: country[key] for key in ("group",) if key in country}
+            elif attempt == 0 and kind.group_kind is not None:
+                groups[kind.group_kind] += 1
+                field["group"] = f"{kind.group_kind}_{groups[kind.group_kind] + 1}"
+            else:
+                one.field = definition(one.column, "regexp", {"string": "[A-Z0-9]{8}"}, unique=True)
+                one.state, one.reason = "yellow", "It is unique, and no type beside the others can be: random text."
+            settled.append(one)
+
+
+_OF_COUNTRY: Final = ("country", "country_code")
+
+
+def _decides(one: Found) -> bool:
+    return one.field is not None and one.field["type"] in _OF_COUNTRY and bool(one.field.get("unique"))
+
+
+def _clashing(made: Sequence[Found], vocabulary: Vocabulary) -> list[Found]:
+    """The columns whose fields cannot be unique beside the others."""
+    try:
+        compile_plan(parse([one.field for one in made]), vocabulary)
+    except SpecError as error:
+        places = [re.fullmatch(r"fields\[(\d+)\]\.unique", fault.path) for fault in error.faults]
+        return [made[int(place[1])] for place in places if place]
+    return []
 
 
 def _sampled(sample: pa.RecordBatch | None, name: str) -> list[Any]:
@@ -73,7 +121,8 @@ def _column(asked: Asked, rules: Rules, beside: Mapping[str, Column]) -> Found:
             told = "The target counts it: a push leaves it out, and rows that refer to it get its real value."
             return Found(column.name, made, "green", told)
         return Found(column.name, None, "green", "The target counts it.")
-    made = _later(asked, rules, beside) or _by_type(asked)
+    nested = column.declared.startswith("Navigation(")  # rows inside this one: a person decides whether to make them
+    made = _later(asked, rules, beside) or (None if nested else _by_type(asked))
     if made is None:
         if column.nullable or column.default is not None:
             word = "may be blank" if column.nullable else "has a default"

@@ -52,7 +52,9 @@ def decimal_(asked: Asked) -> Field | None:
     if ends is None:
         return None
     low, high = (jsonable(one) for one in ends)
-    return definition(column.name, "number", {"min": low, "max": high, "decimals": places}, unique=asked.unique)
+    return definition(
+        column.name, "number", {"min": low, "max": high, "decimals": places}, unique=asked.unique
+    )
 
 
 def float_(asked: Asked) -> Field | None:
@@ -61,7 +63,9 @@ def float_(asked: Asked) -> Field | None:
     if ends is None:
         return None
     low, high = (jsonable(one) for one in ends)
-    return definition(asked.column.name, "number", {"min": low, "max": high, "decimals": 2}, unique=asked.unique)
+    return definition(
+        asked.column.name, "number", {"min": low, "max": high, "decimals": 2}, unique=asked.unique
+    )
 
 
 def _range(asked: Asked, least: Decimal, most: Decimal, step: Decimal) -> tuple[Decimal, Decimal] | None:
@@ -79,7 +83,10 @@ def _range(asked: Asked, least: Decimal, most: Decimal, step: Decimal) -> tuple[
     if asked.unique:
         first, last = (max(numbers, default=Decimal(0)) + step, high)
     elif len(numbers) >= limits.INFER_FEW:
-        first, last = column_shapes.rounded(min(numbers), down=True), column_shapes.rounded(max(numbers), down=False)
+        first, last = (
+            column_shapes.rounded(min(numbers), down=True),
+            column_shapes.rounded(max(numbers), down=False),
+        )
     else:
         first, last = _USUAL
         if rule.low is not None and high >= low + _USUAL[1]:

@@ -16,12 +16,15 @@ from webapp.engine.errors import SpecError
 from webapp.engine.fields import find
 from webapp.engine.plan import compile_plan
 from webapp.engine.spec import parse
-from webapp.services import column_shapes
+from webapp.services import column_shapes, inferred_names
 from webapp.services.column_asked import Asked, Field, definition
+from webapp.services.inferred_names import Meant
 
 _PERSONAL: Final = frozenset({"person", "contact", "place", "finance", "government", "internet"})
 _SPEECHLESS: Final = frozenset({"logic", "choice", "structure", "external", "number"})
 """Categories whose types say nothing by their name alone."""
+_FEWEST: Final = 2
+_PRESENT: Final = datetime(2026, 1, 1, tzinfo=UTC)
 _MANY: Final = 100_000  # chosen: a unique column for which so many values exist is taken without a word
 
 
@@ -39,36 +42,61 @@ def _texts(asked: Asked) -> Iterator[Field]:
     if rule.pattern is not None:
         yield definition(name, "regexp", {"string": rule.pattern}, unique=asked.unique)
         asked.notes.append(f"Its pattern cannot be made: {rule.pattern}")
-    meant = guess.type_of(name)
-    kind = find(meant)
+    said = inferred_names.meant(asked)
+    kind = find(said.type)
     if kind is not None and kind.category in _SPEECHLESS:
-        meant, kind = "words", find("words")
-    about_people = kind is not None and kind.category in _PERSONAL
+        said = inferred_names.Meant("words", {}, {})
+        kind = find("words")
+    # A role is one of few words, and nobody's own.
+    about_people = kind is not None and kind.category in _PERSONAL and said.type != "job_title"
     words = None if about_people or asked.unique else column_shapes.few_words(name, asked.values)
     if words is not None and all(word not in rule.excluded for word in words):
         yield definition(name, "enum", {"values": words})
+    if said.sure:
+        yield from _meant(asked, said)
     shape = column_shapes.shape(asked.values)
     if shape is not None and (not about_people or asked.unique):
         yield definition(name, "regexp", {"string": shape}, unique=asked.unique)
-    meant_something = meant not in (*guess.FALLBACK, "regexp") and not (asked.joined and not asked.unique)
-    if meant_something:
-        options = dict(guess.STARTERS.get(meant, {}))
-        plain = definition(name, meant, options, unique=asked.unique)
-        yield plain
-        if longest is not None and not asked.unique:
-            yield {**plain, "formula": f"left(this, {longest})"}
+    if not said.sure and (said.options or said.type not in (*guess.FALLBACK, "regexp")):
+        yield from _meant(asked, said)
     if asked.unique:
+        yield from _called(asked, said)
         size = max(rule.shortest, min(longest or 12, 12))
         if 36**size < _MANY:
             asked.notes.append(f"It is unique and short: at most {36**size:,} rows.")
         yield definition(name, "regexp", {"string": f"[A-Z0-9]{{{size}}}"}, unique=True)
         return
-    if meant == "words" and not asked.joined and (longest is None or longest >= 12) and rule.shortest <= 1:
+    if (
+        said.type == "words"
+        and not asked.joined
+        and (longest is None or longest >= 12)
+        and rule.shortest <= 1
+    ):
         yield definition(name, "words", {"count": 2})
         if longest is not None:
             yield definition(name, "words", {"count": 2}, formula=f"left(this, {longest})")
     size = max(rule.shortest, min(longest if longest is not None else 8, 8))
     yield definition(name, "regexp", {"string": f"[A-Z0-9]{{{size}}}"})
+
+
+def _meant(asked: Asked, said: Meant) -> Iterator[Field]:
+    """What the names mean, cut to the column's length where it is longer."""
+    if asked.joined and not asked.unique and not said.sure:
+        return
+    common = {**said.common, "unique": asked.unique}
+    plain = definition(asked.column.name, said.type, said.options, **common)
+    yield plain
+    if said.type == "words" and said.options.get("count", 0) > _FEWEST:
+        yield definition(asked.column.name, "words", {"count": _FEWEST}, **common)
+    if asked.longest is not None and not asked.unique:
+        plain.pop("text_case", None)  # a text may grow when its case is changed
+        yield {**plain, "formula": f"left(this, {asked.longest})"}
+
+
+def _called(asked: Asked, said: Meant) -> Iterator[Field]:
+    """For a unique column that holds names of which there are too few: words, which read better than letters."""
+    if said.sure and said.type in inferred_names.NAMING:
+        yield definition(asked.column.name, "words", {"count": _FEWEST}, text_case="title", unique=True)
 
 
 def _fits(asked: Asked, made: Field) -> bool:
@@ -83,7 +111,9 @@ def _fits(asked: Asked, made: Field) -> bool:
     column = plan.layer.columns[made["name"]]
     space = column.type.space()
     if made.get("unique") and made["type"] != "regexp" and (space is None or space < _MANY):
-        return False
+        if made["type"] not in inferred_names.FEW or not _lasts(asked, plan):
+            return False
+        asked.notes.append("It is unique, and there are not many such values: ask for few rows.")
     told = (field.metadata or {}).get(b"max_length")
     if asked.longest is not None and (told is None or int(told) > asked.longest):
         return False
@@ -92,9 +122,18 @@ def _fits(asked: Asked, made: Field) -> bool:
     return True
 
 
+def _lasts(asked: Asked, plan: Any) -> bool:
+    """Whether a unique field has values for as many rows as its template makes."""
+    try:
+        Bound(plan, Env("inference", _PRESENT)).check(0, asked.rows)
+    except SpecError:
+        return False
+    return True
+
+
 def _long_enough(asked: Asked, plan: Any) -> bool:
     """Whether texts are as long as a check wants: looked at, since no type tells its shortest text."""
-    bound = Bound(plan, Env("inference", datetime(2026, 1, 1, tzinfo=UTC)))
+    bound = Bound(plan, Env("inference", _PRESENT))
     made = bound.block(0, limits.INFER_ROWS)[0]
     made = made.dictionary_decode() if pa.types.is_dictionary(made.type) else made
     return (pc.min(pc.utf8_length(made)).as_py() or 0) >= max(1, asked.rule.shortest)

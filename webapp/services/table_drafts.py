@@ -9,10 +9,11 @@ from typing import Any, Final
 
 import pyarrow as pa
 
+from webapp import limits
 from webapp.connectors.base import Entity, Relation
 from webapp.engine.data.vocabulary import Vocabulary
 from webapp.engine.fields.base import EXISTING, RELATION
-from webapp.services import inference
+from webapp.services import inference, schema_fields
 from webapp.services.inference import Found
 
 Field = dict[str, Any]
@@ -43,9 +44,13 @@ def drafted(
     known: Mapping[str, str],
     connection_id: str,
     words: Vocabulary,
+    rows: int = limits.DEFAULT_QUANTITY,
 ) -> Draft:
-    """The fields for one table. `together` are the tables of the same call, `known` the templates made before."""
-    draft = Draft(entity, inference.columns(entity, sample, words))
+    """The fields for one table. `together` are the tables of the same call, `known` the templates made before, `rows`
+    how many the template makes when none are asked for."""
+    if entity.kind == "operation":
+        return Draft(entity, schema_fields.columns(entity, words, rows))
+    draft = Draft(entity, inference.columns(entity, sample, words, rows))
     links = _Links(draft, {one.name: one for one in together}, known, connection_id)
     for relation in _by_weight(entity.relations):
         links.take(relation)

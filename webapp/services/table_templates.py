@@ -7,7 +7,7 @@ columns become one group.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,8 +17,8 @@ from webapp import limits
 from webapp.connectors.base import Entity
 from webapp.errors import Fault, did_you_mean, validation_error
 from webapp.extensions import db
-from webapp.models import Connection, Template, TemplateVersion
-from webapp.services import connections, plans, templates, tenancy
+from webapp.models import Connection, Template
+from webapp.services import connection_looks, plans, templates, tenancy
 from webapp.services.actors import Actor
 from webapp.services.table_drafts import HERE, Draft, Field, drafted, report
 
@@ -38,18 +38,18 @@ def create(actor: Actor, connection_id: str, wanted: Sequence[str], quantity: in
     connections.
     """
     connection = tenancy.get(actor, Connection, connection_id, "write")
-    metadata = connections.metadata(actor, connection)
+    metadata = connection_looks.metadata(actor, connection)
     entities = chosen(metadata.entities, wanted)
     known = made_before(actor, connection)
     name = connection.name
     names = [one.name for one in entities]
-    samples = connections.samples(connection, names, limits.INFER_SAMPLE_ROWS, limits.FETCH_SECONDS)
+    samples = connection_looks.samples(connection, names, limits.INFER_SAMPLE_ROWS, limits.FETCH_SECONDS)
+    words = plans.vocabulary()
     drafts = [
-        drafted(one, samples.get(one.name), entities, known, connection_id, plans.vocabulary()) for one in entities
+        drafted(one, samples.get(one.name), entities, known, connection_id, words, quantity) for one in entities
     ]
     _check_has_fields(drafts)
-    told = f"(connection {connection_id})"
-    _save(actor, drafts, lambda one: f'Rows for the table "{one.name}" of {name} {told}', quantity)
+    _save(actor, drafts, connection_id, lambda one: f'Rows for the table "{one.name}" of {name}', quantity)
     return Made([one.made for one in drafts if one.made is not None], [row for one in drafts for row in report(one)])
 
 
@@ -74,24 +74,24 @@ def chosen(entities: Iterable[Entity], wanted: Sequence[str]) -> list[Entity]:
 def made_before(actor: Actor, connection: Connection) -> dict[str, str]:
     """The templates of the project that were made from tables of this connection: ids by table, the newest win."""
     statement = (
-        select(Template.id, Template.name)
-        .join(TemplateVersion, TemplateVersion.template_id == Template.id)
+        select(Template.id, Template.made_from_entity)
         .where(
             Template.workspace_id == actor.workspace_id,
             Template.project_id == actor.project_id,
             Template.deleted_at.is_(None),
-            TemplateVersion.number == Template.version,
-            TemplateVersion.spec["description"].as_string().contains(f"(connection {connection.id})", autoescape=True),
+            Template.made_from_id == connection.id,
         )
-        .order_by(Template.created_at)
+        .order_by(Template.created_at, Template.id)
     )
-    return {row.name: row.id for row in db.session.execute(statement)}
+    return {table: template_id for template_id, table in db.session.execute(statement) if table is not None}
 
 
 # --- Saving -------------------------------------------------------------------------------------------------
 
 
-def _save(actor: Actor, drafts: Sequence[Draft], describe: Any, quantity: int) -> None:
+def _save(
+    actor: Actor, drafts: Sequence[Draft], connection_id: str, describe: Callable[[Entity], str], quantity: int
+) -> None:
     """Saves the templates, those first that others refer to. Where tables refer to each other in a ring, one is made
     without its reference at first and completed at the end. Nothing stays where one cannot be made."""
     ready: dict[str, str] = {}
@@ -110,6 +110,7 @@ def _save(actor: Actor, drafts: Sequence[Draft], describe: Any, quantity: int) -
                 fields=_linked(one, ready),
                 description=describe(one.entity),
                 quantity=quantity,
+                made_from=(connection_id, one.entity.name),
             )
             ready[one.entity.name] = one.made["id"]
         for one in unfinished:

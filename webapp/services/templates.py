@@ -67,11 +67,13 @@ def create(
     quantity: int = limits.DEFAULT_QUANTITY,
     locale: str | None = None,
     anchor: datetime | None = None,
+    made_from: tuple[str | None, str | None] = (None, None),
 ) -> dict[str, Any]:
     """A new template in the actor's project, with its first version; commits. Returns it as the API shows it.
 
-    `fields` are field definitions as sent; `anchor` (aware) is the present when none is given. Errors:
-    validation_error with every fault of the fields.
+    `fields` are field definitions as sent; `anchor` (aware) is the present when none is given; `made_from` is the
+    connection's id and the name of its table, where the template stands for one. Errors: validation_error with every
+    fault of the fields.
     """
     moment = clock.now()
     spec = {
@@ -83,6 +85,7 @@ def create(
         "anchor": clock.to_text(anchor or moment.replace(microsecond=0)),
     }
     template = Template(id=ids.new("tpl"), **tenancy.here(actor), created_by=actor.user_id, created_at=moment)
+    template.made_from_id, template.made_from_entity = made_from
     ready, pins = _checked(actor, template, spec, before=())
     return KIND.save(actor, template, ready, pins, "create", moment)
 
