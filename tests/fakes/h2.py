@@ -106,7 +106,9 @@ class H2Link:
         import psycopg
 
         try:
-            self._quick.setsockopt(socket.IPPROTO_TCP, socket.TCP_QUICKACK, 1)  # H2 writes its answers in pieces
+            self._quick.setsockopt(
+                socket.IPPROTO_TCP, socket.TCP_QUICKACK, 1
+            )  # H2 writes its answers in pieces
             return self._connection.execute(text.encode())
         except psycopg.Error as error:
             said = str(error).partition("; SQL statement:")[0]
@@ -185,7 +187,13 @@ def literal(value: Any) -> str:
         return f"TIMESTAMP '{value.isoformat(sep=' ')}'"
     if isinstance(value, float):
         return repr(value) if "e" in repr(value) else f"{value!r}e0"
-    return f"{value:f}" if isinstance(value, Decimal) else str(value) if isinstance(value, int) else quoted(value)
+    return (
+        f"{value:f}"
+        if isinstance(value, Decimal)
+        else str(value)
+        if isinstance(value, int)
+        else quoted(value)
+    )
 
 
 def quoted(text: str) -> str:

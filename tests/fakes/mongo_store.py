@@ -84,8 +84,8 @@ NAMES = {
 
 def is_a(value: Any, name: str) -> bool:
     if name in ("int", "long"):
-        large = isinstance(value, Int64) or (isinstance(value, int) and abs(value) >= 2**31)
-        return isinstance(value, int) and not isinstance(value, bool) and (name == "long" or not large)
+        whole = isinstance(value, int) and not isinstance(value, bool)
+        return whole and isinstance(value, Int64) == (name == "long")
     return isinstance(value, NAMES[name])
 
 
@@ -115,7 +115,10 @@ def _faults(value: Any, rule: dict) -> list[dict]:
         told = {"specifiedAs": {"minimum": rule["minimum"]}, "reason": "comparison failed"}
         found.append({"operatorName": "minimum", **told, "consideredValue": value})
     if isinstance(value, str) and len(value) > rule.get("maxLength", len(value)):
-        told = {"specifiedAs": {"maxLength": rule["maxLength"]}, "reason": "specified string length was not satisfied"}
+        told = {
+            "specifiedAs": {"maxLength": rule["maxLength"]},
+            "reason": "specified string length was not satisfied",
+        }
         found.append({"operatorName": "maxLength", **told, "consideredValue": value})
     return found
 
@@ -169,11 +172,15 @@ class Collection:
         if isinstance(wanted, dict) and list(wanted) == ["$in"]:
             return [one for key in wanted["$in"] for one in self.find({**condition, "_id": key})]
         quick = self._by_index(condition)
-        return [one for one in (self.documents.values() if quick is None else quick) if matches(one, condition)]
+        return [
+            one for one in (self.documents.values() if quick is None else quick) if matches(one, condition)
+        ]
 
     def _by_index(self, condition: dict) -> list[dict] | None:
         for name, index in self.indexes.items():
-            if set(index["key"]) == set(condition) and not any(isinstance(one, dict) for one in condition.values()):
+            if set(index["key"]) == set(condition) and not any(
+                isinstance(one, dict) for one in condition.values()
+            ):
                 values = tuple(comparable(condition[one]) for one in index["key"])
                 if name != "_id_" and name not in self.held:
                     continue

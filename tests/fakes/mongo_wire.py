@@ -17,6 +17,7 @@ import bson
 from bson import CodecOptions, Int64
 from bson.codec_options import DatetimeConversion
 
+from tests.fakes.listening import Listening, exactly
 from tests.fakes.mongo_store import Collection, Refused, comparable, got, matches
 
 OP_REPLY, OP_QUERY, OP_MSG = 1, 2004, 2013
@@ -25,80 +26,45 @@ WRITES = ("insert", "update", "delete", "create", "createIndexes", "drop", "drop
 READS = ["find", "listCollections", "listIndexes"]
 
 
-class MongoWire:
-    """Listens on 127.0.0.1 at `port`. `accounts`: name to (password, may write); none: nobody signs in.
+class MongoWire(Listening):
+    """`accounts`: name to (password, may write); none: nobody signs in.
     `after_writes`: cut the connection, unanswered, once that many write commands were carried out."""
 
-    def __init__(self, accounts: dict[str, tuple[str, bool]] | None = None, tls: ssl.SSLContext | None = None) -> None:
-        self.accounts, self._tls = accounts or {}, tls
+    def __init__(
+        self, accounts: dict[str, tuple[str, bool]] | None = None, tls: ssl.SSLContext | None = None
+    ) -> None:
+        self.accounts = accounts or {}
         self.databases: dict[str, dict[str, Collection]] = {}
         self.after_writes: int | None = None
-        self.peers: list[socket.socket] = []
         self._cursors: dict[int, tuple[str, list[dict]]] = {}
         self._numbers = itertools.count(1)
         self._lock = threading.RLock()
-        self._listening = socket.create_server(("127.0.0.1", 0))
-        self.port = self._listening.getsockname()[1]
-        self._threads = [threading.Thread(target=self._accept, daemon=True)]
-        self._threads[0].start()
-
-    def stop(self) -> None:
-        self._listening.shutdown(socket.SHUT_RDWR)
-        self._listening.close()
-        self.cut()
-        for thread in self._threads:
-            thread.join(5)
-
-    def cut(self) -> None:
-        """End every connection."""
-        for peer in self.peers:
-            try:
-                peer.shutdown(socket.SHUT_RDWR)
-            except OSError:
-                pass
-
-    def _accept(self) -> None:
-        while True:
-            try:
-                peer, _ = self._listening.accept()
-            except OSError:
-                return
-            thread = threading.Thread(target=self._serve, args=(peer,), daemon=True)
-            self._threads.append(thread)
-            thread.start()
+        super().__init__(tls)
 
     # --- messages ---
 
-    def _serve(self, peer: socket.socket) -> None:
-        try:
-            if self._tls:
-                peer = self._tls.wrap_socket(peer, server_side=True)
-            self.peers.append(peer)
-            user: list[str] = []
-            while True:
-                size, number, _, opcode = struct.unpack("<4i", _exactly(peer, 16))
-                if opcode not in (OP_QUERY, OP_MSG):
-                    return  # another protocol
-                body = _exactly(peer, size - 16)
-                if opcode == OP_QUERY:
-                    start = body.index(b"\0", 4) + 9
-                    answer = self._answer(bson.decode(body[start:], CODEC), user)
-                    reply = struct.pack("<iqii", 8, 0, 0, 1) + bson.encode(answer)
-                    _send(peer, number, OP_REPLY, reply)
-                    continue
-                flags, command = _command(body)
-                answer = self._answer(command, user)
-                if self.after_writes is not None and next(iter(command)) in WRITES:
-                    self.after_writes -= 1
-                    if self.after_writes <= 0:
-                        self.after_writes = None
-                        return
-                if not flags & 2:  # moreToCome: nothing is expected
-                    _send(peer, number, OP_MSG, struct.pack("<i", 0) + b"\0" + bson.encode(answer))
-        except (OSError, EOFError):
-            pass
-        finally:
-            peer.close()
+    def talk(self, peer: socket.socket) -> None:
+        user: list[str] = []
+        while True:
+            size, number, _, opcode = struct.unpack("<4i", exactly(peer, 16))
+            if opcode not in (OP_QUERY, OP_MSG):
+                return  # another protocol
+            body = exactly(peer, size - 16)
+            if opcode == OP_QUERY:
+                start = body.index(b"\0", 4) + 9
+                answer = self._answer(bson.decode(body[start:], CODEC), user)
+                reply = struct.pack("<iqii", 8, 0, 0, 1) + bson.encode(answer)
+                _send(peer, number, OP_REPLY, reply)
+                continue
+            flags, command = _command(body)
+            answer = self._answer(command, user)
+            if self.after_writes is not None and next(iter(command)) in WRITES:
+                self.after_writes -= 1
+                if self.after_writes <= 0:
+                    self.after_writes = None
+                    return
+            if not flags & 2:  # moreToCome: nothing is expected
+                _send(peer, number, OP_MSG, struct.pack("<i", 0) + b"\0" + bson.encode(answer))
 
     def _answer(self, command: dict, user: list[str]) -> dict:
         name = next(iter(command))
@@ -115,7 +81,14 @@ class MongoWire:
                 return {**refused.told, "ok": 0.0}
 
     def _allow(self, name: str, user: list[str]) -> None:
-        if not self.accounts or name.lower() in ("hello", "ismaster", "ping", "buildinfo", "saslstart", "endsessions"):
+        if not self.accounts or name.lower() in (
+            "hello",
+            "ismaster",
+            "ping",
+            "buildinfo",
+            "saslstart",
+            "endsessions",
+        ):
             return
         if not user:
             raise Refused(13, f"Command {name} requires authentication")
@@ -125,9 +98,25 @@ class MongoWire:
     # --- saying hello ---
 
     def _do_hello(self, command: dict, user: list[str]) -> dict:
-        sizes = {"maxBsonObjectSize": 16 * 1024**2, "maxMessageSizeBytes": 48_000_000, "maxWriteBatchSize": 100_000}
-        told = {"isWritablePrimary": True, "ismaster": True, "helloOk": True, "localTime": dt.datetime.now(dt.UTC)}
-        return {**told, **sizes, "minWireVersion": 0, "maxWireVersion": 21, "connectionId": 1, "readOnly": False}
+        sizes = {
+            "maxBsonObjectSize": 16 * 1024**2,
+            "maxMessageSizeBytes": 48_000_000,
+            "maxWriteBatchSize": 100_000,
+        }
+        told = {
+            "isWritablePrimary": True,
+            "ismaster": True,
+            "helloOk": True,
+            "localTime": dt.datetime.now(dt.UTC),
+        }
+        return {
+            **told,
+            **sizes,
+            "minWireVersion": 0,
+            "maxWireVersion": 21,
+            "connectionId": 1,
+            "readOnly": False,
+        }
 
     _do_ismaster = _do_hello
 
@@ -151,7 +140,9 @@ class MongoWire:
             return {"authInfo": {"authenticatedUsers": [], "authenticatedUserPrivileges": []}}
         actions = [*READS, "insert", "update", "remove"] if self.accounts[user[0]][1] else READS
         grants = [{"resource": {"db": command["$db"], "collection": ""}, "actions": actions}]
-        return {"authInfo": {"authenticatedUsers": [{"user": user[0]}], "authenticatedUserPrivileges": grants}}
+        return {
+            "authInfo": {"authenticatedUsers": [{"user": user[0]}], "authenticatedUserPrivileges": grants}
+        }
 
     # --- looking around ---
 
@@ -197,7 +188,10 @@ class MongoWire:
         found = found[: command["limit"]] if command.get("limit") else found
         if chosen := command.get("projection"):
             names = [name for name, there in chosen.items() if there]
-            found = [{name: one for name in names if (one := got(document, name)) is not None} for document in found]
+            found = [
+                {name: one for name in names if (one := got(document, name)) is not None}
+                for document in found
+            ]
         return self._cursor(f"{command['$db']}.{command['find']}", found, command)
 
     def _do_getmore(self, command: dict, user: list[str]) -> dict:
@@ -237,22 +231,14 @@ class MongoWire:
     def _do_update(self, command: dict, user: list[str]) -> dict:
         collection = self._collection(command, make=True)
         return self._written(
-            command, command["updates"], lambda one: collection.update(one["q"], one["u"], one.get("upsert", False))
+            command,
+            command["updates"],
+            lambda one: collection.update(one["q"], one["u"], one.get("upsert", False)),
         )
 
     def _do_delete(self, command: dict, user: list[str]) -> dict:
         collection = self._collection(command, make=True)
         return self._written(command, command["deletes"], lambda one: (collection.delete(one["q"]), None))
-
-
-def _exactly(peer: socket.socket, size: int) -> bytes:
-    found = bytearray()
-    while len(found) < size:
-        piece = peer.recv(size - len(found))
-        if not piece:
-            raise EOFError
-        found += piece
-    return bytes(found)
 
 
 def _send(peer: socket.socket, to: int, opcode: int, body: bytes) -> None:

@@ -6,13 +6,13 @@ COLMETADATA, ROW, ERROR and DONE. What the statements mean is `tds_sql`'s.
 
 from __future__ import annotations
 
-import itertools
 import socket
+import ssl
 import struct
-import threading
 from pathlib import Path
 from typing import Any
 
+from tests.fakes.listening import Listening, exactly
 from tests.fakes.tds_sql import Database, Refused
 
 BATCH, RESPONSE, ATTENTION, LOGIN, PRELOGIN = 1, 4, 6, 0x10, 0x12
@@ -21,106 +21,107 @@ MORE, FAILED, COUNTED, STOPPED = 1, 2, 0x10, 0x20
 PACKET = 4096
 
 
-class Tds:
-    """Listens on 127.0.0.1 at `port`. `accounts`: name to (password, may write)."""
+class Tds(Listening):
+    """`accounts`: name to (password, may write). `within`: TLS is spoken behind the first packets. `signed_in` are the
+    accounts that were let in."""
 
-    def __init__(self, folder: Path, accounts: dict[str, tuple[str, bool]]) -> None:
-        self.folder, self.accounts = folder, accounts
-        self.peers: dict[str, list[socket.socket]] = {}
+    def __init__(
+        self, folder: Path, accounts: dict[str, tuple[str, bool]], within: ssl.SSLContext | None = None
+    ) -> None:
+        self.folder, self.accounts, self.within = folder, accounts, within
+        self.signed_in: list[str] = []
         self.batches: list[str] = []
-        self._numbers = itertools.count(1)
-        self._listening = socket.create_server(("127.0.0.1", 0))
-        self.port = self._listening.getsockname()[1]
-        self._threads = [threading.Thread(target=self._accept, daemon=True)]
-        self._threads[0].start()
+        super().__init__()
 
-    def stop(self) -> None:
-        self._listening.shutdown(socket.SHUT_RDWR)
-        self._listening.close()
-        self.cut()
-        for thread in self._threads:
-            thread.join(5)
-
-    def cut(self) -> None:
-        """End every connection."""
-        for peer in itertools.chain(*self.peers.values()):
-            try:
-                peer.shutdown(socket.SHUT_RDWR)
-            except OSError:
-                pass
-
-    def _accept(self) -> None:
-        while True:
-            try:
-                peer, _ = self._listening.accept()
-            except OSError:
-                return
-            thread = threading.Thread(target=self._serve, args=(peer,), daemon=True)
-            self._threads.append(thread)
-            thread.start()
-
-    def _serve(self, peer: socket.socket) -> None:
+    def talk(self, peer: socket.socket) -> None:
         database: Database | None = None
+        way: socket.socket | Secured = peer
         try:
             while True:
-                kind, body = _message(peer)
+                kind, body = _message(way)
                 if kind == PRELOGIN:
-                    _answer(peer, _prelogin())
+                    _answer(way, _prelogin(encrypted=self.within is not None))
+                    if self.within is not None:
+                        way = Secured(peer, self.within)
                 elif kind == LOGIN:
                     name, password = _account(body)
                     if self.accounts.get(name, (None,))[0] != password:
                         text = f"Login failed for user '{name}'."
-                        _answer(peer, _error(18456, 14, text) + _done(FAILED))
+                        _answer(way, _error(18456, 14, text) + _done(FAILED))
                         return
-                    self.peers.setdefault(name, []).append(peer)
+                    self.signed_in.append(name)
                     database = Database(self.folder, self.accounts[name][1])
-                    _answer(peer, _welcome())
+                    _answer(way, _welcome())
                 elif kind == ATTENTION:
-                    _answer(peer, _done(STOPPED))
+                    _answer(way, _done(STOPPED))
                 elif kind == BATCH and database is not None:
                     size = struct.unpack_from("<I", body)[0]  # the headers before the text
                     text = body[size:].decode("utf-16-le")
                     self.batches.append(text)
-                    _answer(peer, _results(database, text))
-        except (OSError, EOFError):
-            pass
+                    _answer(way, _results(database, text))
         finally:
             if database is not None:
                 database.close()
-            peer.close()
 
 
-def _message(peer: socket.socket) -> tuple[int, bytes]:
+class Secured:
+    """TLS over a connection: its handshake travels in PRELOGIN packets, what follows does not ([MS-TDS] 3.2.5.1)."""
+
+    def __init__(self, peer: socket.socket, context: ssl.SSLContext) -> None:
+        self._peer, self._in, self._out = peer, ssl.MemoryBIO(), ssl.MemoryBIO()
+        context.maximum_version = ssl.TLSVersion.TLSv1_2  # later ones send more once the handshake is over
+        self._tls = context.wrap_bio(self._in, self._out, server_side=True)
+        while True:
+            try:
+                self._tls.do_handshake()
+            except ssl.SSLWantReadError:
+                self._hand_over()
+                self._in.write(_message(peer)[1])
+            else:
+                self._hand_over()
+                return
+
+    def _hand_over(self) -> None:
+        if told := self._out.read():
+            _answer(self._peer, told, PRELOGIN)
+
+    def recv(self, size: int) -> bytes:
+        while True:
+            try:
+                return self._tls.read(size)
+            except ssl.SSLWantReadError:
+                piece = self._peer.recv(PACKET)
+                if not piece:
+                    return b""
+                self._in.write(piece)
+
+    def sendall(self, told: bytes) -> None:
+        self._tls.write(told)
+        self._peer.sendall(self._out.read())
+
+
+def _message(peer: socket.socket | Secured) -> tuple[int, bytes]:
     body = b""
     while True:
-        kind, status, size = struct.unpack(">BBH", _exactly(peer, 8)[:4])
-        body += _exactly(peer, size - 8)
+        kind, status, size = struct.unpack(">BBH", exactly(peer, 8)[:4])
+        body += exactly(peer, size - 8)
         if status & 1:
             return kind, body
 
 
-def _exactly(peer: socket.socket, size: int) -> bytes:
-    found = bytearray()
-    while len(found) < size:
-        piece = peer.recv(size - len(found))
-        if not piece:
-            raise EOFError
-        found += piece
-    return bytes(found)
-
-
-def _answer(peer: socket.socket, body: bytes) -> None:
+def _answer(peer: socket.socket | Secured, body: bytes, kind: int = RESPONSE) -> None:
     room = PACKET - 8
     pieces = [body[at : at + room] for at in range(0, len(body), room)] or [b""]
     out = bytearray()
     for number, piece in enumerate(pieces):
         last = number == len(pieces) - 1
-        out += struct.pack(">BBHHBB", RESPONSE, last, len(piece) + 8, 0, (number + 1) % 256, 0) + piece
+        out += struct.pack(">BBHHBB", kind, last, len(piece) + 8, 0, (number + 1) % 256, 0) + piece
     peer.sendall(out)
 
 
-def _prelogin() -> bytes:
-    options = [(0, b"\x10\0\0\0\0\0"), (1, b"\x02"), (2, b"\0"), (3, b""), (4, b"\0")]  # encryption: not supported
+def _prelogin(encrypted: bool) -> bytes:
+    how = b"\x03" if encrypted else b"\x02"  # ENCRYPT_REQ, ENCRYPT_NOT_SUP
+    options = [(0, b"\x10\0\0\0\0\0"), (1, how), (2, b"\0"), (3, b""), (4, b"\0")]
     at, head, tail = 5 * len(options) + 1, b"", b""
     for token, value in options:
         head += struct.pack(">BHH", token, at + len(tail), len(value))
@@ -156,7 +157,9 @@ def _welcome() -> bytes:
 
 def _error(number: int, severity: int, text: str) -> bytes:
     said = struct.pack("<H", len(text)) + text.encode("utf-16-le")
-    body = struct.pack("<IBB", number, 1, severity) + said + _short("fake") + _short("") + struct.pack("<I", 1)
+    body = (
+        struct.pack("<IBB", number, 1, severity) + said + _short("fake") + _short("") + struct.pack("<I", 1)
+    )
     return _token(ERROR, body)
 
 

@@ -17,7 +17,8 @@ _TOKEN = re.compile(
     re.S,
 )
 _PLAIN_MERGE = re.compile(
-    r"MERGE INTO (?P<table>\S+) t USING \((?P<select>SELECT .*)\) s ON \((?P<on>.*?)\) (?P<parts>WHEN .*)$", re.S
+    r"MERGE INTO (?P<table>\S+) t USING \((?P<select>SELECT .*)\) s ON \((?P<on>.*?)\) (?P<parts>WHEN .*)$",
+    re.S,
 )
 _SYSTEM = {
     "schemas": "schema_id, name", "objects": "object_id, schema_id, name, type, is_ms_shipped",
@@ -54,7 +55,9 @@ class Database:
 
     def __init__(self, folder: Path, may_write: bool) -> None:
         self._may_write = may_write
-        self._own = sqlite3.connect(folder / "shop.db", isolation_level=None, check_same_thread=False, timeout=30)
+        self._own = sqlite3.connect(
+            folder / "shop.db", isolation_level=None, check_same_thread=False, timeout=30
+        )
         self._own.create_function("CONCAT", -1, lambda *parts: "".join(map(str, parts)), deterministic=True)
         self._own.execute("PRAGMA foreign_keys = ON")
         self._own.execute("PRAGMA journal_mode = WAL")
@@ -87,7 +90,9 @@ class Database:
             yield [""], [(1,)], 1
             return
         if first != "SELECT" and first != "WITH" and not self._may_write:
-            raise Refused(229, f"The {first} permission was denied on the object 't', database 'shop', schema 'dbo'.")
+            raise Refused(
+                229, f"The {first} permission was denied on the object 't', database 'shop', schema 'dbo'."
+            )
         if first == "MERGE":
             yield self._refusing(lambda: self._merge(tokens))
             return
@@ -129,7 +134,9 @@ class Database:
             if "FOREIGN KEY" in said:
                 raise Refused(547, "The statement conflicted with the FOREIGN KEY constraint.") from None
             if "length of" in said:
-                raise Refused(2628, f"String or binary data would be truncated in table 't'. {said}") from None
+                raise Refused(
+                    2628, f"String or binary data would be truncated in table 't'. {said}"
+                ) from None
             raise Refused(547, f"The INSERT statement conflicted with the CHECK constraint. {said}") from None
         except sqlite3.OperationalError as error:
             said = str(error)
@@ -169,7 +176,9 @@ class Database:
         try:
             run(f"INSERT INTO s VALUES {shape['values']}")
             if _doubled(names, shape["on"], run):
-                raise Refused(8672, "The MERGE statement attempted to UPDATE or DELETE the same row more than once.")
+                raise Refused(
+                    8672, "The MERGE statement attempted to UPDATE or DELETE the same row more than once."
+                )
             back = shape["output"].replace("inserted.", "t.")
             for (place,) in run("SELECT rowid FROM s ORDER BY rowid").fetchall():
                 one = f"FROM (SELECT * FROM temp.s WHERE rowid = {place}) AS s"
@@ -206,7 +215,9 @@ class Database:
         table = next(name_of(token) for kind, token in tokens if kind == "name" and name_of(token) != "dbo")
         written, lines = [], _lines(text)
         number = self._next("objects", "object_id")
-        self._own.execute("INSERT INTO sys.schemas SELECT 1, 'dbo' WHERE NOT EXISTS (SELECT 1 FROM sys.schemas)")
+        self._own.execute(
+            "INSERT INTO sys.schemas SELECT 1, 'dbo' WHERE NOT EXISTS (SELECT 1 FROM sys.schemas)"
+        )
         told: list[tuple[str, tuple[Any, ...]]] = [("objects", (number, 1, table, "U", 0))]
         columns: dict[str, int] = {}
         uniques: list[tuple[bool, list[str]]] = []
@@ -224,14 +235,18 @@ class Database:
             written.append(self._column(line, name, number, len(columns), told, uniques))
         for place, (primary, names) in enumerate(uniques, 1):
             told.append(("indexes", (number, place, f"i{place}", int(primary), 1, 0)))
-            told += [("index_columns", (number, place, columns[one], at, 0)) for at, one in enumerate(names, 1)]
+            told += [
+                ("index_columns", (number, place, columns[one], at, 0)) for at, one in enumerate(names, 1)
+            ]
         if any("AUTOINCREMENT" in line for line in written):
             written = [line for line in written if not line.upper().startswith("PRIMARY KEY")]
         self._own.execute(f"CREATE TABLE {quoted(table)} ({', '.join(written)})")
         for place, row in told:
             self._own.execute(f"INSERT INTO sys.{place} VALUES ({', '.join('?' * len(row))})", row)
 
-    def _column(self, line: str, name: str, table: int, place: int, told: list[Any], uniques: list[Any]) -> str:
+    def _column(
+        self, line: str, name: str, table: int, place: int, told: list[Any], uniques: list[Any]
+    ) -> str:
         rest = line[len(name) :].strip()
         kind, sizes = re.match(r"([a-zA-Z_]\w*)\s*(?:\(([^)]*)\))?", rest).groups()
         kind = kind.lower()
@@ -249,7 +264,19 @@ class Database:
             "INSERT INTO sys.types SELECT ?, ? WHERE NOT EXISTS (SELECT 1 FROM sys.types WHERE user_type_id = ?)",
             (kind, kind, kind),
         )
-        row = (table, place, name_of(name), kind, length, precision, scale, int(nullable), int(identity), 0, constraint)
+        row = (
+            table,
+            place,
+            name_of(name),
+            kind,
+            length,
+            precision,
+            scale,
+            int(nullable),
+            int(identity),
+            0,
+            constraint,
+        )
         told.append(("columns", row))
         if re.search(r"\bUNIQUE\b", rest.upper()):
             uniques.append((False, [name_of(name)]))
@@ -259,7 +286,13 @@ class Database:
         if identity:
             return f"{name} INTEGER PRIMARY KEY AUTOINCREMENT"
         end = f" CONSTRAINT {quoted('length of ' + name_of(name))} CHECK (length({name}) <= {length // wide})"
-        kept = {"float": "REAL", "decimal": "NUMERIC", "bigint": "INTEGER", "int": "INTEGER", "bit": "INTEGER"}
+        kept = {
+            "float": "REAL",
+            "decimal": "NUMERIC",
+            "bigint": "INTEGER",
+            "int": "INTEGER",
+            "bit": "INTEGER",
+        }
         tail = rest[re.match(r"[a-zA-Z_]\w*\s*(?:\([^)]*\))?", rest).end() :]
         return f"{name} {kept.get(kind, 'BLOB')} {tail}" + (end if length > 0 and "char" in kind else "")
 

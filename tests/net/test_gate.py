@@ -22,7 +22,8 @@ def canary() -> Iterator[Canary]:
 def resolving(monkeypatch: pytest.MonkeyPatch, *addresses: str) -> None:
     """Every name has these addresses."""
     found = [
-        (socket.AF_INET6 if ":" in one else socket.AF_INET, socket.SOCK_STREAM, 6, "", (one, 0)) for one in addresses
+        (socket.AF_INET6 if ":" in one else socket.AF_INET, socket.SOCK_STREAM, 6, "", (one, 0))
+        for one in addresses
     ]
     monkeypatch.setattr(socket, "getaddrinfo", lambda *_args, **_how: found)
 
@@ -36,7 +37,9 @@ def test_a_closed_address_is_not_reached_however_it_is_written(canary, host):
 
 
 @pytest.mark.parametrize("host", METADATA)
-@pytest.mark.parametrize("networks", [LOCAL_NETWORKS, ("0.0.0.0/0", "fc00::/6"), ("100.64.0.0/10", "192.0.0.0/24")])
+@pytest.mark.parametrize(
+    "networks", [LOCAL_NETWORKS, ("0.0.0.0/0", "fc00::/6"), ("100.64.0.0/10", "192.0.0.0/24")]
+)
 def test_the_credentials_of_a_cloud_machine_stay_closed_in_a_network_that_is_open(host, networks):
     with pytest.raises(GateError):
         Gate(networks).addresses(host, 80)

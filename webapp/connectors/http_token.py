@@ -1,0 +1,299 @@
+"""Tokens of OAuth 2.0 client credentials: fetched once for all threads, kept in this process, renewed in time.
+
+They are kept until 60 s before their end (specification, section 8), for `limits.TOKEN_DEFAULT_SECONDS` where the
+answer tells no lifetime that can be read. One that was shown to be worth nothing (401) is dropped at once.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import math
+import re
+import threading
+import time
+from abc import abstractmethod
+from collections import OrderedDict
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final
+from urllib.parse import quote_plus
+
+import orjson
+import requests
+from requests.auth import AuthBase
+
+from webapp import limits
+from webapp.connectors.base import ConnectorError
+from webapp.connectors.redaction import without
+from webapp.net.session import NetError, Reply, Session, exchange
+from webapp.net.urls import shown
+
+if TYPE_CHECKING:
+    from webapp.connectors.http_auth import ClientCredentials
+
+_TICK: Final = 0.1  # seconds: how often a thread that waits for another's token looks whether it is stopped
+_WORD: Final = re.compile(r"[A-Za-z0-9_.-]{1,60}")
+_TOKEN: Final = re.compile(r"[!-~]+")
+_PASSING: Final = frozenset({"timeout", "reset", "refused", "unreachable", "unresolved", "bad_response"})
+
+
+@dataclass(slots=True)
+class _Entry:
+    """The token of one set of credentials. `lock` is held by the thread that fetches it."""
+
+    lock: threading.Lock = field(default_factory=threading.Lock)
+    token: str = ""
+    until: float = 0.0  # time.monotonic; the token is taken before
+    accepted: bool = True  # a target took this token, or the one before
+    refused_at: float = -math.inf  # when a target refused a fresh one after it had refused another
+    failed_at: float = -math.inf
+    failure: ConnectorError | None = None
+
+
+class _Tokens:
+    """The entries of this process by a digest of their settings; the one that was used longest ago goes first."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._entries: OrderedDict[str, _Entry] = OrderedDict()
+
+    def entry(self, key: str) -> _Entry:
+        with self._lock:
+            entry = self._entries.setdefault(key, _Entry())
+            self._entries.move_to_end(key)
+            while len(self._entries) > limits.TOKENS:
+                self._entries.popitem(last=False)
+            return entry
+
+    def clear(self) -> None:
+        """Forget all of them."""
+        with self._lock:
+            self._entries.clear()
+
+
+tokens: Final = _Tokens()
+
+
+class Renewing(AuthBase):
+    """Credentials that can be had anew."""
+
+    @abstractmethod
+    def drop(self) -> bool:
+        """Called after a 401, in the thread that sent: forget what its request carried. False where nothing new is
+        to be had."""
+
+    @abstractmethod
+    def worked(self) -> None:
+        """Called after any other answer."""
+
+    @abstractmethod
+    def fetched(self) -> list[str]:
+        """What was fetched, and no message may hold: of now, and what this thread sent last."""
+
+
+class TokenAuth(Renewing):
+    """`Authorization: Bearer` with the token of now."""
+
+    def __init__(self, settings: ClientCredentials, session: Session) -> None:
+        self._settings, self._session = settings, session
+        digest = hashlib.sha256(settings.model_dump_json().encode() + repr(session.verify).encode())
+        self._entry = tokens.entry(digest.hexdigest())
+        self._mine = threading.local()  # threads share this object, and each drops what it sent itself
+
+    def __call__(self, r: requests.PreparedRequest) -> requests.PreparedRequest:
+        self._mine.token = self.token()
+        r.headers["Authorization"] = f"Bearer {self._mine.token}"
+        return r
+
+    def token(self) -> str:
+        """The token of now. Raises ConnectorError (code `token_request_failed`, target_not_allowed where the address
+        guard closes the way); of threads that ask at the same time one fetches it, and all get its token or error."""
+        asked, entry = time.monotonic(), self._entry
+        with self._held():
+            if entry.token and time.monotonic() < entry.until:
+                return entry.token
+            if entry.failure is not None and entry.failed_at >= asked:
+                raise entry.failure
+            try:
+                entry.token, lasts = _fetched(self._settings, self._session)
+            except ConnectorError as error:
+                if not self._session.stopped:  # which concerns nobody else
+                    entry.failure, entry.failed_at = error, time.monotonic()
+                raise
+            entry.until, entry.failure = time.monotonic() + lasts, None
+            return entry.token
+
+    @contextmanager
+    def _held(self) -> Iterator[None]:
+        """The entry's lock, for which a session that is stopped does not wait."""
+        while not self._entry.lock.acquire(timeout=_TICK):
+            if self._session.stopped:
+                raise NetError("reset", "The request was stopped.")
+        try:
+            yield
+        finally:
+            self._entry.lock.release()
+
+    def drop(self) -> bool:
+        """See `Renewing.drop`. Where a target refuses fresh tokens too, no other is asked for some seconds."""
+        entry, mine = self._entry, getattr(self._mine, "token", "")
+        with self._held():
+            if entry.token != mine:
+                return True  # another thread was quicker
+            now = time.monotonic()
+            if now - entry.refused_at < limits.TOKEN_REFUSED_SECONDS:
+                return False
+            if not entry.accepted:
+                entry.refused_at, entry.accepted = now, True
+                return False
+            entry.token, entry.accepted = "", False
+            return True
+
+    def worked(self) -> None:
+        """See `Renewing.worked`."""
+        self._entry.accepted, self._entry.refused_at = True, -math.inf
+
+    def fetched(self) -> list[str]:
+        """See `Renewing.fetched`."""
+        return [one for one in {self._entry.token, getattr(self._mine, "token", "")} if one]
+
+
+def _fetched(settings: ClientCredentials, session: Session) -> tuple[str, float]:
+    """A new token, and for how many seconds it is kept."""
+    where = shown(settings.token_url)
+    try:
+        with session.beside() as own:
+            seconds, most = limits.TOKEN_SECONDS, limits.TOKEN_BYTES
+            reply = exchange(own, _request(settings), timeout_seconds=seconds, max_bytes=most, follow=False)
+    except NetError as error:
+        if error.reason == "not_allowed":
+            raise ConnectorError(error.message, code="target_not_allowed", reason="not_allowed") from None
+        raise _failed(
+            f"The token endpoint cannot be asked: {error.message}",
+            error.reason,
+            "Check token_url and the way to it.",
+            error.reason in _PASSING,
+        ) from None
+    if 300 <= reply.status < 400:
+        raise _failed(
+            f"The token endpoint {where} redirects; credentials are not sent on.",
+            "redirected",
+            "Set token_url to the address that it redirects to.",
+        )
+    answer = _object(reply)
+    if reply.status != 200:
+        raise _refused(settings, reply, answer, where)
+    if answer is None:
+        raise _unreadable(reply, where)
+    return _token_of(answer, where), _lifetime(answer.get("expires_in"))
+
+
+def _request(settings: ClientCredentials) -> requests.Request:
+    """RFC 6749, 4.4.2 and 2.3.1."""
+    form = {"grant_type": "client_credentials"}
+    headers = {"Accept": "application/json"}
+    if settings.client_auth == "post":
+        form |= {"client_id": settings.client_id, "client_secret": settings.client_secret}
+    else:
+        pair = f"{quote_plus(settings.client_id)}:{quote_plus(settings.client_secret)}"
+        headers["Authorization"] = "Basic " + base64.b64encode(pair.encode()).decode()
+    if settings.scope:
+        form["scope"] = settings.scope
+    return requests.Request("POST", settings.token_url, data=form, headers=headers)
+
+
+def _object(reply: Reply) -> dict[str, Any] | None:
+    """The JSON object of an answer, whatever it is labelled as."""
+    try:
+        found = orjson.loads(reply.body)
+    except orjson.JSONDecodeError:
+        return None
+    return found if isinstance(found, dict) else None
+
+
+def _failed(message: str, reason: str, hint: str, transient: bool = False, **details: Any) -> ConnectorError:
+    return ConnectorError(
+        message, code="token_request_failed", reason=reason, hint=hint, transient=transient, details=details
+    )
+
+
+def _refused(
+    settings: ClientCredentials, reply: Reply, answer: dict[str, Any] | None, where: str
+) -> ConnectorError:
+    """An answer that is no token, by the error code of RFC 6749, 5.2."""
+    word, said = str((answer or {}).get("error", "")), (answer or {}).get("error_description", "")
+    word = word if _WORD.fullmatch(word) else ""
+    if word == "invalid_client" or (reply.status == 401 and not word):
+        message = "The token endpoint rejected the client credentials (invalid_client)."
+        reason, hint = "invalid_client", (
+            f"Check client_id and client_secret against {where} directly, and that it takes "
+            f"application/x-www-form-urlencoded. client_auth is now {settings.client_auth}: some want "
+            f"{'basic' if settings.client_auth == 'post' else 'post'}."
+        )  # fmt: skip
+    elif word == "invalid_scope":
+        message, reason = "The token endpoint refuses this scope.", word
+        hint = "Some identity providers want a scope of the form <resource>/.default."
+    else:
+        message = f"The token endpoint {where} answered {reply.status}{f' ({word})' if word else ''}."
+        reason, hint = word or "failed", "Check token_url, and try the same request by hand."
+    if isinstance(said, str) and said:
+        kept = without(said, _never_told(settings))[: limits.PUSH_KEY_CHARS]
+        message += f" It says: {''.join(sign if sign.isprintable() else ' ' for sign in kept)}"
+    passing = reply.status == 429 or reply.status >= 500
+    return _failed(message, reason, hint, passing, status=reply.status)
+
+
+def _never_told(settings: ClientCredentials) -> list[str]:
+    pair = f"{quote_plus(settings.client_id)}:{quote_plus(settings.client_secret)}"
+    return [*settings.secrets(), base64.b64encode(pair.encode()).decode()]
+
+
+def _unreadable(reply: Reply, where: str) -> ConnectorError:
+    kind = reply.headers.get("Content-Type", "").partition(";")[0].strip()
+    kind = kind if re.fullmatch(r"[\w.+-]{1,40}/[\w.+-]{1,60}", kind) else "something else"
+    if kind == "text/html" or reply.body.lstrip()[:1] == b"<":
+        return _failed(
+            f"The token endpoint {where} answered a web page.",
+            "wrong_content_type",
+            "This looks like a page to sign in by hand. Set token_url to the endpoint that programs use.",
+        )
+    return _failed(
+        f"The token endpoint {where} answered {kind}, not a JSON object.",
+        "wrong_content_type",
+        "Check token_url: a token endpoint answers application/json.",
+    )
+
+
+def _token_of(answer: dict[str, Any], where: str) -> str:
+    token, kind = answer.get("access_token"), answer.get("token_type", "Bearer")
+    if not isinstance(token, str) or not token:
+        raise _failed(
+            f"The answer of {where} has no access_token.",
+            "no_access_token",
+            "Is token_url the token endpoint?",
+        )
+    if len(token) > limits.TOKEN_CHARS or not _TOKEN.fullmatch(token):
+        raise _failed(
+            f"The access_token of {where} cannot be sent in a header.", "no_access_token", "Ask its owner."
+        )
+    if not isinstance(kind, str) or kind.lower() != "bearer":
+        raise _failed(
+            f"The tokens of {where} are not bearer tokens.",
+            "wrong_token_type",
+            "Only bearer tokens can be sent.",
+        )
+    return token
+
+
+def _lifetime(expires_in: Any) -> float:
+    """For how many seconds a token is kept: 60 s less than it lasts, not at all where it lasts no longer. Some
+    providers send the number as a text."""
+    try:
+        lasts = float(expires_in) if not isinstance(expires_in, bool) else math.nan
+    except (TypeError, ValueError, OverflowError):
+        lasts = math.nan
+    if not math.isfinite(lasts) or lasts < 0:
+        lasts = limits.TOKEN_DEFAULT_SECONDS
+    return max(min(lasts, limits.TOKEN_MOST_SECONDS) - limits.TOKEN_EARLY_SECONDS, 0.0)
