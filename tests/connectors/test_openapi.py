@@ -1,0 +1,151 @@
+"""OpenAPI documents of every version: what operations they have, and what their bodies are."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from webapp.connectors import openapi_document
+from webapp.connectors.base import ConnectorError
+from webapp.connectors.openapi import OpenapiConnector
+
+V3 = """
+openapi: 3.0.3
+info: {title: Shop, version: "1.2"}
+servers: [{url: "https://{region}.shop.example/v1/", variables: {region: {default: eu}}}]
+paths:
+  /shops/{shop}/orders:
+    parameters:
+      - {name: shop, in: path, required: true, schema: {type: string}}
+    get: {responses: {"200": {description: all}}}
+    post:
+      summary: Place an order
+      parameters:
+        - {name: dry, in: query, schema: {type: boolean}}
+        - {name: tenant, in: query, required: true, schema: {type: integer}}
+        - {$ref: "#/components/parameters/Trace"}
+      requestBody: {$ref: "#/components/requestBodies/Order"}
+      responses: {"201": {content: {application/json: {schema: {$ref: "#/components/schemas/Order"}}}}}
+  /uploads:
+    post: {requestBody: {content: {multipart/form-data: {schema: {type: object, properties: {f: {type: string}}}}}}}
+components:
+  parameters:
+    Trace: {name: X-Trace, in: header, required: true, schema: {type: string, format: uuid}}
+  requestBodies:
+    Order: {content: {application/json: {schema: {$ref: "#/components/schemas/Order"}}}}
+  schemas:
+    Base: {type: object, required: [id], properties: {id: {type: integer, readOnly: true}}}
+    Order:
+      allOf:
+        - {$ref: "#/components/schemas/Base"}
+        - type: object
+          required: [status]
+          properties:
+            status: {type: string, enum: [new, paid]}
+            note: {type: string, nullable: true, maxLength: 40}
+            pay: {oneOf: [{type: object, properties: {iban: {type: string}}}, {type: string}]}
+            lines: {type: array, items: {$ref: "#/components/schemas/Line"}}
+    Line: {type: object, properties: {sku: {type: string}, order: {$ref: "#/components/schemas/Order"}}}
+"""
+V2 = {
+    "swagger": "2.0", "info": {"title": "Old", "version": "1"}, "host": "old.example", "basePath": "/api",
+    "schemes": ["http"],
+    "paths": {"/people": {"post": {
+        "parameters": [{"in": "body", "name": "b", "schema": {"$ref": "#/definitions/P"}},
+                       {"in": "header", "name": "X-Key", "type": "string", "required": True}],
+        "responses": {"200": {"schema": {"$ref": "#/definitions/P"}}}}}},
+    "definitions": {"P": {"type": "object", "properties": {"name": {"type": "string"}}}},
+}  # fmt: skip
+V31 = {
+    "openapi": "3.1.0", "info": {"title": "New", "version": "1"},
+    "paths": {"/p": {"put": {"requestBody": {"content": {"application/vnd.x+json; v=1": {"schema": {
+        "type": "array", "items": {"type": "object", "properties": {"a": {"type": ["string", "null"]}}}}}}}}}},
+}  # fmt: skip
+
+
+def test_operations_that_take_json_are_told_with_their_parameters():
+    found = OpenapiConnector.read_document(V3.encode())
+    assert found.base_url == "https://eu.shop.example/v1"
+    (order,) = found.entities
+    assert order.name == "POST /shops/{shop}/orders"
+    assert order.parts == ("POST", "/shops/{shop}/orders", "?tenant", "X-Trace:")
+    assert order.comment == "Place an order"
+    columns = {one.name: one for one in order.fields}
+    assert list(columns) == ["shop", "tenant", "X-Trace", "id", "status", "note", "pay", "lines"]
+    told = {name: (one.type, one.nullable, one.generated) for name, one in columns.items()}
+    assert told["shop"] == ("text", False, "")
+    assert told["id"] == ("integer", False, "computed")
+    assert told["status"] == ("enum", False, "")
+    assert told["note"] == ("text", True, "")
+    assert (told["pay"][0], told["lines"][0]) == ("json", "array")
+    assert columns["status"].choices == ("new", "paid")
+    assert columns["note"].max_length == 40
+
+
+def test_what_refers_to_itself_ends_there():
+    (order,) = openapi_document.read(V3.encode()).operations
+    line = order.schema["properties"]["lines"]["items"]
+    assert line["properties"]["order"] == {}
+
+
+def test_swagger_2_is_read_the_same():
+    found = OpenapiConnector.read_document(json.dumps(V2).encode())
+    assert found.base_url == "http://old.example/api"
+    (people,) = found.entities
+    assert people.parts == ("POST", "/people", "X-Key:")
+    assert [one.name for one in people.fields] == ["X-Key", "name"]
+
+
+def test_an_array_of_rows_is_one_row_and_null_is_a_type_of_3_1():
+    (one,) = OpenapiConnector.read_document(json.dumps(V31).encode()).entities
+    assert (one.name, [(c.name, c.type, c.nullable) for c in one.fields]) == ("PUT /p", [("a", "text", True)])
+
+
+@pytest.mark.parametrize(
+    ("document", "told"),
+    [
+        (b"{", "no JSON"),
+        (b"a: [", "no YAML"),
+        (b"- 1", "not an object"),
+        (b'{"info": {}}', "neither openapi"),
+        (b'{"openapi": "3.0.0", "paths": {"/a": {"$ref": "other.yaml#/a"}}}', ""),
+        (
+            b'{"openapi": "3.0.0", "paths": {"/a": {"post": {"requestBody": {"content": {"application/json": '
+            b'{"schema": {"$ref": "other.yaml#/a"}}}}}}}}',
+            'refers to another one: "other.yaml#/a"',
+        ),
+        (
+            b'{"openapi": "3.0.0", "paths": {"/a": {"post": {"requestBody": {"content": {"application/json": '
+            b'{"schema": {"$ref": "#/components/schemas/Gone"}}}}}}}}',
+            'nothing at "#/components/schemas/Gone"',
+        ),
+        (b"!!python/object/apply:os.system [id]", "no YAML"),
+    ],
+)
+def test_what_cannot_be_read_is_one_clear_error(document, told):
+    with pytest.raises(ConnectorError) as caught:
+        OpenapiConnector.read_document(document)
+    assert caught.value.reason == "bad_document"
+    assert told in caught.value.message
+
+
+def test_references_that_multiply_end_at_a_limit():
+    schemas = {f"S{n}": {"allOf": [{"$ref": f"#/c/S{n + 1}"}] * 10} for n in range(12)} | {"S12": {"type": "string"}}
+    body = {"content": {"application/json": {"schema": {"$ref": "#/c/S0"}}}}
+    whole = {"openapi": "3.0.0", "c": schemas, "paths": {"/a": {"post": {"requestBody": body}}}}
+    with pytest.raises(ConnectorError) as caught:
+        OpenapiConnector.read_document(json.dumps(whole).encode())
+    assert caught.value.reason == "bad_document"
+
+
+def test_aliases_of_yaml_that_multiply_end_at_a_limit():
+    levels = ["a0: &a0 {type: object, properties: {x: {type: string}}}"]
+    levels += [
+        f"a{n}: &a{n} {{type: object, properties: {{{', '.join(f'p{i}: *a{n - 1}' for i in range(9))}}}}}"
+        for n in range(1, 10)
+    ]
+    body = "paths: {/a: {post: {requestBody: {content: {application/json: {schema: *a9}}}}}}"
+    with pytest.raises(ConnectorError) as caught:
+        OpenapiConnector.read_document("\n".join(["openapi: 3.0.0", *levels, body]).encode())
+    assert caught.value.reason == "bad_document"

@@ -1,0 +1,276 @@
+"""OpenAPI documents: 3.0, 3.1 and Swagger 2, as JSON or YAML, read into operations whose bodies are plain schemas.
+
+`$ref` inside the document is followed, `allOf` is merged, of `oneOf` and `anyOf` the first that is no null is taken.
+Nothing is fetched: a reference to another document is a fault that names it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+from urllib.parse import unquote, urljoin
+
+import orjson
+import yaml
+
+from webapp import limits
+from webapp.connectors.base import ConnectorError
+
+Schema = Mapping[str, Any]
+METHODS: Final = ("post", "put", "patch")
+"""Those that bring rows."""
+_JSON: Final = ("application/json", "text/json", "*/*")
+_Loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+
+
+@dataclass(frozen=True, slots=True)
+class Operation:
+    """What brings a row: `POST /orders`. `schema` is its body's, resolved; `parameters` are schemas by the names of
+    what stands in its path, query and headers and is required."""
+
+    method: str
+    path: str
+    title: str
+    schema: Schema
+    in_path: Mapping[str, Schema]
+    in_query: Mapping[str, Schema]
+    in_header: Mapping[str, Schema]
+    answer: Schema
+    """Of its success; empty where it says nothing."""
+
+    @property
+    def name(self) -> str:
+        """By which people pick it."""
+        return f"{self.method.upper()} {self.path}"
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """An API."""
+
+    title: str
+    version: str
+    servers: tuple[str, ...]
+    """Base URLs; relative ones are against where the document was found."""
+    operations: tuple[Operation, ...]
+
+
+def read(raw: bytes) -> Document:
+    """A document. Raises `ConnectorError` (reason `bad_document`)."""
+    whole = _loaded(raw)
+    version = str(whole.get("openapi") or whole.get("swagger") or "")
+    if not version.startswith(("2.", "3.0", "3.1", "3.2")):
+        raise _bad(
+            "This is no OpenAPI document: it has neither openapi: 3.x nor swagger: 2.0.",
+            "Upload the API's own document, as JSON or YAML.",
+        )
+    reader = _Reader(whole, version.startswith("2."))
+    info = whole.get("info") if isinstance(whole.get("info"), dict) else {}
+    operations = tuple(reader.operations())
+    return Document(str(info.get("title", "")), version, tuple(reader.servers()), operations)
+
+
+def base_url(document: Document, found_at: str) -> str:
+    """The first server, against the address that the document came from."""
+    first = document.servers[0] if document.servers else ""
+    return urljoin(found_at, first).rstrip("/")
+
+
+def _loaded(raw: bytes) -> Mapping[str, Any]:
+    if len(raw) > limits.DOCUMENT_BYTES:
+        raise _bad(f"The document is larger than {limits.DOCUMENT_BYTES // limits.MB} MB.", "")
+    try:
+        whole = orjson.loads(raw) if raw.lstrip()[:1] in (b"{", b"[") else yaml.load(raw, Loader=_Loader)  # noqa: S506
+    except orjson.JSONDecodeError as error:
+        raise _bad(f"This is no JSON: {str(error)[:200]}", "") from None
+    except (yaml.YAMLError, ValueError, RecursionError) as error:
+        raise _bad(f"This is no YAML: {' '.join(str(error).split())[:200]}", "") from None
+    if not isinstance(whole, dict):
+        raise _bad("This is no OpenAPI document: it is not an object.", "")
+    return whole
+
+
+def _bad(message: str, hint: str) -> ConnectorError:
+    return ConnectorError(message, reason="bad_document", hint=hint)
+
+
+class _Reader:
+    """One document on its way."""
+
+    def __init__(self, whole: Mapping[str, Any], swagger: bool) -> None:
+        self._whole, self._swagger = whole, swagger
+        self._left = limits.DOCUMENT_NODES
+
+    def servers(self) -> Iterator[str]:
+        """Base URLs, variables at their defaults."""
+        if self._swagger:
+            host, path = self._whole.get("host"), str(self._whole.get("basePath", "/"))
+            schemes = self._whole.get("schemes") or ["https"]
+            yield f"{schemes[0]}://{host}{path}" if host else path
+            return
+        for server in _list(self._whole.get("servers")):
+            url = str(_dict(server).get("url", ""))
+            for name, variable in _dict(_dict(server).get("variables")).items():
+                url = url.replace(f"{{{name}}}", str(_dict(variable).get("default", "")))
+            yield url
+
+    def operations(self) -> Iterator[Operation]:
+        """Those that bring a JSON body."""
+        for path, item in _dict(self._whole.get("paths")).items():
+            item = self._followed(item)
+            for method in METHODS:
+                operation = _dict(item.get(method))
+                schema = self._body(operation, item) if operation else None
+                if schema is not None:
+                    yield self._operation(method, str(path), operation, item, schema)
+
+    def _operation(
+        self, method: str, path: str, operation: Mapping[str, Any], item: Mapping[str, Any], schema: Schema
+    ) -> Operation:
+        places: dict[str, dict[str, Schema]] = {"path": {}, "query": {}, "header": {}}
+        for one in self._parameters(operation, item):
+            place, name = one.get("in"), str(one.get("name", ""))
+            if place in places and name and (one.get("required") or place == "path"):
+                places[place][name] = self.resolved(one.get("schema") or one)
+        title = str(operation.get("summary") or operation.get("operationId") or "")
+        answer = self._answer(operation)
+        return Operation(
+            method, path, title, schema, places["path"], places["query"], places["header"], answer
+        )
+
+    def _parameters(
+        self, operation: Mapping[str, Any], item: Mapping[str, Any]
+    ) -> Iterator[Mapping[str, Any]]:
+        found = {}
+        for one in (*_list(item.get("parameters")), *_list(operation.get("parameters"))):
+            parameter = self._followed(one)
+            found[parameter.get("in"), parameter.get("name")] = parameter
+        yield from found.values()
+
+    def _body(self, operation: Mapping[str, Any], item: Mapping[str, Any]) -> Schema | None:
+        if self._swagger:
+            bodies = [one for one in self._parameters(operation, item) if one.get("in") == "body"]
+            return self._row(bodies[0].get("schema")) if bodies else None
+        content = _dict(self._followed(operation.get("requestBody")).get("content"))
+        return self._row(_json_of(content))
+
+    def _row(self, schema: Any) -> Schema | None:
+        """The schema of one row: of a body that is an array, what it holds."""
+        if schema is None:
+            return None
+        found = self.resolved(schema)
+        if found.get("type") == "array":
+            found = _dict(found.get("items"))
+        return found if found.get("properties") else None
+
+    def _answer(self, operation: Mapping[str, Any]) -> Schema:
+        responses = _dict(operation.get("responses"))
+        for status in ("201", "200", "default"):
+            told = self._followed(responses.get(status))
+            schema = told.get("schema") if self._swagger else _json_of(_dict(told.get("content")))
+            if schema is not None:
+                return self.resolved(schema)
+        return {}
+
+    # --- Schemas ----------------------------------------------------------------------------------------------
+
+    def resolved(self, schema: Any, seen: tuple[str, ...] = (), depth: int = 0) -> Schema:
+        """A schema without `$ref`, `allOf`, `oneOf`, `anyOf`; what refers to itself ends there as an empty one."""
+        self._left -= 1
+        if self._left < 0:
+            raise _bad("The document's schemas are too large when their references are followed.", "")
+        if not isinstance(schema, dict) or depth > limits.DOCUMENT_DEPTH:
+            return {}
+        reference = schema.get("$ref")
+        if isinstance(reference, str):
+            if reference in seen:
+                return {}
+            there = self.resolved(self._target(reference), (*seen, reference), depth)
+            beside = {key: value for key, value in schema.items() if key != "$ref"}
+            return {**there, **self.resolved(beside, seen, depth)} if beside else there
+        found = {key: value for key, value in schema.items() if key not in ("allOf", "oneOf", "anyOf")}
+        for part in _list(schema.get("allOf")):
+            found = _merged(found, self.resolved(part, seen, depth + 1))
+        for word in ("oneOf", "anyOf"):
+            choices = [self.resolved(one, seen, depth + 1) for one in _list(schema.get(word))]
+            if any(one.get("type") == "null" for one in choices):
+                found["nullable"] = True
+            first = next((one for one in choices if one and one.get("type") != "null"), None)
+            if first is not None:
+                found = _merged(found, first)
+        return self._deep(_typed(found), seen, depth)
+
+    def _deep(self, schema: dict[str, Any], seen: tuple[str, ...], depth: int) -> dict[str, Any]:
+        properties = _dict(schema.get("properties"))
+        if properties:
+            schema["properties"] = {
+                str(name): self.resolved(one, seen, depth + 1) for name, one in properties.items()
+            }
+        if "items" in schema:
+            schema["items"] = self.resolved(schema["items"], seen, depth + 1)
+        return schema
+
+    def _followed(self, value: Any) -> Mapping[str, Any]:
+        """An object, or the one that its `$ref` leads to."""
+        for _ in range(limits.DOCUMENT_DEPTH):
+            if not isinstance(value, dict) or not isinstance(value.get("$ref"), str):
+                break
+            value = self._target(value["$ref"])
+        return _dict(value)
+
+    def _target(self, reference: str) -> Any:
+        if not reference.startswith("#"):
+            raise _bad(
+                f'The document refers to another one: "{reference[:200]}".',
+                "Bundle them into one document, and upload that.",
+            )
+        found: Any = self._whole
+        for part in reference[1:].split("/")[1:]:
+            name = unquote(part).replace("~1", "/").replace("~0", "~")
+            if isinstance(found, list) and name.isdigit() and int(name) < len(found):
+                found = found[int(name)]
+            elif isinstance(found, dict) and name in found:
+                found = found[name]
+            else:
+                raise _bad(f'There is nothing at "{reference[:200]}" in the document.', "")
+        return found
+
+
+def _json_of(content: Mapping[str, Any]) -> Any:
+    """The schema of a JSON body among several media types."""
+    for kind, media in content.items():
+        plain = str(kind).partition(";")[0].strip().lower()
+        if plain in _JSON or plain.endswith("+json"):
+            return _dict(media).get("schema")
+    return None
+
+
+def _merged(one: Mapping[str, Any], other: Mapping[str, Any]) -> dict[str, Any]:
+    made = {**one, **other}
+    if "properties" in one and "properties" in other:
+        made["properties"] = {**one["properties"], **other["properties"]}
+    if "required" in one or "required" in other:
+        made["required"] = list(dict.fromkeys([*_list(one.get("required")), *_list(other.get("required"))]))
+    return made
+
+
+def _typed(schema: dict[str, Any]) -> dict[str, Any]:
+    """3.1 writes `type: [string, "null"]`, 3.0 `nullable: true`."""
+    kinds = schema.get("type")
+    if isinstance(kinds, list):
+        plain = [one for one in kinds if one != "null"]
+        schema = {**schema, "type": plain[0] if plain else "null"}
+        if "null" in kinds:
+            schema["nullable"] = True
+    elif kinds is None and "properties" in schema:
+        schema = {**schema, "type": "object"}
+    return dict(schema)
+
+
+def _dict(value: Any) -> dict[str, Any]:
+    return value if isinstance(value, dict) else {}
+
+
+def _list(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else []

@@ -1,0 +1,80 @@
+"""Metadata documents of connections: uploaded, downloaded, removed."""
+
+from __future__ import annotations
+
+from flask import Blueprint, Response, g, make_response, render_template, request, url_for
+
+from webapp.errors import ApiError, Fault, validation_error
+from webapp.services import connections, metadata_documents
+from webapp.services.actors import Actor
+from webapp.services.connection_links import document_of
+from webapp.views.connections import ConnectionOut
+from webapp.views.outputs import Output
+from webapp.views.reply import reply
+from webapp.views.routes import route
+
+bp = Blueprint("metadata_documents", __name__)
+ONE = "/connections/<connection_id>/metadata-document"
+
+
+class DocumentOut(Output):
+    """What was taken over."""
+
+    bytes: int
+    sha256: str
+    entities: int
+
+
+@route(bp, ONE, ["PUT"], scope="write", returns=DocumentOut)
+def put(actor: Actor, connection_id: str) -> Response:
+    """Upload a metadata document as the body: `$metadata` of an OData service, or an OpenAPI document as JSON or YAML.
+
+    It is used from now on, and nothing is fetched from the target to learn what it holds.
+    """
+    found = connections.get(actor, connection_id, "write", lock=True)
+    return reply(metadata_documents.put(actor, found, _told(request.get_data())))
+
+
+def _again(actor: Actor, error: ApiError, connection_id: str) -> str:
+    """The page of the connection with what is wrong with the document."""
+    found = connections.get(actor, connection_id)
+    data, used = connections.as_json(found), connections.used_by(found)
+    return render_template("connections/show.html", data=data, used_by=used, refused=error)
+
+
+@route(bp, ONE, ["POST"], scope="write", programs=False, hidden=True, on_fault=_again)
+def upload(actor: Actor, connection_id: str) -> Response:
+    """Upload one by a form, whose file is `document`."""
+    found = connections.get(actor, connection_id, "write", lock=True)
+    file = request.files.get("document")
+    told = metadata_documents.put(actor, found, _told(file.read() if file else b""))
+    see = url_for("connections.show", connection_id=connection_id)
+    return reply(see=see, flashed=f"The document is stored: {told['entities']:,} entities.")
+
+
+@route(bp, ONE, scope="read", produces=("application/octet-stream",))
+def show(actor: Actor, connection_id: str) -> Response:
+    """Download the document as it was uploaded."""
+    document = document_of(connections.get(actor, connection_id))
+    if document is None:
+        raise ApiError("not_found", "This connection has no metadata document.")
+    answer = make_response(document)
+    answer.headers["Content-Type"] = "application/octet-stream"
+    answer.headers["Content-Disposition"] = "attachment; filename=metadata-document"
+    return answer
+
+
+@route(bp, ONE, ["DELETE"], scope="write", returns=ConnectionOut)
+def delete(actor: Actor, connection_id: str) -> Response:
+    """Remove the document: what the target tells of itself counts again."""
+    found = connections.get(actor, connection_id, "write", lock=True)
+    metadata_documents.delete(actor, found)
+    see = url_for("connections.show", connection_id=connection_id) if g.face == "person" else None
+    return reply(connections.as_json(found), see=see)
+
+
+def _told(document: bytes) -> bytes:
+    if not document:
+        text = "There is no document in the body."
+        raise validation_error([Fault("document", "missing", text, "Send the file itself, not JSON around it.")])
+    return document
