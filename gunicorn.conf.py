@@ -1,5 +1,6 @@
 """How gunicorn serves `wsgi:app`. Numbers and addresses come from the settings; the choices below are explained."""
 
+import gc
 import os
 
 from webapp import limits
@@ -37,6 +38,16 @@ limit_request_line = limits.MAX_REQUEST_LINE_BYTES
 accesslog = None
 errorlog = "-"
 loglevel = _settings.log_level.lower()
+
+
+def when_ready(server):
+    """Before the workers are forked: what is built stays, so the collector of cycles need not look at it ever again.
+
+    A request leaves hardly a cycle behind; looking for them after every 700 objects took 6 % of a small call.
+    """
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(10_000, 10, 10)
 
 
 def post_fork(server, worker):

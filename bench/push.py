@@ -3,10 +3,11 @@
     .venv/bin/python bench/push.py [--rows 100000] [--rounds 5] [--url postgresql://postgres@127.0.0.1:5432/postgres]
 
 Ours makes the rows of the bench template on the way; the driver is given tuples that lie ready, in its fastest way
-(psycopg's executemany runs in pipeline mode). Both commit every `limits.PUSH_CHUNK_ROWS` rows. A bad row repeats the
-key of the row before it. Figures are the least wall-clock time of rounds in which all take their turns, since whatever
-else runs on the machine only adds to it. Prints the ratios beside what they ought to be; exit code 1 where a target is
-missed. MariaDB's part is in `push_mysql`, the part that goes through the job with its ledger in `push_job`.
+(psycopg's executemany runs in pipeline mode), over a connection that is open already. Both commit every
+`limits.PUSH_CHUNK_ROWS` rows. A bad row repeats the key of the row before it. Figures are the least wall-clock time of
+rounds in which all take their turns, since whatever else runs on the machine only adds to it. Prints the ratios beside
+what they ought to be; exit code 1 where a target is missed. MariaDB's part is in `push_mysql`, the part that goes
+through the job with its ledger in `push_job`.
 """
 
 from __future__ import annotations
@@ -14,23 +15,18 @@ from __future__ import annotations
 import argparse
 import subprocess
 import sys
-import time
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
-import numpy as np  # noqa: E402
-import pyarrow as pa  # noqa: E402
+import psycopg  # noqa: E402
 
-from bench.generate import ENV, HEADER, plan, resident  # noqa: E402
-from webapp import limits  # noqa: E402
-from webapp.connectors.base import Writing  # noqa: E402
+from bench.generate import HEADER, resident  # noqa: E402
+from bench.push_sending import Figures, Sending, judged_bad  # noqa: E402
 from webapp.connectors.postgresql import PostgresqlConnector  # noqa: E402
-from webapp.engine.block import Bound  # noqa: E402
 from webapp.net.gate import Gate  # noqa: E402
 
 URL = "postgresql://postgres@127.0.0.1:5432/postgres"
@@ -44,95 +40,45 @@ FASTER, SLOWER, GROWTH_MB = 2.5, {0.001: 2.0, 0.01: 6.0}, 64.0
 _LARGE_ROWS = 1_000_000
 
 
-class Bench:
+class Bench(Sending):
     """A schema of its own, dropped at the end."""
 
     def __init__(self, url: str, rows: int) -> None:
-        self.name, self.count = f"rowsmith_bench_{uuid.uuid4().hex[:8]}", rows
-        self._plan, self._url = plan(), url
-        self._ready: list[tuple[Any, ...]] = []
+        super().__init__(rows)
+        self.name = f"rowsmith_bench_{uuid.uuid4().hex[:8]}"
         settings = PostgresqlConnector.Settings(connection_string=url, schema=self.name)
         self.session = PostgresqlConnector(settings, Gate(["127.0.0.0/8", "::1/128"])).open()
         self.session.execute(f"CREATE SCHEMA {self.name}")
         self.session.schema = self.name
         self.session.execute(CREATE)
+        self._other = psycopg.connect(url)
 
     def close(self) -> None:
         """Drop the schema."""
+        self._other.close()
         self.session.execute(f"DROP SCHEMA {self.name} CASCADE")
         self.session.close()
 
-    def batches(self) -> Iterator[pa.RecordBatch]:
-        """The template's rows, made now."""
-        bound = Bound(self._plan, ENV)
-        for at in range(0, self.count, limits.PUSH_CHUNK_ROWS):
-            arrays = bound.block(at, min(limits.PUSH_CHUNK_ROWS, self.count - at))
-            yield pa.RecordBatch.from_arrays(arrays, HEADER)
-
-    def ready(self) -> list[tuple[Any, ...]]:
-        """The same rows as tuples."""
-        if not self._ready:
-            for batch in self.batches():
-                self._ready += zip(*(column.to_pylist() for column in batch.columns), strict=True)
-        return self._ready
-
-    def ours(self, bad: float = 0.0) -> int:
-        """Generate and send; `bad` is the share of rows whose key is an earlier row's. Returns how many failed."""
-        entity = self.session.entity("orders")
-        assert entity is not None
-        target = self.session.target(Writing(entity, entity.fields))
-        failed = 0
-        for batch in self.batches():
-            target.begin()
-            failed += len(target.send(spoilt(batch, bad) if bad else batch).failures)
-            target.proof()
-            target.commit()
-        return failed
-
     def executemany(self) -> int:
         """psycopg's executemany of ready tuples."""
-        import psycopg
-
         statement = f"INSERT INTO {self.name}.orders VALUES ({', '.join(['%s'] * len(HEADER))})"
-        with psycopg.connect(self._url) as connection, connection.cursor() as cursor:
-            for at in range(0, self.count, limits.PUSH_CHUNK_ROWS):
-                cursor.executemany(statement, self.ready()[at : at + limits.PUSH_CHUNK_ROWS])
-                connection.commit()
-        return 0
+        with self._other.cursor() as cursor:
+            return self.in_chunks(lambda rows: cursor.executemany(statement, rows), self._other.commit)
 
     def clear(self) -> None:
         """Empty the table, and leave the server nothing to do later."""
         self.session.execute(f"TRUNCATE {self.name}.orders")
         self.session.execute("CHECKPOINT")
 
-    def timed(self, action: Callable[[], int]) -> tuple[float, int]:
-        """Seconds that an action takes from an empty table, and what it returns."""
-        self.clear()
-        start = time.perf_counter()
-        answer = action()
-        return time.perf_counter() - start, answer
 
-
-def spoilt(batch: pa.RecordBatch, share: float) -> pa.RecordBatch:
-    """A batch in which so many rows, at even distances, repeat the key of the row before them."""
-    keys = batch.column(0).to_numpy().copy()
-    places = np.arange(int(1 / share) - 1, keys.size, int(1 / share))
-    keys[places] = keys[places - 1]
-    return batch.set_column(0, "id", pa.array(keys))
-
-
-def figures(url: str, rows: int, rounds: int) -> dict[str, tuple[float, int]]:
+def figures(url: str, rows: int, rounds: int) -> Figures:
     """Seconds of each way (the least of the rounds) and the rows it reported bad. `the job` is the whole push, with
     its plan, its ledger and what workers do around it."""
     from bench import push_job
 
     bench = Bench(url, rows)
     bench.ready()
-    ways: dict[str, Callable[[], int]] = {
-        "ours": bench.ours,
-        "executemany": bench.executemany,
-        **{f"{share:.1%} bad": lambda share=share: bench.ours(share) for share in SLOWER},
-    }
+    ways = bench.ways(SLOWER)
     taken: dict[str, list[tuple[float, int]]] = {name: [] for name in ("the job", *ways)}
     try:
         with push_job.service("postgresql", {"connection_string": url, "schema": bench.name}) as service:
@@ -147,15 +93,11 @@ def figures(url: str, rows: int, rounds: int) -> dict[str, tuple[float, int]]:
     return {name: (min(one for one, _ in found), found[0][1]) for name, found in taken.items()}
 
 
-def judged(found: dict[str, tuple[float, int]], rows: int) -> Iterator[tuple[str, float, float, bool]]:
+def judged(found: Figures, rows: int) -> Iterator[tuple[str, float, float, bool]]:
     """Each ratio: what it is of, its value, what it ought to be, whether it is."""
-    clean = found["ours"][0]
     ratio = found["executemany"][0] / found["the job"][0]
     yield "PostgreSQL, the job with its ledger, times executemany's rate", ratio, FASTER, ratio >= FASTER
-    for share, most in SLOWER.items():
-        seconds, failed = found[f"{share:.1%} bad"]
-        ratio, right = seconds / clean, failed == int(rows * share)
-        yield f"PostgreSQL, {share:.1%} bad rows: time of clean", ratio, most, ratio <= most and right
+    yield from judged_bad(found, rows, SLOWER, "PostgreSQL")
 
 
 def grow(url: str, rows: int) -> None:
@@ -179,7 +121,9 @@ def growth(url: str) -> tuple[str, float, float, bool]:
 
 def main() -> int:
     """The command line. Answers 1 where a target is missed."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--rows", type=int, default=100_000)
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--url", default=URL)
@@ -192,14 +136,18 @@ def main() -> int:
     found = figures(given.url, given.rows, given.rounds)
     report = [*judged(found, given.rows), growth(given.url)]
     for name, (seconds, failed) in found.items():
-        print(f"PostgreSQL {name:<14}{seconds:7.2f} s {given.rows / seconds:10,.0f} rows/s {failed:6,} refused")
+        print(
+            f"PostgreSQL {name:<14}{seconds:7.2f} s {given.rows / seconds:10,.0f} rows/s {failed:6,} refused"
+        )
     if given.mysql:
         from bench import push_mysql
 
         other = push_mysql.figures(given.mysql, given.rows, given.rounds)
         report += push_mysql.judged(other, given.rows)
         for name, (seconds, failed) in other.items():
-            print(f"MariaDB {name:<14}{seconds:7.2f} s {given.rows / seconds:10,.0f} rows/s {failed:6,} refused")
+            print(
+                f"MariaDB {name:<14}{seconds:7.2f} s {given.rows / seconds:10,.0f} rows/s {failed:6,} refused"
+            )
     for name, value, wanted, good in report:
         print(f"{name:<62} {value:6.2f}  wanted {wanted:g}{'' if good else '  MISSED'}", flush=True)
     return 0 if all(good for *_, good in report) else 1

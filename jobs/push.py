@@ -13,14 +13,16 @@ import logging
 import pyarrow as pa
 from sqlalchemy.exc import OperationalError
 
-from jobs import push_watch
+from jobs import push_http, push_watch
 from jobs.lease import Cancelled, Fenced, HandBack, Interrupted, Lease, leased
 from jobs.push_failures import keys_of, refusal, stopped, table_refused
+from jobs.push_http import Caller
 from jobs.push_steps import Steps
 from jobs.push_table import Sender
 from jobs.push_watch import Watch
 from webapp import limits
-from webapp.connectors.base import ConnectorError, Session
+from webapp.connectors.base import ConnectorError, Link, Session
+from webapp.connectors.channel import Channel
 from webapp.errors import ApiError
 from webapp.extensions import reading
 from webapp.services import ledger, ledger_rows, push_end, push_order
@@ -51,6 +53,7 @@ class Runner:
         self.book = Book(work.id, work.transaction)
         self.watch = Watch(work, self._stuck)
         self._was_open = False
+        self._resent: Chunk | None = None
 
     def carry_out(self) -> None:
         """To the end, or until the work must not go on; then the ledger holds all that is known."""
@@ -107,16 +110,33 @@ class Runner:
     def _once(self) -> None:
         """All that is left to do, over one session."""
         self.book.load()
+        # What an earlier session may have sent: the chunk in hand, and the one before, whose end is written late.
+        again = 2 if self._was_open or self.work.epoch > 1 else 0
         session = self.watch.session = self._open()
         self._begin_line()
         self._settle(session)
         self._heed()
+        if isinstance(session, Channel):
+            self._call(session)
+        elif isinstance(session, Session):
+            self._write(session, again)
+
+    def _call(self, channel: Channel) -> None:
+        """All that is left to do at a target that speaks HTTP."""
+        places, undo = range(len(self.order.tables)), self.order.push.kind == "undo"
+        for place in reversed(places) if undo else places:
+            Caller(self.work, self.book, self.order, channel, place, self._resent).send_all()
+        self.book.close()
+
+    def _write(self, session: Session, again: int) -> None:
+        """All that is left to do at a database."""
         steps = Steps(self.work, self.book, self.order, session)
         places = range(len(self.order.tables))
         kind = self.order.push.kind
         cycles = [place for place in places if self.order.tables[place].later]
         if kind == "push":
             steps.statements("before_sql")
+        if kind != "undo":
             steps.create()
         if kind == "undo":
             for place in cycles:
@@ -124,7 +144,9 @@ class Runner:
         for place in reversed(places) if kind == "undo" else places:
             if kind == "undo" and not len(next_numbers(self.order.push, place, self.book.reach(place), 1)):
                 continue  # nothing of it arrived: its table need not be there
-            Sender(self.work, self.book, self.order, session, place).send_all()
+            again -= Sender(self.work, self.book, self.order, session, place, max(0, again)).send_all()
+            if kind != "undo":
+                steps.advance(place)
         self.book.close()
         if kind != "undo":
             for place in cycles:
@@ -133,7 +155,7 @@ class Runner:
             steps.statements("after_sql")
         self.book.close()
 
-    def _open(self) -> Session:
+    def _open(self) -> Link:
         """Connect. Where that went well before, whatever is in the way now may pass: a server that starts, a pool that
         is full."""
         try:
@@ -155,36 +177,47 @@ class Runner:
         """A worker that died after the row that was to be the last must not be followed by one that goes on."""
         push, ended = self.book.push, self.book.ended_rows
         canary = 0 < ended <= self.order.canary
-        alike = ended == push.failed >= limits.PUSH_SAME_FAILURES
+        most = limits.HTTP_SAME_FAILURES if self.order.can.by_row else limits.PUSH_SAME_FAILURES
+        alike = ended == push.failed >= most
         if not push.failed or not (self.order.stops or canary or alike):
             return
         end = ledger.rows(self.work.id, state="failed", limit=1)[0]
         name = self.order.tables[end.table].name
         bad = Bad(end.row, end.code, end.message, end.native, end.column)
-        raise table_refused(name, bad, ended) if alike else stopped(name, bad, f"Row {end.row:,} of {name} was refused")
+        raise (
+            table_refused(name, bad, ended)
+            if alike
+            else stopped(name, bad, f"Row {end.row:,} of {name} was refused")
+        )
 
     # --- What is in doubt -------------------------------------------------------------------------------------
 
-    def _settle(self, session: Session) -> None:
+    def _settle(self, session: Link) -> None:
         """Ask what became of a chunk whose commit was under way, and see to it that it can change no more."""
         chunk = self.book.doubt
         if chunk is None:
             return
         verdict = self._verdict(session, chunk)
         which = f"{self.order.tables[chunk.table].name}, rows {chunk.first:,} to {chunk.last:,}"
+        self._resent = chunk if verdict is False else None
         if verdict:
             self.book.say(f"{which}: the commit had taken place")
             self.book.landed()
             self.book.close()
         elif verdict is False:
-            self.book.say(f"{which}: the commit had not taken place; they are sent again")
+            told = "the commit had not taken place; they are sent again"
+            if isinstance(session, Channel):
+                told = "some may have been sent; the target takes a row twice for one, so they are sent again"
+            self.book.say(f"{which}: {told}")
             self.book.retract()
         else:
             self.book.say(f"{which}: nobody can tell whether they arrived; they are reported as unknown")
             self.book.unknown(self._keys(chunk))
 
-    def _verdict(self, session: Session, chunk: Chunk) -> bool | None:
+    def _verdict(self, session: Link, chunk: Chunk) -> bool | None:
         table = self.order.tables[chunk.table]
+        if not isinstance(session, Session):
+            return push_http.settled(chunk)
         told = session.settled(table.entity(session), chunk.proof) if chunk.proof else None
         if told is None and self.order.push.kind != "undo":
             safe = table.mode in REPEATABLE or not self.order.transactions
@@ -195,9 +228,7 @@ class Runner:
         """The key values of a chunk's rows, so that a person can look for them."""
         table = self.order.tables[chunk.table]
         with reading() as session:
-            numbers = ledger_rows.belonging(
-                session, self.order.push, chunk.table, chunk.first, chunk.last
-            )
+            numbers = ledger_rows.belonging(session, self.order.push, chunk.table, chunk.first, chunk.last)
         batch = table.key_batch((numbers - 1 + table.first).astype("uint64"), self.order.spool)
         places = pa.array(range(len(numbers)), pa.int64())
         keys = keys_of(batch, table.key_columns, table.sensitive, places)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 import pyarrow as pa
@@ -78,11 +78,39 @@ def keys_of(
     ]
 
 
+def hide_rows(
+    batch: pa.RecordBatch, sensitive: frozenset[str], places: pa.Array, messages: Sequence[str]
+) -> list[str]:
+    """What was said of some rows of a batch, without the values of their sensitive columns."""
+    words = _texts(batch, sensitive & set(batch.schema.names), places)
+    return [hide(message, values) for message, values in zip(messages, words, strict=True)]
+
+
+def hide_together(batch: pa.RecordBatch, sensitive: frozenset[str], places: pa.Array, message: str) -> str:
+    """What was said of some rows at once, without the values of their sensitive columns."""
+    words = {value for values in _texts(batch, sensitive & set(batch.schema.names), places) for value in values}
+    for value in sorted((one for one in words if len(one) >= _PREFIX and one in message), key=len, reverse=True):
+        message = message.replace(value, HIDDEN)  # before beginnings, which values of one column may share
+    return hide(message, words)
+
+
 def _texts(batch: pa.RecordBatch, names: Iterable[str], places: pa.Array) -> list[list[str]]:
     columns = [batch.column(name).take(places).to_pylist() for name in names]
     if not columns:
         return [[]] * len(places)
-    return [[str(value) for value in row if value not in (None, "")] for row in zip(*columns, strict=True)]
+    return [
+        [str(leaf) for value in row for leaf in _leaves(value) if leaf not in (None, "")]
+        for row in zip(*columns, strict=True)
+    ]
+
+
+def _leaves(value: Any) -> Iterator[Any]:
+    """A value, of objects and arrays what they hold."""
+    if isinstance(value, dict | list):
+        for one in value.values() if isinstance(value, dict) else value:
+            yield from _leaves(one)
+    else:
+        yield value
 
 
 def _plain(value: Any) -> Any:

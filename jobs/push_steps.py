@@ -1,4 +1,4 @@
-"""What a push does around its rows: an admin's statements, tables that are missing, keys of a cycle.
+"""What a push does around its rows: an admin's statements, tables that are missing, counters, keys of a cycle.
 
 A statement is not known to be repeatable: it is noted before it begins, and one that a lost worker had begun is not
 begun again.
@@ -6,8 +6,11 @@ begun again.
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from jobs.lease import Lease
 from jobs.push_failures import bad_rows, refusal
@@ -62,18 +65,69 @@ class Steps:
             self.book.say(f"{table.name}: {self.session.create(table.target, columns, keys)}")
             self.book.close()
 
+    # --- Counters of the target -------------------------------------------------------------------------------
+
+    def advance(self, place: int) -> None:
+        """Rows that brought their own keys must not be in the way of those that the target counts next. May be
+        repeated."""
+        table, name = self.order.tables[place], f"counter:{place}"
+        if table.mode == "update" or self.book.step(name):
+            return
+        writing = table.writing(self.session)
+        counted = [one for one in writing.columns if one.type == "integer" and one.generated == "identity"]
+        if not counted:
+            return
+        self.book.close()  # all that arrived is in the ledger
+        for column in counted:
+            told = f"{table.name}, {column.name}"
+            try:
+                highest = partial(self._highest, table, column.name)
+                moved = self.session.advance(writing.entity, column.name, highest)
+            except Lost:
+                raise
+            except ConnectorError as error:
+                self.work.check()
+                self.book.say(f"{told}: its sequence could not be moved past these rows: {error.message}")
+                continue
+            if moved is not None:
+                self.book.say(f"{told}: its sequence goes on after {moved}")
+        self.book.mark(name, "done")
+
+    def _highest(self, table: TableRows, column: str) -> int | None:
+        """The highest value of a column among the rows that arrived, an earlier attempt's and the first push's too."""
+        only = TableRows(table.place, {**table.spec, "key_columns": [column]}, table.maker)
+        most = None
+        for first in range(1, table.count + 1, limits.PUSH_WINDOW_ROWS):
+            self.work.check()
+            with reading() as session:
+                home = ledger_rows.first_of(session, self.order.push)
+                last = first + limits.PUSH_WINDOW_ROWS - 1
+                numbers = ledger_rows.delivered(session, home, table.place, first, last)
+            values = only.key_batch(_rows(table, numbers), self.order.spool).column(0)
+            try:
+                found = pc.max(values.cast(pa.int64())).as_py()
+            except pa.ArrowInvalid:
+                return None  # texts, which the target reads in its own way
+            most = found if most is None or (found is not None and found > most) else most
+        return most
+
     # --- Foreign keys of a cycle ------------------------------------------------------------------------------
 
     def fill_later(self, place: int) -> None:
         """Set the columns that were sent null because their parents came later. May be repeated."""
         table, name = self.order.tables[place], f"later:{place}"
+        goes_on = any(ledger_rows.pending_of(self.order.push, at) for at in range(len(self.order.tables)))
         target = self.session.target(table.later_writing(self.session))
         done = int(self.book.step(name) or 0)
         while done < table.count:
             self.work.check()
             last = min(done + limits.PUSH_CHUNK_ROWS, table.count)
             with reading() as session:
-                numbers = ledger_rows.delivered(session, self.order.push, place, done + 1, last)
+                # Of a push that ended before it came to this, the rows it brought itself are still without.
+                whose = ledger_rows.first_of(session, self.order.push) if goes_on else self.order.push
+                there = ledger_rows.delivered(session, whose, place, done + 1, last)
+                gone = ledger_rows.undone(session, whose, place, done + 1, last)
+                numbers = np.setdiff1d(there, gone, assume_unique=True)
             batch = table.later_batch(_rows(table, numbers), self.order.spool)
             target.begin()
             failures = target.send(batch).failures
@@ -88,7 +142,9 @@ class Steps:
             )
             if bad:
                 columns = ", ".join(table.later)
-                self.book.say(f"{table.name}: {len(bad):,} rows are there without {columns}: {bad[0].message}")
+                self.book.say(
+                    f"{table.name}: {len(bad):,} rows are there without {columns}: {bad[0].message}"
+                )
             done = last
             self.book.amend(place, bad, name, done)
 

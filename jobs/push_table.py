@@ -1,11 +1,12 @@
-"""Sending one table of a push, chunk after chunk; the next chunk is made while one is being sent."""
+"""Sending one table of a push, chunk after chunk; the next chunk is made and written out while one is being sent."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -16,7 +17,7 @@ from jobs.lease import Lease
 from jobs.push_failures import bad_rows, stopped, table_refused
 from webapp import limits
 from webapp.connectors import sql
-from webapp.connectors.base import ConnectorError, Session
+from webapp.connectors.base import ConnectorError, Sent, Session
 from webapp.services.ledger_book import Book, next_numbers
 from webapp.services.ledger_entries import Bad, Chunk
 from webapp.services.push_order import Order
@@ -27,11 +28,13 @@ KEYLESS = "The key of this row is not known, so it cannot be found."
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """Rows of one chunk, made. `numbers` are the ledger's; `sendable` says which of them the batch has."""
+    """Rows of one chunk, made. `numbers` are the ledger's; `sendable` says which of them the batch has.
+    `send` is `Target.prepare`'s, where the target has done its part already."""
 
     numbers: np.ndarray
     sendable: np.ndarray
     batch: pa.RecordBatch
+    send: Callable[[], Sent] | None = None
 
     def split(self, start: int, end: int) -> Part:
         """Some of its rows, by their place in `numbers`."""
@@ -42,21 +45,27 @@ class Part:
 
 class Sender:
     """One table, being sent through one session. Raises `ConnectorError` (`Lost` among them), `Interrupted`, and
-    `ApiError` where the push must end."""
+    `ApiError` where the push must end. `again`: so many chunks an earlier session may have sent."""
 
-    def __init__(self, work: Lease, book: Book, order: Order, session: Session, place: int) -> None:
+    def __init__(
+        self, work: Lease, book: Book, order: Order, session: Session, place: int, again: int = 0
+    ) -> None:
         self.work, self.book, self.order, self.place = work, book, order, place
         self.table = order.tables[place]
         self.undo = order.push.kind == "undo"
         make = self.table.key_writing if self.undo else self.table.writing
-        self.target = session.target(make(session))
+        writing = make(session)
+        self._plain = partial(session.target, writing)
+        self._again = 0 if order.transactions else again
+        self.target = session.target(replace(writing, again=self._again > 0))
         self._alike: Bad | None = None
         self._same: int | None = 0 if book.reach(place) is None else None
         self._told: set[str] = set()
         self._app: Any = current_app._get_current_object()  # type: ignore[attr-defined]
 
-    def send_all(self) -> None:
-        """Every row that has no end yet."""
+    def send_all(self) -> int:
+        """Every row that has no end yet, in so many chunks."""
+        sent = 0
         try:
             with ThreadPoolExecutor(1, thread_name_prefix="rows") as pool:
                 following = self._ahead(pool, self.book.reach(self.place))
@@ -64,10 +73,15 @@ class Sender:
                     numbers, made = following
                     part = made.result()
                     low, high = int(numbers.min()), int(numbers.max())
+                    self.target.begin()  # before the other thread competes for the interpreter
                     following = self._ahead(pool, (low, high))
                     self._send(part)
+                    sent += 1
+                    if sent == self._again:
+                        self.target = self._plain()
         finally:
             self.target.rollback()
+        return sent
 
     # --- Making -----------------------------------------------------------------------------------------------
 
@@ -99,7 +113,9 @@ class Sender:
             sendable = np.ones(len(rows), np.bool_)
             if self.table.from_parent:
                 sendable = ~self.table.orphans(rows, self.order.spool)
-            return Part(numbers, sendable, self.table.batch(rows[sendable], self.order.spool))
+            batch = self.table.batch(rows[sendable], self.order.spool)
+        # Without transactions, another target may take the place of this one before the rows' turn comes.
+        return Part(numbers, sendable, batch, self.target.prepare(batch) if self.order.transactions else None)
 
     # --- Sending ----------------------------------------------------------------------------------------------
 
@@ -108,10 +124,14 @@ class Sender:
         self.work.check()
         began = time.monotonic()
         self.target.begin()
-        sent = self.target.delete(part.batch) if self.undo else self.target.send(part.batch)
+        sent = (
+            self.target.delete(part.batch)
+            if self.undo
+            else (part.send or partial(self.target.send, part.batch))()
+        )
         self.work.check()  # what a stopped statement makes of its rows is no answer of the target
         bad = self._bad(part, sent.failures, began)
-        if bad and self.order.stops:
+        if bad and self.order.stops and self.order.transactions:  # else nothing of it can be taken back
             cut = 1 + int(np.flatnonzero(part.numbers == bad[0].row)[0])
             if cut < len(part.numbers):
                 self.target.rollback()

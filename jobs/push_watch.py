@@ -20,7 +20,7 @@ from flask import current_app
 from jobs import lease
 from jobs.lease import Cancelled, Fenced, HandBack, Interrupted, Lease
 from webapp import limits
-from webapp.connectors.base import Session
+from webapp.connectors.base import Link
 
 log = logging.getLogger(__name__)
 
@@ -42,7 +42,7 @@ class Watch:
     """Watches while the block runs. `session` is what to stop; `stuck` writes the end when that is in vain."""
 
     def __init__(self, work: Lease, stuck: Callable[[Interrupted], None]) -> None:
-        self.session: Session | None = None
+        self.session: Link | None = None
         self._work, self._stuck = work, stuck
         self._over = threading.Event()
         self._app: Any = current_app._get_current_object()  # type: ignore[attr-defined]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import multiprocessing
 from datetime import UTC, datetime, timedelta, timezone
 
 import pytest
@@ -33,6 +34,17 @@ def test_a_new_id_has_its_form():
 )
 def test_what_is_no_id_is_not_taken_for_one(text):
     assert not ids.is_id(text)
+
+
+def test_a_forked_child_draws_its_own_randomness():
+    ids.new("tpl")  # more than one id's worth is drawn at once
+    with multiprocessing.get_context("fork").Pool(1) as child:
+        theirs = child.apply(ids.new, ("tpl",))
+    assert theirs[-16:] != ids.new("tpl")[-16:]
+
+
+def test_many_ids_are_all_different():
+    assert len({ids.new("aud") for _ in range(1000)}) == 1000
 
 
 def test_an_unknown_prefix_is_refused():

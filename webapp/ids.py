@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import time
+from collections import deque
 from typing import Final
 
 ALPHABET: Final = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"  # https://github.com/ulid/spec: no I, L, O, U
@@ -28,7 +29,21 @@ def new(prefix: str) -> str:
     """A fresh id, for example `new("tpl")` -> `tpl_01KAK3...`. The prefix must be a known one."""
     if prefix not in PREFIXES:
         raise ValueError(f"unknown id prefix {prefix!r}")
-    return f"{prefix}_{ulid(time.time_ns() // 1_000_000, os.urandom(10))}"
+    return f"{prefix}_{ulid(time.time_ns() // 1_000_000, _random())}"
+
+
+_RANDOM: Final = 10  # bytes in an id
+_spare: deque[bytes] = deque()  # asked of the kernel for many ids at once
+os.register_at_fork(after_in_child=_spare.clear)
+
+
+def _random() -> bytes:
+    try:
+        return _spare.pop()
+    except IndexError:
+        drawn = os.urandom(_RANDOM * 128)
+        _spare.extend(drawn[at : at + _RANDOM] for at in range(_RANDOM, len(drawn), _RANDOM))
+        return drawn[:_RANDOM]
 
 
 def is_id(text: str, prefix: str | None = None) -> bool:

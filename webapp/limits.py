@@ -119,8 +119,12 @@ MAX_PATTERN_PLACES: Final = 2_000  # chosen: longest text a regular expression m
 OPEN_REPEATS: Final = 10  # chosen: * and + and {n,} go so far beyond their least number
 MAX_WORDS: Final = 200  # chosen: words, sentences or lines of one text
 MAX_RELATED: Final = 100  # chosen: templates that the relations of one template reach, directly or not
-MAX_NESTED_FIELDS: Final = 5_000  # chosen: fields of all templates that stand inside one another, each where it stands
-MAX_CHAIN: Final = 40  # chosen: fields of which each reads the next; keeps every walk far from Python's own limit
+MAX_NESTED_FIELDS: Final = (
+    5_000  # chosen: fields of all templates that stand inside one another, each where it stands
+)
+MAX_CHAIN: Final = (
+    40  # chosen: fields of which each reads the next; keeps every walk far from Python's own limit
+)
 MAX_CELL_COST: Final = 10_000  # chosen: cells that may be made for one
 KEYS_KEPT: Final = 64  # keys a relation keeps its dealt children for
 PARENT_BLOCK: Final = 1_000  # chosen: parents whose children are counted out together; at most 1,023
@@ -208,7 +212,10 @@ COST_TRIES: Final = 4  # chosen: the quickest of so many blocks says what a valu
 EXPLAIN_COST_ROWS: Final = 1_000_000  # chosen: for so many rows the builder says how long a field takes
 EXPORT_ROWS: Final = 200_000  # chosen: from so many rows on the page advises a file made by a worker
 USAGE_DAYS: Final = 28  # chosen: days in the chart of rows
-BUILDER_ROWS: Final = 10  # chosen: rows that the builder's page has in full; the browser asks for the others at once
+BUILDER_ROWS: Final = (
+    10  # chosen: rows that the builder's page has in full; the browser asks for the others at once
+)
+PICKED_TABLES: Final = 300  # chosen: tables that a select of the builder offers; of more, a box searches
 PICKED_TEMPLATES: Final = 300  # chosen: templates that the builder offers to pick from, in the order of names
 GRID_PAGE_ROWS: Final = 25  # chosen: rows of one page of the builder's grid
 ASSET_SECONDS: Final = (
@@ -258,18 +265,33 @@ SSE_MAX_SECONDS: Final = 3_600.0  # chosen: a follower is then asked to come aga
 EXPORT_PROGRESS_SECONDS: Final = 1.0  # chosen: rows done are written at most this often
 
 # --- Connections and pushes ------------------------------------------------------------------------------
-PUSH_CHUNK_ROWS: Final = 10_000  # chosen: rows of one transaction at the target; a crash leaves at most one in doubt
-PUSH_FIRST_ROWS: Final = 1_000  # chosen: a table's first chunk is small, so that the page shows something at once
-PUSH_SAME_FAILURES: Final = 1_000  # chosen: when so many first rows of a table all fail alike, the table is at fault
+PUSH_CHUNK_ROWS: Final = (
+    10_000  # chosen: rows of one transaction at the target; a crash leaves at most one in doubt
+)
+PUSH_FIRST_ROWS: Final = (
+    1_000  # chosen: a table's first chunk is small, so that the page shows something at once
+)
+PUSH_SAME_FAILURES: Final = (
+    1_000  # chosen: when so many first rows of a table all fail alike, the table is at fault
+)
 PUSH_CANARY_ROWS: Final = 10  # chosen: rows of a canary whose number was not said
 PUSH_WAITS: Final = (1.0, 2.0, 4.0)  # promise 7: seconds before a lost connection is opened again
-PUSH_CANCEL_SECONDS: Final = 1.0  # chosen: the chunk in hand may end within this before its statement is stopped
-PUSH_DRAIN_SECONDS: Final = 10.0  # chosen: likewise for a worker that was asked to stop; below HAND_BACK_SECONDS
-PUSH_STUCK_SECONDS: Final = 3.0  # chosen: a target that does not even take the cancel is left alone after this
+PUSH_CANCEL_SECONDS: Final = (
+    1.0  # chosen: the chunk in hand may end within this before its statement is stopped
+)
+PUSH_DRAIN_SECONDS: Final = (
+    10.0  # chosen: likewise for a worker that was asked to stop; below HAND_BACK_SECONDS
+)
+PUSH_STUCK_SECONDS: Final = (
+    3.0  # chosen: a target that does not even take the cancel is left alone after this
+)
 PUSH_LINE_SECONDS: Final = 5.0  # chosen: the log tells of progress at most this often
 PUSH_LINES: Final = 10_000  # chosen: lines of one push's log; beyond them only how it ends
 PUSH_LINE_CHARS: Final = 2_000  # chosen
 PUSH_PROGRESS_POINTS: Final = 200  # chosen: points of the rate chart, thinned out when they become more
+HTTP_MADE_ROWS: Final = 1_000  # chosen: rows made at once for a push over HTTP
+HTTP_SAME_FAILURES: Final = 100  # chosen: PUSH_SAME_FAILURES of a push over HTTP, where each takes a request
+HTTP_BODY_CHARS: Final = 2_048  # chosen: of what a target answered to one row
 PUSH_MESSAGE_CHARS: Final = 1_000  # chosen: of what the target said of one row
 PUSH_KEY_CHARS: Final = 200  # chosen: of one key value of one row
 PUSH_WINDOW_ROWS: Final = 65_536  # chosen: row numbers looked through at once
@@ -280,40 +302,64 @@ MAX_SECRET_CHARS: Final = 10_000  # chosen: a certificate's key fits
 VAULT_BATCH: Final = 200  # chosen: secrets sealed anew in one transaction
 APART_AT_ONCE: Final = 8  # chosen: child processes that ask targets for one web process
 APART_TURN_SECONDS: Final = 10.0  # chosen: who waits longer for a child's turn is asked to try again
-APART_GRACE_SECONDS: Final = 2.0  # chosen: the kernel ends a child so long after its time, should its parent not
+APART_GRACE_SECONDS: Final = (
+    2.0  # chosen: the kernel ends a child so long after its time, should its parent not
+)
 VERIFY_SECONDS: Final = 40.0  # chosen: all stages of a verification; each has a shorter limit of its own
 METADATA_SECONDS: Final = 60.0  # chosen: 2,000 tables are read in about one
+ODATA_DOCUMENT_BYTES: Final = 32 * MB  # chosen: the largest $metadata of an S/4HANA service has some 10 MB
+ODATA_DOCUMENT_ELEMENTS: Final = 600_000  # chosen: 32 MB have some 400,000; keeps their memory below 500 MB
+ODATA_BATCH_BYTES: Final = 32 * MB  # chosen: of an answer to a batch of 50 rows
 METADATA_PAGE: Final = 200  # chosen: tables told at once where no names are asked for
 TARGET_ADDRESSES: Final = 8  # chosen: addresses of one host name that are tried
 TARGET_CONNECT_SECONDS: Final = 10.0  # chosen: a database that does not answer by then is said to be away
 TARGET_QUERY_SECONDS: Final = 30.0  # chosen: a query for a field, a sample, a look at the catalog
-TARGET_SETTLE_SECONDS: Final = 20.0  # chosen: how long an old transaction may take to end before it is in doubt
+TARGET_SETTLE_SECONDS: Final = (
+    20.0  # chosen: how long an old transaction may take to end before it is in doubt
+)
 TARGET_SILENT_SECONDS: Final = 30.0  # chosen: a server that acknowledges nothing for so long is lost
 TARGET_SAVEPOINT_ROWS: Final = 1_000  # chosen: rows that SQLite takes one by one where one of them is refused
 # Measured: rows of the shortest and the longest COPY that pays; a COPY costs, beside its rows, as much as so many.
-TARGET_PIECE_ROWS: Final = (64, 2_500)
+TARGET_PIECE_ROWS: Final = (64, 10_000)
 TARGET_PIECE_COST_ROWS: Final = 120
 TARGET_READ_ROWS: Final = 10_000  # chosen: rows read at once when keys are listed
 SQLITE_FILE_BYTES: Final = 2_048 * MB  # chosen: a workspace's database file grows no further
 SQLITE_NAME_CHARS: Final = 100  # chosen; with what SQLite adds it stays below the 255 bytes of file systems
 SQLITE_STEPS: Final = 10_000  # steps of SQLite's machine between two looks at the clock: about a millisecond
-TARGET_LOCK_SECONDS: Final = 15.0  # chosen: below TARGET_SETTLE_SECONDS; whoever holds rows for longer is reported
-TARGET_READER_SECONDS: Final = 600.0  # chosen: a reader of keys may stop for so long before the server gives it up
+TARGET_LOCK_SECONDS: Final = (
+    15.0  # chosen: below TARGET_SETTLE_SECONDS; whoever holds rows for longer is reported
+)
+TARGET_READER_SECONDS: Final = (
+    600.0  # chosen: a reader of keys may stop for so long before the server gives it up
+)
 MYSQL_STATEMENT_ROWS: Final = 5_000  # measured: longer statements of the bench template are no faster
-MYSQL_LEAST_ROWS: Final = 25  # measured: shorter ones cost more round trips than they save where rows are refused
+MYSQL_LEAST_ROWS: Final = (
+    25  # measured: shorter ones cost more round trips than they save where rows are refused
+)
 MYSQL_STATEMENT_BYTES: Final = 4 * MB  # chosen: a quarter of the default max_allowed_packet
-MYSQL_STATEMENT_MARGIN: Final = 64 * 1024  # chosen: what a statement has beside its rows; names are 64 characters
+MYSQL_STATEMENT_MARGIN: Final = (
+    64 * 1024
+)  # chosen: what a statement has beside its rows; names are 64 characters
 MYSQL_COMMAND_STATEMENTS: Final = 500  # chosen: UPDATE or DELETE statements of one command
 MYSQL_KNOWN_ROWS: Final = 200  # chosen: EXISTS questions of one statement
 MYSQL_PROOF_ROWS: Final = 3  # chosen: first, middle and last row of a chunk's first batch
 STATEMENT_KNOWN_ROWS: Final = 200  # chosen: EXISTS questions of one statement
 MSSQL_STATEMENT_BYTES: Final = 4 * MB  # chosen: far below what a batch may hold
+DB2_STATEMENT_ROWS: Final = 500  # chosen: Db2 takes long to compile statements of many literals
+DB2_STATEMENT_BYTES: Final = MB  # chosen: half of what a statement may have (Db2, "SQL and XML limits")
+ORACLE_CONNECTS: Final = (
+    16  # chosen: connections that one sign-in may take, redirections of listeners among them
+)
 MONGODB_SAMPLE_ROWS: Final = 100  # chosen: documents of a collection whose fields are looked at
 MONGODB_KNOWN_ROWS: Final = 500  # chosen: sets of values of one question
-MONGODB_DOCUMENT_BYTES: Final = 16 * 1024 * 1024  # MongoDB, "MongoDB Limits and Thresholds": BSON document size
+MONGODB_DOCUMENT_BYTES: Final = (
+    16 * 1024 * 1024
+)  # MongoDB, "MongoDB Limits and Thresholds": BSON document size
 MAX_STATEMENTS: Final = 20  # chosen: SQL statements before a push, and after it
 MAX_STATEMENT_CHARS: Final = 10_000  # chosen
-MAPPING_FIELDS_NAMED: Final = 5  # chosen: so many fields without a column are named beside a column without a field
+MAPPING_FIELDS_NAMED: Final = (
+    5  # chosen: so many fields without a column are named beside a column without a field
+)
 MISFITS_SHOWN: Final = 100  # chosen: values of one column that are listed with the same reason
 EXPORT_DB_WAIT_ROWS: Final = 1_000  # the contract: up to so many rows /export/db answers when done
 EXPORT_DB_WAIT_SECONDS: Final = 60.0  # chosen: and no later than this
@@ -325,14 +371,76 @@ FETCHED_SET_ROWS: Final = 1_000  # chosen: likewise for one set of values of a r
 FETCHED_TOLD: Final = 20  # chosen: columns named to somebody who asked for one that is not there
 FETCHED_QUESTIONS: Final = 1_000  # chosen: sets of values that one request may ask about
 FETCHED_BYTES: Final = 64 * MB  # chosen: of one answer in memory
+FETCHED_JSON_BYTES: Final = 8 * MB  # chosen: of what an API answers to one field; all of it is gone through
+FETCHED_SAID_CHARS: Final = 200  # chosen: of a path, and of what a target says, in a message
 FETCHED_INLINE_BYTES: Final = 64 * 1024  # chosen: larger answers lie in the storage, not in the database
 FETCHED_MEMORY_BYTES: Final = 64 * MB  # chosen: answers of the storage that one process keeps at hand
-FETCH_SECONDS: Final = 20.0  # chosen: all that one request may wait for connections; a browser waits 30 s and more
+FETCH_SECONDS: Final = (
+    20.0  # chosen: all that one request may wait for connections; a browser waits 30 s and more
+)
 INFER_SAMPLE_ROWS: Final = 200  # chosen: rows of a table that are looked at for shapes and ranges
 INFER_FEW: Final = 10  # chosen: fewer values tell nothing
-INFER_WORDS: Final = 12  # chosen: a column with so many different words, each some times, is a list to choose from
+INFER_WORDS: Final = (
+    12  # chosen: a column with so many different words, each some times, is a list to choose from
+)
 INFER_REPEATS: Final = 4  # chosen: how often each of them occurs at least, on average
 INFER_WORD_CHARS: Final = 40  # chosen
 INFER_SHAPE_CHARS: Final = 40  # chosen: longer texts have no shape
 INFER_ROWS: Final = 2_000  # chosen: values looked at where a check wants texts of some length
 TEMPLATES_OF_TABLES: Final = 100  # chosen: tables of one call; each is a template, compiled and saved
+# --- HTTP targets -----------------------------------------------------------------------------------------
+HTTP_HEADERS: Final = 50  # chosen: headers, or query parameters, of one request template
+HTTP_TEMPLATE_BYTES: Final = 100_000  # chosen: of a request template's body
+HTTP_CHUNK_ROWS: Final = 50  # promise 1: rows in doubt after a crash, at most
+HTTP_BATCH_ROWS: Final = 100_000  # chosen: rows of one request in batch mode, at most
+HTTP_PARALLEL: Final = 8  # chosen: requests at once of one push
+HTTP_MOST_PARALLEL: Final = 64  # chosen
+HTTP_CAPTURES: Final = 20  # chosen: keys taken from one answer
+HTTP_ANSWER_BYTES: Final = 1_000_000  # chosen: of the answer to one row
+HTTP_LOOK_BYTES: Final = 64 * 1024  # chosen: of the answer to a verification
+JSON_PATH_CHARS: Final = 500  # chosen
+VERIFY_STEP_SECONDS: Final = 10.0  # chosen: one request of a verification
+DOCUMENT_BYTES: Final = 10 * MB  # the largest body that is taken
+DOCUMENT_NODES: Final = 200_000  # chosen: schemas of an OpenAPI document, its references followed
+DOCUMENT_DEPTH: Final = 12  # chosen: nesting of its schemas; more than templates have
+HTTP_HOPS: Final = 5  # chosen: redirects that one request follows
+HTTP_URL_CHARS: Final = 8_000  # RFC 9110, 4.1: what every server should be able to take
+HTTP_HEADER_CHARS: Final = 8_000  # chosen: of one header, a long token included; servers take 8 to 16 kB
+HTTP_READ_BYTES: Final = 64 * 1024  # chosen: of an answer, read at once
+HTTP_IDLE_SECONDS: Final = 4.0  # chosen: Node's servers close connections that are idle for 5 s
+HTTP_POOL_HOSTS: Final = 4  # chosen: hosts of one session to which connections are kept
+HTTP_COOKIES: Final = 100  # chosen: of one session, the latest; browsers keep 50 and more for a host
+HTTP_POOL: Final = 8  # chosen: connections kept open to each of them
+RETRY_TIMEOUT_SECONDS: Final = (0.1, 300.0)  # chosen: time limit of one attempt, least and most
+RETRY_MOST: Final = 10  # chosen: attempts after the first
+RETRY_WAIT_SECONDS: Final = 120.0  # chosen: the longest wait before an attempt, whatever the target asks for
+TOKEN_SECONDS: Final = 30.0  # the specification's time limit of a request
+TOKEN_BYTES: Final = 256 * 1024  # chosen: of a token endpoint's answer
+TOKEN_CHARS: Final = 16_000  # chosen: of a token; those that carry groups reach some thousands
+TOKEN_EARLY_SECONDS: Final = 60.0  # section 8: a token is kept until so long before its end
+TOKEN_DEFAULT_SECONDS: Final = 300.0  # chosen: lifetime of a token whose answer tells none
+TOKEN_MOST_SECONDS: Final = 86_400.0  # chosen: a token is kept no longer, whatever its answer tells
+TOKEN_REFUSED_SECONDS: Final = 5.0  # chosen: when fresh tokens are refused too, no other is asked for so long
+TOKENS: Final = 1_000  # chosen: tokens of one process
+# --- AI ---------------------------------------------------------------------------------------------------
+AI_TIMEOUT_SECONDS: Final = 60.0  # chosen: of one request, where the connection says nothing; models are slow
+AI_SECONDS: Final = 120.0  # chosen: what one run may wait for a model; answers so far are kept, asking again goes on
+AI_ROWS: Final = 20  # chosen: rows of one request; small models lose count of more
+AI_MOST_ROWS: Final = 200  # chosen
+AI_PARALLEL: Final = 4  # chosen: requests at once; local servers take few
+AI_CALLS: Final = 200  # chosen: requests of one run, where the connection says nothing
+AI_MOST_CALLS: Final = 100_000  # chosen
+AI_TRIES: Final = 3  # chosen: how often a row is asked for whose answer does not fit
+AI_MODEL_CHARS: Final = 200  # chosen
+AI_PROMPT_CHARS: Final = 20_000  # chosen: of the prompt of one row, values filled in
+AI_TEXT_CHARS: Final = 4_000  # chosen: of one value, where the field does not say
+AI_CHOICES: Final = 200  # chosen: values to choose from
+AI_EXAMPLES: Final = 20  # chosen
+AI_ANSWER_BYTES: Final = 4 * MB  # chosen: of the answer to one request, thoughts included
+AI_DIGITS: Final = 30  # chosen: of a number that a model writes; larger ones are no values
+AI_BROKEN: Final = 50  # chosen: places of an answer where JSON begins and does not end, before it is given up
+AI_TOKEN_CHARS: Final = 4  # about what a token of English has, where a server does not count (OpenAI's help pages)
+AI_MODELS_TOLD: Final = 20  # chosen: models named to somebody who asked for one that is not there
+AI_DESCRIPTION_CHARS: Final = 4_000  # chosen: of what a template is to be like
+AI_FIELDS: Final = 60  # chosen: fields of a described template
+AI_SAMPLES: Final = 20  # chosen: values shown to have a type suggested

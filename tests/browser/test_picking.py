@@ -8,6 +8,7 @@ from playwright.sync_api import expect
 from tests.browser.builder import Builder
 from tests.browser.conftest import NARROWEST
 from tests.browser.test_pages import axe, faults_found_by_axe  # noqa: F401 - a fixture
+from tests.views.targets import sqlite_target
 
 CUSTOMERS = [{"name": "id", "type": "row_number"}, {"name": "name", "type": "name"}]
 
@@ -48,6 +49,45 @@ def test_a_template_and_its_field_are_picked_by_keyboard(builder):
     expect(row.get_by_label("Field").locator("option")).to_have_text(["its key", "code"])
     row.get_by_label("Field").select_option("code")
     builder.save(2)
+
+
+@pytest.fixture
+def existing(app, api, cast):
+    """A template without fields that ask; the project has two connections to databases."""
+    shop = sqlite_target(app, cast)
+    sqlite_target(app, cast, "CREATE TABLE parts (code TEXT)", name="Archive")
+    shop.execute("INSERT INTO customers (id, email) VALUES (4711, 'a@b.example')")
+    field = {"name": "customer_id", "type": "foreign_key", "options": {
+        "connection_id": shop.connection_id, "table": "orders", "column": "id"}}  # fmt: skip
+    return api(cast.edith).post("/templates", json={"name": "Visits", "fields": [field]}).json
+
+
+def test_a_connection_a_table_and_a_column_are_picked_by_keyboard(edith, existing):
+    page = edith.page("/templates/new?names=customer_id")
+    builder = Builder(page)
+    builder.row("customer_id").locator(".pick").press("Enter")
+    page.get_by_label("Search types").fill("existing key")
+    page.keyboard.press("Enter")
+    row = builder.row("customer_id")
+    expect(row.locator(".pick")).to_have_text("Existing key")
+    for label, choices, word in (
+        ("Connection", ["choose", "Archive (SQLite)", "Shop (SQLite)"], "Shop"),
+        ("Table", ["choose", "customers", "orders"], "customers"),
+        ("Column", ["choose", "id", "email", "first_name", "age"], "id"),
+    ):
+        box = row.get_by_role("combobox", name=label, exact=True)
+        expect(box.locator("option")).to_have_text(choices)
+        box.focus()
+        page.keyboard.type(word)
+        page.keyboard.press("Tab")
+        expect(row.get_by_role("combobox", name=label, exact=True).locator("option:checked")).to_contain_text(
+            word
+        )
+    builder.name("Visits of customers")
+    builder.save_new()
+    expect(builder.row("customer_id").get_by_role("combobox", name="Column")).to_have_value("id")
+    page.locator("#generate").click()
+    expect(page.locator("#grid td").first).to_have_text("4711")
 
 
 def test_numbers_for_each_row_are_told_while_one_types(builder):
@@ -110,20 +150,29 @@ def test_without_script_a_relation_is_picked_in_its_open_row_and_saved(desk, cas
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_axe_finds_nothing_in_an_open_relation_a_formula_and_a_version(desk, cast, orders, axe, scheme):  # noqa: F811
+def test_axe_finds_nothing_where_things_are_picked(desk, cast, orders, existing, axe, scheme):  # noqa: F811
     olivia = desk(cast.olivia, color_scheme=scheme, bypass_csp=True)
     page = olivia.page(f"/templates/{orders['id']}?open={orders['fields'][0]['id']}")
     page.wait_for_load_state("networkidle")
     page.locator(".functions summary").first.click()
     expect(page.get_by_label("Search functions").first).to_be_visible()
     found = faults_found_by_axe(page, axe)
-    for path in (f"/templates/{orders['id']}@v1", f"/templates/{orders['id']}@v1/diff", "/builder/functions"):
+    asks = f"/templates/{existing['id']}"
+    opened = f"{asks}?open={existing['fields'][0]['id']}"
+    for path in (
+        asks,
+        opened,
+        f"/templates/{orders['id']}@v1",
+        f"/templates/{orders['id']}@v1/diff",
+        "/builder/functions",
+    ):
         page.goto(olivia.origin + path)
+        page.wait_for_load_state("networkidle")
         found += faults_found_by_axe(page, axe)
     assert found == []
 
 
-def test_what_is_picked_fits_a_narrow_screen(desk, cast, orders):
+def test_what_is_picked_fits_a_narrow_screen(desk, cast, orders, existing):
     narrow = desk(cast.olivia, NARROWEST)
     page = narrow.page(f"/templates/{orders['id']}?open={orders['fields'][0]['id']}")
     for path in (
@@ -131,6 +180,8 @@ def test_what_is_picked_fits_a_narrow_screen(desk, cast, orders):
         f"/templates/{orders['id']}@v1",
         f"/templates/{orders['id']}@v1/diff",
         "/builder/functions",
+        f"/templates/{existing['id']}",
+        f"/templates/{existing['id']}?open={existing['fields'][0]['id']}",
     ):
         if path:
             page.goto(narrow.origin + path)

@@ -54,9 +54,15 @@ def pushed(app, cast, template, target):
 
 def test_a_push_is_mapped_tried_sent_and_its_failed_rows_repaired(edith, template, target, done):
     page = edith.page(f"/templates/{template}#export")
+    page.locator("#x-count").fill("77")
+    page.locator("#x-seed").fill("carried")
+    page.locator("#x-locale").fill("de_DE")
     page.get_by_label("Push to").select_option(label="Shop")
     page.get_by_role("button", name="Choose a table").click()
     page.wait_for_url("**/push?**")
+    expect(page.get_by_label("Rows", exact=True)).to_have_value("77")
+    expect(page.get_by_label("Seed")).to_have_value("carried")
+    expect(page.get_by_label("Locale")).to_have_value("de_DE")
     expect(page.get_by_label("Field for email")).to_have_value("E-Mail")
     page.get_by_label("Field for first_name").select_option(label="a formula …")
     page.get_by_label("Formula for first_name").fill("upper(firstName)")

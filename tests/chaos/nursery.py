@@ -28,6 +28,7 @@ from flask import current_app  # noqa: E402
 from jobs.process import application, die_with  # noqa: E402
 from tests.jobs.pushing import Parents, connect, rows  # noqa: E402
 from webapp import storage  # noqa: E402
+from webapp.connectors.base import Capabilities  # noqa: E402
 from webapp.extensions import after_fork, reading  # noqa: E402
 from webapp.models import Push  # noqa: E402
 from webapp.services import key_spool, ledger_rows, push_order  # noqa: E402
@@ -46,7 +47,7 @@ def order(push_id: str) -> Order:
     ]
     app: Any = current_app._get_current_object()
     spool = key_spool.KeySpool(storage.of(app), key_spool.folder_of(first.workspace_id, first.id))
-    return Order(push, made, lambda: connect(os.environ["TARGET"]), True, spool)
+    return Order(push, made, lambda: connect(os.environ["TARGET"]), Capabilities(), spool)
 
 
 def main() -> None:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import threading
 import uuid
 from decimal import Decimal
 
 import pyarrow as pa
 import pytest
-from bson import Binary, Decimal128, ObjectId
+from bson import Binary, Decimal128, Int64, ObjectId
 from pydantic import ValidationError
 
 from tests.connectors.kind_mongodb import MongodbKind
@@ -59,7 +60,9 @@ def test_a_chunk_cut_off_on_its_way_is_there_once_after_it_was_sent_again(kind, 
 def test_a_document_of_somebody_else_under_the_same_key_is_a_duplicate(kind, session):
     session.create("kept", [], ())
     target(session, "kept", ["_id", "v"]).send(pa.record_batch({"_id": IDS[:2], "v": ["other", "text 1"]}))
-    sent = target(session, "kept", ["_id", "v"]).send(pa.record_batch({name: ROWS[name][:3] for name in ROWS}))
+    sent = target(session, "kept", ["_id", "v"]).send(
+        pa.record_batch({name: ROWS[name][:3] for name in ROWS})
+    )
     assert reasons(sent) == {0: "unique"}
 
 
@@ -75,6 +78,31 @@ def test_keys_of_the_templates_own_are_no_proof_of_an_earlier_attempt(kind, sess
     rows = pa.record_batch({"_id": [1, 2], "v": ["a", "b"]})
     assert reasons(target(session, "kept", ["_id", "v"]).send(rows)) == {}
     assert reasons(target(session, "kept", ["_id", "v"]).send(rows)) == {0: "unique", 1: "unique"}
+
+
+def test_rows_that_are_sent_again_are_delivered_where_the_same_document_is_there(kind, session):
+    session.create("kept", [], ())
+    rows = pa.record_batch({"_id": [1, 2, 3], "v": ["a", "b", "c"]})
+    target(session, "kept", ["_id", "v"]).send(rows.slice(0, 2))
+    session.database["kept"].update_one({"_id": 2}, {"$set": {"v": "other"}})
+    assert reasons(target(session, "kept", ["_id", "v"], again=True).send(rows)) == {1: "unique"}
+    assert [(one["_id"], one["v"]) for one in kind.documents("kept")] == [(1, "a"), (2, "other"), (3, "c")]
+
+
+def test_a_document_with_documents_within_is_known_again(kind, session):
+    session.create("kept", [], ())
+    moment = dt.datetime(2026, 11, 21, 12, 30, tzinfo=dt.UTC)
+    deep = {
+        "at": moment,
+        "sum": Decimal("1.50"),
+        "lines": [{"n": 1, "w": 0.5}, {"n": 2, "w": None}],
+        "day": dt.date(2026, 1, 2),
+    }
+    rows = pa.record_batch({"_id": pa.array([{"a": 1}, {"a": 2}]), "v": pa.array([deep, None])})
+    target(session, "kept", ["_id", "v"]).send(rows)
+    assert reasons(target(session, "kept", ["_id", "v"], again=True).send(rows)) == {}
+    changed = pa.record_batch({"_id": rows["_id"], "v": pa.array([{**deep, "sum": Decimal("1.51")}, None])})
+    assert reasons(target(session, "kept", ["_id", "v"], again=True).send(changed)) == {0: "unique"}
 
 
 def test_keys_that_were_made_here_are_brought_back(kind, session):
@@ -126,6 +154,24 @@ def test_values_keep_their_types_in_fields_that_nobody_knew(kind, session):
     (found,) = kind.documents("typed")
     assert found["d"] == Decimal128("1.50")
     assert (found["i"], found["t"], found["b"]) == (Decimal128(str(2**63)), "[1]", b"\0")
+
+
+def test_values_within_documents_keep_their_types(kind, session):
+    session.create("typed", [], ())
+    deep = pa.struct(
+        [("n", pa.int64()), ("d", pa.decimal128(5, 2)), ("day", pa.date32()), ("tags", pa.list_(pa.int64()))]
+    )
+    told = pa.field("j", pa.string(), metadata={b"json": b"1"})
+    schema = pa.schema([("o", deep), told, ("n", pa.int64()), ("plain", pa.string())])
+    value = {"n": 1, "d": Decimal("1.50"), "day": dt.date(2026, 1, 2), "tags": [7]}
+    batch = pa.record_batch([pa.array([value], deep), ['{"a": [1]}'], [5], ['{"a": 1}']], schema=schema)
+    target(session, "typed", batch.schema.names).send(batch)
+    (found,) = kind.documents("typed")
+    assert found["o"] == {
+        "n": 1, "d": Decimal128("1.50"), "day": dt.datetime(2026, 1, 2, tzinfo=dt.UTC), "tags": [7],
+    }  # fmt: skip
+    assert [type(one) for one in (found["n"], found["o"]["n"], found["o"]["tags"][0])] == [Int64] * 3
+    assert (found["j"], found["plain"]) == ({"a": [1]}, '{"a": 1}')
 
 
 def test_numbers_that_no_type_of_bson_can_hold_are_told_row_by_row(kind, session):
@@ -270,7 +316,10 @@ def test_a_server_without_tls_is_told_at_its_stage(kind, monkeypatch):
     ("text", "tls"),
     [
         ("mongodb://u:p%40@a.example:27018,b.example/shop?replicaSet=rs&tls=true", "verify-full"),
-        ("mongodb://u:p%40@a.example:27018,b.example/shop?replicaset=rs&ssl=true&tlsInsecure=true", "require"),
+        (
+            "mongodb://u:p%40@a.example:27018,b.example/shop?replicaset=rs&ssl=true&tlsInsecure=true",
+            "require",
+        ),
     ],
 )
 def test_a_connection_string_is_read(text, tls):
@@ -298,7 +347,9 @@ def test_a_connection_string_that_leads_elsewhere_is_refused(text):
     assert "p@ss" not in caught.value.message
 
 
-@pytest.mark.parametrize("options", [{"tlsCAFile": "/etc/passwd"}, {"retryWrites": "perhaps"}, {"proxyHost": "h"}])
+@pytest.mark.parametrize(
+    "options", [{"tlsCAFile": "/etc/passwd"}, {"retryWrites": "perhaps"}, {"proxyHost": "h"}]
+)
 def test_options_that_may_not_be_set_are_named(options):
     with pytest.raises(ValidationError) as caught:
         MongodbConnector.Settings(host="h", options=options)

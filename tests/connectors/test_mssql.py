@@ -13,6 +13,7 @@ import pytest
 from tests.connectors.kind_mssql import MssqlKind
 from tests.connectors.kinds import GATE, Col, Table
 from tests.connectors.sending import deliver, reasons, target_of
+from tests.fakes.certificates import Authority
 from webapp.connectors.base import Column, ConnectorError, Entity, Writing
 from webapp.connectors.mssql import MssqlConnector
 from webapp.connectors.mssql_target import MssqlTarget
@@ -54,7 +55,9 @@ def test_numbers_are_given_where_the_server_would_count(kind, session):
 
 def test_values_are_judged_before_the_server_would_end_the_transaction(kind, session):
     kind.make(
-        Table("typed", {"n": Col(key=True, null=False), "v": Col("uuid"), "d": Col("date"), "a": Col("decimal")})
+        Table(
+            "typed", {"n": Col(key=True, null=False), "v": Col("uuid"), "d": Col("date"), "a": Col("decimal")}
+        )
     )
     rows = {"n": [1, 2, 3, 4], "v": ["x", None, None, None], "d": [None, "2021-02-30", None, None]}
     rows["a"] = [None, None, "1" * 11, "1.5"]
@@ -156,7 +159,7 @@ def test_a_closed_network_is_never_reached(kind):
     with pytest.raises(ConnectorError) as caught:
         connector.open()
     assert caught.value.code == "target_not_allowed"
-    assert kind.server.peers == {}
+    assert kind.server.peers == []
 
 
 def test_nobody_listening_is_told_at_its_stage():
@@ -178,6 +181,63 @@ def test_nobody_listening_is_told_at_its_stage():
 def test_a_connection_string_is_read(text):
     way = MssqlConnector(MssqlConnector.Settings(connection_string=text), GATE).way()
     assert way == ("db.example", 1444, "shop", "sa", "p@ss", "disable")
+
+
+@pytest.mark.parametrize(
+    ("more", "tls"),
+    [
+        ("Encrypt=True", "verify-full"),
+        ("Encrypt=yes;TrustServerCertificate=no", "verify-full"),
+        ("Encrypt=Mandatory;TrustServerCertificate=True", "require"),
+        ("TrustServerCertificate=True", "require"),
+        ("Encrypt=optional", "disable"),
+        ("Application Name=x", "require"),
+    ],
+)
+def test_a_string_that_promises_a_verified_certificate_keeps_its_word(more, tls):
+    settings = MssqlConnector.Settings(connection_string=f"Server=db.example;{more}")
+    assert MssqlConnector(settings, GATE).way().tls == tls
+
+
+@pytest.mark.parametrize(
+    ("text", "hint"),
+    [
+        ("mssql://h/shop?encrypted=no", "Did you mean encrypt?"),
+        ("Server=h;Encrypt=strict", "It takes yes or no. TDS 8.0 is not spoken here."),
+        ("Server=h;Integrated Security=SSPI", "There are server"),
+    ],
+)
+def test_options_that_are_not_understood_are_refused_with_what_was_meant(text, hint):
+    with pytest.raises(ConnectorError) as caught:
+        MssqlConnector(MssqlConnector.Settings(connection_string=text), GATE).way()
+    assert caught.value.reason == "bad_settings"
+    assert caught.value.hint.startswith(hint)
+
+
+@pytest.mark.parametrize(
+    ("name", "trusted", "tls", "code"),
+    [
+        ("localhost", True, "verify-full", ""),
+        ("other.example", True, "verify-full", "tls_failed"),
+        ("localhost", False, "verify-full", "tls_failed"),
+        ("other.example", False, "require", ""),
+    ],
+)
+def test_a_certificate_is_verified_as_the_mode_says(kind, tmp_path, name, trusted, tls, code):
+    authority = Authority(tmp_path)
+    kind.server.within = authority.server(name)
+    more = {"ca_certificate": authority.file.read_text()} if trusted else {}
+    settings = kind.connector().settings.model_copy(update={"host": "localhost", "tls": tls, **more})
+    stage = stage_of(MssqlConnector(settings, GATE))
+    assert (stage.name, stage.code) == ("auth" if code else "sample", code)
+    assert kind.server.signed_in == ([] if code else ["writer"])
+
+
+def test_a_server_without_tls_is_told_where_it_is_wanted(kind):
+    for tls in ("require", "verify-full"):
+        settings = kind.connector().settings.model_copy(update={"tls": tls})
+        assert stage_of(MssqlConnector(settings, GATE)).code in ("tls_failed", "refused")
+    assert kind.server.signed_in == []
 
 
 @pytest.mark.parametrize("text", ["mssql://u:p@ss@h:x/shop", "hello", "Server=host\\named", "Database=only"])

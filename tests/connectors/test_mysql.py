@@ -363,6 +363,23 @@ def test_tables_of_other_databases_are_named_with_theirs(kind):
         assert reasons(deliver(session, entity.name, {"n": [1]})) == {}
 
 
+def test_metadata_are_of_the_connections_own_database_and_of_all_where_it_has_none(kind, session):
+    other = f"{kind.place}_b"
+    kind.run(f"CREATE DATABASE {other}")
+    try:
+        kind.run(f"CREATE TABLE {other}.parents (id INT PRIMARY KEY)")
+        kind.run(f"CREATE TABLE children (id INT REFERENCES {other}.parents (id))")
+        (child,) = session.metadata().entities
+        assert (child.name, child.relations[0].entity) == ("children", f"{other}.parents")
+        assert session.entity(f"{other}.parents").parts == (other, "parents")
+        with MysqlConnector(MysqlConnector.Settings(connection_string=URL), GATE).open() as everywhere:
+            names = {one.name for one in everywhere.metadata().entities}
+        assert {f"{kind.place}.children", f"{other}.parents"} <= names
+    finally:
+        kind.run("DROP TABLE IF EXISTS children")
+        kind.run(f"DROP DATABASE {other}")
+
+
 @pytest.mark.parametrize(
     "text",
     [

@@ -41,6 +41,8 @@ def stages(found):
         ("mysql+pymysql://db.example/shop?charset=utf8", ("db.example", 3306, "shop", "root", "", "prefer")),
         ("jdbc:mysql://d/shop?user=ann&password=pw&ssl-mode=REQUIRED", ("d", 3306, "shop", "ann", "pw", "require")),
         ("mysql://[::1]:3306/x?ssl_mode=VERIFY_IDENTITY", ("::1", 3306, "x", "root", "", "verify-full")),
+        ("jdbc:mysql://d/x?sslMode=VERIFY_CA&connectTimeout=5", ("d", 3306, "x", "root", "", "verify-ca")),
+        ("mysql://d/x?tls=skip-verify&parseTime=true", ("d", 3306, "x", "root", "", "require")),
     ],
 )  # fmt: skip
 def test_connection_strings_of_other_programs_are_read(text, wanted):
@@ -62,6 +64,22 @@ def test_a_connection_string_that_leads_nowhere_is_told_without_its_secrets(text
     with pytest.raises(ConnectorError) as error:
         connector(connection_string=text).way()
     assert error.value.reason == "bad_settings"
+
+
+@pytest.mark.parametrize(
+    ("option", "meant"),
+    [
+        ("sslmod=REQUIRED", "Did you mean sslmode?"),
+        ("ssl-ca=/etc/passwd", "Did you mean ssl?"),
+        ("sql_mode=", "Session variables are set in options."),
+    ],
+)
+def test_options_of_a_connection_string_that_are_not_understood_are_refused(option, meant):
+    with pytest.raises(ConnectorError) as error:
+        connector(connection_string=f"mysql://ann:pw@h/x?{option}").way()
+    assert error.value.reason == "bad_settings"
+    assert option.partition("=")[0] in error.value.message
+    assert meant in error.value.hint
 
 
 def test_a_certificate_without_a_mode_is_meant_to_be_used():

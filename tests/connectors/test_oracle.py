@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import socket
 
 import pyarrow as pa
 import pytest
@@ -10,6 +11,8 @@ import pytest
 from tests.connectors.kind_oracle import OracleKind
 from tests.connectors.kinds import GATE, Col, Table
 from tests.connectors.sending import deliver, reasons, target_of
+from tests.fakes.certificates import Authority
+from tests.fakes.tns import Tns
 from webapp.connectors import oracle_catalog
 from webapp.connectors.base import Column, ConnectorError, Lost
 from webapp.connectors.oracle import OracleConnector
@@ -62,8 +65,14 @@ def test_rows_that_are_refused_are_told_and_the_others_go_through(kind, session)
 def test_upserts_updates_and_deletes_find_their_rows(kind, session):
     kind.make(Table("Order", {"id": Col(key=True, null=False), "with space": Col("text")}))
     how = {"key_columns": ("id",)}
-    assert reasons(deliver(session, "Order", {"id": [1, 2], "with space": ["a", "b"]}, mode="upsert", **how)) == {}
-    assert reasons(deliver(session, "Order", {"id": [2, 3], "with space": ["B", "c"]}, mode="upsert", **how)) == {}
+    assert (
+        reasons(deliver(session, "Order", {"id": [1, 2], "with space": ["a", "b"]}, mode="upsert", **how))
+        == {}
+    )
+    assert (
+        reasons(deliver(session, "Order", {"id": [2, 3], "with space": ["B", "c"]}, mode="upsert", **how))
+        == {}
+    )
     sent = deliver(session, "Order", {"id": [9, 1], "with space": ["x", "it's"]}, mode="update", **how)
     assert reasons(sent) == {0: "missing_row"}
     assert kind.rows("Order") == [(1, "it's"), (2, "B"), (3, "c")]
@@ -124,8 +133,14 @@ def test_a_table_made_of_columns_is_read_and_asked(kind, session):
     deliver(session, "made", {"id": [2, 1], "v": ["b", "it's"]})
     entity = session.entity("made")
     assert [batch.to_pydict() for batch in session.keys(entity, ["id"])] == [{"id": [1, 2]}]
-    assert session.known(entity, ["v"], pa.record_batch({"v": ["it's", "x", None]})).to_pylist() == [True, False, False]
-    assert session.query('SELECT "id" AS "n" FROM "made" WHERE "v" = {{v}}', {"v": "it's"}, 5).to_pylist() == [{"n": 1}]
+    assert session.known(entity, ["v"], pa.record_batch({"v": ["it's", "x", None]})).to_pylist() == [
+        True,
+        False,
+        False,
+    ]
+    assert session.query(
+        'SELECT "id" AS "n" FROM "made" WHERE "v" = {{v}}', {"v": "it's"}, 5
+    ).to_pylist() == [{"n": 1}]
     assert session.sample(entity, 1).num_rows == 1
     with pytest.raises(ConnectorError) as caught:
         session.create("made", columns, ["id"])
@@ -135,7 +150,11 @@ def test_a_table_made_of_columns_is_read_and_asked(kind, session):
 def test_statements_for_people_are_carried_out(kind, session):
     kind.make(Table("said", {"id": Col(key=True, null=False), "v": Col("text")}))
     rows = pa.record_batch({"id": [1], "v": ["it's\n& so"]})
-    for mode, how in (("insert", {}), ("upsert", {"key_columns": ("id",)}), ("update", {"key_columns": ("id",)})):
+    for mode, how in (
+        ("insert", {}),
+        ("upsert", {"key_columns": ("id",)}),
+        ("update", {"key_columns": ("id",)}),
+    ):
         for statement in target_of(session, "said", ["id", "v"], mode=mode, **how).statements(rows):
             session.execute(statement)
     assert kind.rows("said") == [(1, "it's\n& so")]
@@ -149,7 +168,21 @@ def test_the_dictionary_becomes_tables():
         [
             ("SHOP", "T", "TABLE", "ID", "NUMBER", 0, 22, 10, 0, "N", "x.nextval", "YES", "NO"),
             ("SHOP", "T", "TABLE", "NAME", "VARCHAR2", 7, 28, None, None, "N", "'a' ", "NO", "NO"),
-            ("SHOP", "T", "TABLE", "AT", "TIMESTAMP(6) WITH TIME ZONE", 0, 13, None, 6, "Y", None, "NO", "NO"),
+            (
+                "SHOP",
+                "T",
+                "TABLE",
+                "AT",
+                "TIMESTAMP(6) WITH TIME ZONE",
+                0,
+                13,
+                None,
+                6,
+                "Y",
+                None,
+                "NO",
+                "NO",
+            ),
             ("ELSE", "V", "VIEW", "TWICE", "NUMBER", 0, 22, None, None, "Y", '"X"*2', "NO", "YES"),
         ],
         [
@@ -209,3 +242,85 @@ def test_a_closed_network_is_never_reached():
     with pytest.raises(ConnectorError) as caught:
         connector.open()
     assert caught.value.code == "target_not_allowed"
+
+
+# --- The driver against a listener ------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def listens():
+    """Makes listeners, which end with the test."""
+    made = []
+
+    def listen(*how, **more):
+        made.append(Tns(*how, **more))
+        return made[-1]
+
+    yield listen
+    for one in made:
+        one.stop()
+
+
+def connector(listener, gate=GATE, **settings):
+    how = {"host": "127.0.0.1", "port": listener.port, "database": "orders", "username": "u", "password": "p"}
+    return OracleConnector(OracleConnector.Settings(**how | settings), gate)
+
+
+def refused(found):
+    with pytest.raises(ConnectorError) as caught:
+        found.open(5.0)
+    return caught.value
+
+
+def test_what_the_listener_refuses_is_told(listens):
+    listener = listens()
+    assert refused(connector(listener)).reason == "no_database"
+    assert b"SERVICE_NAME=orders" in listener.asked[0]
+
+
+def test_a_listener_sends_nobody_into_a_closed_network(listens):
+    inner = socket.create_server(("127.0.0.2", 0))
+    with inner:
+        error = refused(connector(listens(inner.getsockname()[:2]), Gate(["127.0.0.1/32"])))
+        assert (error.code, error.reason) == ("target_not_allowed", "not_allowed")
+        inner.setblocking(False)
+        with pytest.raises(BlockingIOError):
+            inner.accept()
+
+
+def test_a_listener_may_send_to_where_the_settings_could_lead_too(listens):
+    there = listens()
+    error = refused(connector(listens(("127.0.0.1", there.port)), Gate(["127.0.0.1/32"])))
+    assert error.reason == "no_database"
+    assert len(there.asked) == 1
+
+
+def test_listeners_that_send_in_circles_come_to_an_end(listens, monkeypatch):
+    monkeypatch.setattr("webapp.limits.ORACLE_CONNECTS", 3)
+    first = listens()
+    first.onwards = ("127.0.0.1", first.port)
+    assert refused(connector(first)).reason == "refused"
+    assert len(first.asked) == 3
+
+
+@pytest.mark.parametrize(
+    ("name", "trusted", "tls", "reason"),
+    [
+        ("127.0.0.1", True, "verify-full", "no_database"),
+        ("other.example", True, "verify-full", "tls_failed"),
+        ("127.0.0.1", False, "verify-full", "tls_failed"),
+        ("other.example", False, "require", "no_database"),
+    ],
+)
+def test_a_certificate_is_verified_as_the_mode_says(listens, tmp_path, name, trusted, tls, reason):
+    authority = Authority(tmp_path)
+    listener = listens(tls=authority.server(name))
+    more = {"ca_certificate": authority.file.read_text()} if trusted else {}
+    assert refused(connector(listener, tls=tls, **more)).reason == reason
+    assert len(listener.asked) == (reason == "no_database")
+
+
+def test_options_that_are_not_understood_are_refused_with_what_was_meant():
+    with pytest.raises(ConnectorError) as caught:
+        OracleConnector(OracleConnector.Settings(connection_string="oracle://h/?servicename=x"), GATE).way()
+    assert (caught.value.reason, caught.value.hint) == ("bad_settings", "Did you mean service_name?")

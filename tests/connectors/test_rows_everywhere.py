@@ -288,3 +288,19 @@ def test_a_row_that_others_refer_to_is_not_deleted(kind, session):
     target.commit()
     assert reasons(sent) == {0: "foreign_key"}
     assert kind.rows("parents", "id") == [(0,)]
+
+
+def test_a_batch_that_was_prepared_waits_while_others_are_prepared_and_sent(kind, session):
+    kind.make(Table("ahead", {"id": Col(key=True, null=False), "name": Col("text")}))
+    target = target_of(session, "ahead", ["id", "name"])
+    batches = [
+        pa.record_batch({"id": range(at, at + 100), "name": [f"name number {at + i}" for i in range(100)]})
+        for at in (0, 100, 200)
+    ]
+    first, second = target.prepare(batches[0]), target.prepare(batches[1])
+    assert first().failures == []
+    third = target.prepare(batches[2])
+    assert second().failures == []
+    assert third().failures == []
+    target.commit()
+    assert [tuple(row) for row in kind.rows("ahead", "id", "name")] == [(i, f"name number {i}") for i in range(300)]

@@ -55,6 +55,8 @@ REQUIRED: dict[str, dict[str, Any]] = {
     "template": {"template_id": "parents"},
     "foreign_key": {"connection_id": "con", "table": "customers", "column": "id"},
     "db_response": {"connection_id": "con", "query": "select name from customers"},
+    "api_response": {"connection_id": "con", "path": "/customers/{{source}}", "extract": "$.name"},
+    "ai": {"prompt": "What becomes of {{source}}?", "same_for_equal_prompts": True},
 }
 """Options without which a type says nothing."""
 
@@ -65,6 +67,10 @@ TOGETHER: dict[tuple[str, str], dict[str, Any]] = {
     ("reference", "layout"): {"cardinality": {"min": 0, "max": 4}, "template_id": "many"},
     ("aggregate", "function=any"): {"field": "open"},
     **{(kind, "default"): {"on_empty": "default", "column": "open"} for kind in ("foreign_key", "db_response")},
+    **{("api_response", f"kind={kind}"): {"extract": f"$.{kind}"} for kind in outside.KINDS},
+    ("ai", "kind=choice"): {"choices": ["gold", "tin"]},
+    ("ai", "on_error=default"): {"default": "none"},
+    ("ai", "default"): {"on_error": "default", "kind": "boolean"},
     **{("db_response", f"kind={kind}"): {"column": kind} for kind in outside.KINDS},
     **{("foreign_key", f"kind={kind}"): {"column": kind} for kind in outside.KINDS},
     **{(kind, "bins"): {"distribution": "histogram"} for kind in ("number", "float")},
@@ -129,7 +135,44 @@ ANSWER = outside.Answer(
     ),
     "a snapshot",
 )
-"""What every question to the outside is answered with."""
+"""What every question to a database is answered with."""
+_PATHS = ("/customers/lost", "/customers/open", "/customers/paid")
+_BODIES = [
+    json.dumps({name: table[name][0].as_py() for name in table.column_names}, default=str)
+    for table in (ANSWER.table.slice(number) for number in range(len(_PATHS)))
+]
+CALLED = outside.Answer(
+    pa.table({"body": _BODIES, "trouble": [""] * len(_PATHS)}),
+    "a snapshot",
+    pa.array(_PATHS),
+    np.arange(len(_PATHS) + 1),
+)
+"""What every question to an API is answered with."""
+_SAID = {
+    "integer": ("1", "2", "3", "4"),
+    "decimal": ("1.25", "2.50", "3.75"),
+    "boolean": ("true", "false", "true"),
+    "date": ("2026-01-31", "2026-02-28", "2026-03-31"),
+    "text": ("It stays.", "It goes.", "It turns blue.", "Nobody knows."),
+}
+_PROMPTS = [f"{front} {word}?" for front in ("What becomes of", "Who is") for word in ("lost", "open", "paid")]
+_SETS = [(prompt, "conformance", *row) for prompt in _PROMPTS for row in [(), *((str(n),) for n in range(300))]]
+
+
+def _prompted(question: outside.Question) -> outside.Answer:
+    """What a model answers to each prompt, and to each in the first rows, under the seed of `bound`."""
+    choices = question["choices"] or _SAID[question["answer"]]
+    said = {"\x1f".join(one): choices[place % len(choices)] for place, one in enumerate(_SETS)}
+    keys = sorted(said)
+    table = pa.table({"value": [said[key] for key in keys], "trouble": [""] * len(keys)})
+    return outside.Answer(table, "a snapshot", pa.array(keys), np.arange(len(keys) + 1))
+
+
+def answer_to(question: outside.Question) -> outside.Answer:
+    """What a question to the outside is answered with."""
+    if question.kind == "ai":
+        return _prompted(question)
+    return CALLED if question.kind == "http" else ANSWER
 
 
 @dataclass(frozen=True)
@@ -176,7 +219,7 @@ def bound(*fields: dict[str, Any], seed: str = "conformance") -> Bound:
     beside = [other for field in fields for other in BESIDE.get(field["type"], ())] or OWNED[: len(children)]
     parsed = groups.assign(parse([*fields, SOURCE, *MORE, *beside]))
     plan = compile_plan(parsed, vocabulary.default(), library=library())
-    return Bound(plan.answered({one.question.key: ANSWER for one in plan.asks}), Env(seed, NOW))
+    return Bound(plan.answered({one.question.key: answer_to(one.question) for one in plan.asks}), Env(seed, NOW))
 
 
 @cache

@@ -63,6 +63,7 @@ CHOSEN: dict[tuple[str, str], Any] = {
     ("nested", "count"): 5,
     ("random_string", "max"): 40,
     ("mapped", "field"): "source",
+    ("ai", "prompt"): "Who is {{source}}?",
     ("mapped", "map"): {"open": "yes", "paid": "no"},
     **{(kind, "lambda"): 0.25 for kind in ("number", "float", "exponential")},
     **{(kind, "halflife_days"): 400 for kind in ("date", "datetime")},
@@ -82,6 +83,11 @@ ELSEWHERE = {
     "null": {"value"},  # may be written, as nothing
     # What these do shows only with an answer from outside (test_outside.py, tests/services/test_fetched.py).
     "foreign_key": {"connection_id", "table", "column", "filter", "kind", "on_empty", "default", "decimals"},
+    "api_response": {"connection_id", "path", "extract", "kind", "on_error", "on_empty", "default", "decimals"},
+    "ai": {
+        "connection_id", "prompt", "max_length", "examples", "temperature", "same_for_equal_prompts",
+        "allow_sensitive", "on_error", "default", "decimals",
+    },  # (fields/test_ai.py, tests/services/test_ai_values.py)
     "db_response": {"connection_id", "query", "column", "kind", "on_empty", "default", "decimals"},
 }
 """Options that other tests show to be honoured."""

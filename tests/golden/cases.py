@@ -12,6 +12,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
+import numpy as np
 import openpyxl
 import orjson
 import pyarrow as pa
@@ -19,6 +20,7 @@ import pyarrow.parquet as pq
 
 from webapp.engine.fields import REGISTRY
 from webapp.engine.fields.base import FieldType
+from webapp.engine import outside
 from webapp.engine.outside import Answer
 from webapp.services import demo, rows, sources
 from webapp.services.row_requests import GenerateInput
@@ -71,6 +73,8 @@ OPTIONS: dict[str, dict[str, Any]] = {
     "template": {"template_id": "tpl_children"},
     "foreign_key": {"connection_id": "con_1", "table": "customers", "column": "id"},
     "db_response": {"connection_id": "con_1", "query": "SELECT name FROM customers"},
+    "api_response": {"connection_id": "con_1", "path": "/customers/{{other}}", "extract": "$.name"},
+    "ai": {"prompt": "What becomes of {{other}}?", "same_for_equal_prompts": True},
 }
 BESIDE: dict[str, dict[str, Any]] = {
     "running_total": {"name": "amount", "type": "number", "options": {"decimals": 2}, "percent_blank": 12.5},
@@ -206,7 +210,8 @@ def type_source(kind: type[FieldType]) -> sources.Source:
     fields, _ = with_ids([_OTHER, field, *beside], 1)
     around = _gathered() if kind.name in RELATING else {}
     source = sources.of_draft("types", fields, TYPE_ROWS, NOW, None, "tpl_own", around)
-    answers = {one.question.key: ANSWER for one in source.plan.asks}
+    told = {"http": CALLED, "ai": PROMPTED}
+    answers = {one.question.key: told.get(one.question.kind, ANSWER) for one in source.plan.asks}
     return replace(source, plan=source.plan.answered(answers))
 
 
@@ -216,7 +221,26 @@ def type_hash(kind: type[FieldType]) -> str:
 
 
 ANSWER = Answer(pa.table({"name": ["Ann", "Bob", "Cid"], "id": [7, 11, 13]}), "a snapshot")
-"""What every question to the outside is answered with."""
+"""What every question to a database is answered with."""
+CALLED = Answer(
+    pa.table({"body": ['{"name": "Ann"}', '{"name": "Bob"}', '{"name": null}'], "trouble": [""] * 3}),
+    "a snapshot",
+    pa.array(["/customers/a", "/customers/b", "/customers/c"]),
+    np.arange(4),
+)
+"""What every question to an API is answered with."""
+PROMPTED = Answer(
+    pa.table({"value": ["It stays.", "It goes.", "It turns blue."], "trouble": [""] * 3}),
+    "a snapshot",
+    outside.keys_of(
+        [
+            pa.array([f"What becomes of {letter}?" for letter in "abc"]),
+            pa.array(["golden"] * 3),
+        ]
+    ),
+    np.arange(4),
+)
+"""What every prompt is answered with."""
 
 
 def _gathered() -> dict[str, Any]:

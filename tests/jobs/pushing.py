@@ -11,7 +11,7 @@ from flask import Flask
 
 from jobs import push as job
 from webapp import storage
-from webapp.connectors.base import Session
+from webapp.connectors.base import Capabilities, Session
 from webapp.connectors.postgresql import PostgresqlConnector
 from webapp.connectors.sqlite import SqliteConnector
 from webapp.engine.plan import ENGINE
@@ -122,14 +122,20 @@ class Pushing:
         made = self.makers[push_id]
         tables = [TableRows(place, spec, made[place]) for place, spec in enumerate(push.tables)]
         folder = key_spool.folder_of(first.workspace_id, first.id)
-        return Order(push, tables, lambda: self.connect(), True, KeySpool(storage.of(self.app), folder))
+        return Order(push, tables, lambda: self.connect(), Capabilities(), KeySpool(storage.of(self.app), folder))
 
-    def retry(self, push_id: str, states: Sequence[str] = ("failed", "unknown"), **columns: Any) -> str:
-        """A queued retry of rows that did not arrive."""
+    def retry(
+        self, push_id: str, states: Sequence[str] = ("failed", "unknown"), rows: Sequence[int] = (), **columns: Any
+    ) -> str:
+        """A queued retry of rows that did not arrive, or (state pending) were never sent; `rows` narrows those."""
         first = self.read(push_id)
         with writing() as session:
             found = session.query(PushRow).where(PushRow.push_id == push_id, PushRow.state.in_(states)).all()
-            retry = self._of(first, "retry", len(found), columns)
+            spans = [self._pending(session, first, place, rows) for place in range(len(first.tables))]
+            spans = spans if "pending" in states else [[] for _ in spans]
+            tables = [{**one, "pending": held} for one, held in zip(first.tables, spans, strict=True)]
+            total = len(found) + sum(map(ledger_rows.size, spans))
+            retry = self._of(first, "retry", total, {"tables": tables, **columns})
             session.add(retry)
             session.flush()
             for row in found:
@@ -137,6 +143,10 @@ class Pushing:
             made = retry.id
         self.makers[made] = self.makers[push_id]
         return made
+
+    def _pending(self, session: Any, first: Push, place: int, rows: Sequence[int]) -> list[tuple[int, int]]:
+        mine = [(one, one) for one in rows] or [(1, first.tables[place]["count"])]
+        return ledger_rows.without(mine, ledger_rows.spans_of(session, first.id, place))
 
     def undo(self, push_id: str, **columns: Any) -> str:
         """A queued undo."""

@@ -11,7 +11,7 @@ from tests.views.speak import faults
 from webapp.connectors import apart
 from webapp.extensions import db
 from webapp.models import Connection
-from webapp.services import connections
+from webapp.services import connection_links
 
 SECRET = "canary-91c4e2"
 HERE = {"host": "127.0.0.1", "port": 9, "username": "tester"}
@@ -70,7 +70,7 @@ def test_a_kept_password_stays_where_the_server_is_the_same(edith, unasked, app,
     answer = edith.patch(f"/connections/{kept['id']}", json={"settings": {**kept["settings"], **harmless}})
     assert answer.status_code == 200
     with app.app_context():
-        assert connections.connector_of(db.session.get_one(Connection, kept["id"])).settings.password == SECRET
+        assert connection_links.connector_of(db.session.get_one(Connection, kept["id"])).settings.password == SECRET
 
 
 @pytest.mark.parametrize("form", ["postgresql://u:a@b:{}@h/db", "postgresql://u:a/{}@h/db", "postgresql://u@t:{}@h/db"])
@@ -88,7 +88,7 @@ def test_another_connections_secret_is_not_opened_by_its_id(edith, unasked, app)
     mine = made(edith, "mysql", **HERE, options={"secret": secret, "shown": "x"})
     assert mine["settings"]["options"] == {"secret": secret, "shown": "x"}
     with app.app_context():
-        options = connections.connector_of(db.session.get_one(Connection, mine["id"])).settings.options
+        options = connection_links.connector_of(db.session.get_one(Connection, mine["id"])).settings.options
         assert options == {"secret": secret, "shown": "x"}
     for value in ({"secret": secret}, {"secret": secret, "shown": "x"}):
         body = {"name": "x", "type": "postgresql", "settings": {**HERE, "password": value}}
@@ -138,7 +138,7 @@ def test_a_verification_of_settings_that_changed_meanwhile_is_not_kept(edith, un
     path = f"/connections/{kept['id']}"
 
     def stage(ok):
-        return [{"name": "connect", "ok": ok, "code": "", "message": "", "hint": "", "ms": 1}]
+        return [{"name": "connect", "ok": ok, "code": "", "message": "", "hint": "", "ms": 1, "response": None}]
 
     def slow(connector, _seconds):
         if connector.settings.file == "two.db":

@@ -135,7 +135,10 @@ def test_options_lead_nowhere_else(canary, kind, options):
 @pytest.mark.parametrize("kind", NETWORKED)
 def test_the_api_says_that_the_network_is_closed_and_who_opens_it(edith, canary, kind):
     settings = {"host": "127.0.0.1", "port": canary.port, "username": "u", "password": "p", "database": "d"}
-    made = edith.post("/connections", json={"name": "x", "type": kind, "settings": settings}).json
+    answer = edith.post("/connections", json={"name": "x", "type": kind, "settings": settings})
+    if answer.status_code == 422 and answer.json["error"]["code"] == "driver_missing":
+        pytest.skip(f"the driver for {kind} is not installed")
+    made = answer.json
     last = made["verification"]["stages"][-1]
     assert (last["name"], last["code"]) == ("resolve", "not_allowed")
     assert "TARGET_NETWORKS" in last["hint"]

@@ -16,6 +16,8 @@ from webapp.extensions import db, redis_client
 from webapp.models import Base, Project, Template, Workspace
 from webapp.services import (
     actors,
+    connection_links,
+    connection_looks,
     connections,
     dataset_rows,
     datasets,
@@ -98,7 +100,8 @@ def test_its_database_takes_the_whole_dataset_at_the_first_press(empty):
     actor = actors.system(info.workspace_id, info.project_id)
     (target,) = connections.listing(actor).items
     assert (target.name, target.verification["status"]) == ("Shop database", "verified")
-    assert {one.name for one in connections.metadata(actor, target).entities} == {"customers", "orders", "order_lines"}
+    names = {one.name for one in connection_looks.metadata(actor, target).entities}
+    assert names == {"customers", "orders", "order_lines"}
     (shop,) = datasets.listing(actor).items
     ask = DatasetPushInput(connection_id=target.id)
     plan = pushes.plan(push_prepare.of_dataset(actor, shop["id"], ask))
@@ -155,7 +158,7 @@ def test_a_seeding_that_was_cut_off_is_finished(empty, monkeypatch, at):
         (templates, "change"),
         (datasets, "create"),
         (connections, "create"),
-        (connections, "open_session"),
+        (connection_links, "open_session"),
     ]:
         monkeypatch.setattr(module, name, cutting(getattr(module, name)))
     with pytest.raises(Cut):

@@ -14,7 +14,7 @@ from webapp import clock, limits, storage
 from webapp.connectors.base import ConnectorError
 from webapp.extensions import db, writing
 from webapp.models import Connection, Export, Fetched
-from webapp.services import answers, connections, exports
+from webapp.services import answers, connection_links, exports
 
 
 @pytest.fixture
@@ -36,7 +36,7 @@ class Target:
         self.id, self._app, self._row = row.id, app, row
 
     def does(self, *statements: str) -> None:
-        with self._app.app_context(), connections.open_session(self._row) as session:
+        with self._app.app_context(), connection_links.open_session(self._row) as session:
             for statement in statements:
                 session.execute(statement)
 
@@ -108,7 +108,7 @@ def test_each_key_is_taken_once_or_refused_before_row_1(edith, customers):
 
 def test_a_question_with_a_field_is_asked_once_for_each_value(edith, customers, monkeypatch):
     asked = []
-    opened = connections.open_session
+    opened = connection_links.open_session
 
     def counting(row, *rest, **more):
         session = opened(row, *rest, **more)
@@ -116,7 +116,7 @@ def test_a_question_with_a_field_is_asked_once_for_each_value(edith, customers, 
         session.query = lambda text, values, limit: asked.append(values) or query(text, values, limit)
         return session
 
-    monkeypatch.setattr(connections, "open_session", counting)
+    monkeypatch.setattr(connection_links, "open_session", counting)
     path = path_of(edith, CODE, asks(customers, "SELECT name FROM customers WHERE id = {{code}}"))
     made = generated(edith, path).json
     assert {(row["code"], row["value"]) for row in made} == {(3, "Customer 3"), (5, "Customer 5")}
@@ -234,7 +234,7 @@ def test_a_query_that_does_not_end_is_stopped(edith, target, monkeypatch):
 
 
 def test_an_answer_that_came_before_a_failure_is_kept(edith, customers, monkeypatch):
-    opened = connections.open_session
+    opened = connection_links.open_session
 
     def breaking(row, *rest, **more):
         session = opened(row, *rest, **more)
@@ -248,7 +248,7 @@ def test_an_answer_that_came_before_a_failure_is_kept(edith, customers, monkeypa
         session.query = once
         return session
 
-    monkeypatch.setattr(connections, "open_session", breaking)
+    monkeypatch.setattr(connection_links, "open_session", breaking)
     field = asks(customers, "SELECT name FROM customers WHERE id = {{code}}")
     refused(edith.post("/generate", json={"fields": [CODE, field], "count": 3}), 502, "target_failed")
     assert len(customers.kept()) == 1

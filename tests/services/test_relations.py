@@ -164,3 +164,26 @@ def test_a_reference_of_the_same_group_has_the_cardinality_that_the_other_one_st
     ]
     found = relations.edges({"orders": fields, "customers": CUSTOMERS})
     assert [edge.cardinality for edge in found] == [few, few, None]
+
+
+def test_a_ring_is_opened_at_a_reference_that_may_wait():
+    templates = ring("a", "b", "c")
+    found = relations.order(
+        list(templates), relations.edges(templates), lambda one: one.child_template_id == "b"
+    )
+    assert found.template_ids == ("b", "a", "c")
+    assert [one.child_template_id for one in found.broken] == ["b"]
+
+
+def test_a_table_whose_references_may_not_all_wait_opens_no_ring():
+    both = [stored("id"), refers("a_id", "a"), refers("b_id", "b")]
+    templates = {**ring("a", "b"), "c": both, "a": [stored("id"), refers("b_id", "b"), refers("c_id", "c")]}
+    edges = relations.edges(templates)
+    found = relations.order(
+        list(templates), edges, lambda one: one.child_field in ("next_id", "a_id", "b_id")
+    )
+    assert found.template_ids == ("b", "c", "a")
+    assert {(one.child_template_id, one.parent_template_id) for one in found.broken} == {
+        ("b", "a"),
+        ("c", "a"),
+    }

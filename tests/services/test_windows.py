@@ -164,3 +164,50 @@ def test_an_answer_that_came_too_late_is_not_taken_for_the_next_ones(shared_redi
     windows.close()
     slow.close()
     client.close()
+
+
+def both(windows, limit, most, epoch=""):
+    return windows.enter_and_take("w", limit, 60, "epoch", epoch, "r", 4, most)
+
+
+def test_a_place_and_rows_are_taken_in_one_question(windows):
+    windows.seed_rows("r", [])
+    passage, answer = both(windows, 5, 10)
+    assert (passage.accepted, passage.remaining, answer.state, answer.used) == (True, 4, "taken", 4)
+
+
+def test_without_a_place_no_rows_are_taken(windows, shared_redis):
+    windows.seed_rows("r", [])
+    windows.enter("w", 1, 60)
+    passage, answer = both(windows, 1, 10)
+    assert (passage.accepted, passage.stale, answer) == (False, False, None)
+    passage, answer = both(windows, 5, 10, epoch="old")
+    assert (passage.accepted, passage.stale, answer) == (False, True, None)
+    assert windows.take_rows("r", 0, 10).used == 0
+
+
+def test_a_place_is_taken_where_the_rows_are_not(windows):
+    passage, answer = both(windows, 5, 10)
+    assert (passage.remaining, answer.state) == (4, "unknown")
+    windows.seed_rows("r", [])
+    passage, answer = both(windows, 5, 3)
+    assert (passage.remaining, answer.state) == (3, "refused")
+
+
+def test_a_connection_that_redis_closed_is_renewed(windows, shared_redis):
+    assert windows.enter("w", 5, 60).accepted
+    client = make_redis(shared_redis)
+    client.client_kill_filter(_type="normal", skipme=True)
+    assert windows.enter("w", 5, 60).remaining == 3
+    client.close()
+
+
+def test_a_redis_that_is_silent_is_a_timeout(windows, shared_redis):
+    client = make_redis(shared_redis)
+    silent = Windows(redis.Redis.from_url(shared_redis, socket_timeout=0.2))
+    silent.enter("w", 5, 60)
+    client.client_pause(1500)
+    with pytest.raises(redis.TimeoutError):
+        silent.enter("w", 5, 60)
+    client.client_unpause()
+    client.close()

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import re
 
+import orjson
 import pytest
 
 from tests.forms.in_html import controls
+from tests.views.targets import connection, shop, sqlite_target  # noqa: F401
 from tests.views.test_builder import HTMX, form_of, key_of, keys_of, press, send
+from webapp import limits
 
 CUSTOMERS = [{"name": "id", "type": "row_number"}, {"name": "name", "type": "name"}]
 
@@ -89,6 +92,111 @@ def test_a_cardinality_left_empty_is_not_sent_and_one_number_is_so_many(edith, a
     press(edith, f"/templates/{saved['id']}/edit", form, "save")
     kept = api(cast.edith).get(f"/templates/{saved['id']}").json["fields"][0]["options"]
     assert (kept["cardinality"]["min"], kept["cardinality"]["max"]) == (4, 4)
+
+
+# Connections
+
+
+def drawn(edith, options: dict, kind: str = "foreign_key") -> tuple[str, str, dict]:
+    """The page of a new template with one field that asks a connection: its rows, its key and its form."""
+    text = orjson.dumps({"fields": [{"name": "x", "type": kind, "options": options}]}).decode()
+    html = send(edith, "/builder/from-json", {"json": text}).text
+    form = controls(html)
+    return html, keys_of(form)[0], form
+
+
+def offered(html: str, name: str) -> list[str]:
+    return re.findall(
+        r'<option value="([^"]*)"', re.search(rf'<select name="{re.escape(name)}".*?</select>', html)[0]
+    )
+
+
+def test_a_connection_its_tables_and_their_columns_are_picked_one_after_the_other(edith, api, cast, shop):  # noqa: F811
+    html, key, form = drawn(edith, {})
+    assert offered(html, f"{key}.o.connection_id") == [""]  # the others come in one list that rows share
+    assert ">connection first<" in html
+    told = send(edith, "/builder/preview", form).text
+    assert all(f"{name} is required." in told for name in ("Connection", "Table", "Column"))
+    lists = send(edith, "/builder/rest", form).text
+    assert f'<option value="{shop.connection_id}">Shop (SQLite)</option>' in lists
+
+    form[f"{key}.o.connection_id"] = shop.connection_id  # never looked at: it is asked now
+    row = press(edith, "/builder/rows", form, f"again:{key}", **HTMX).text
+    assert offered(row, f"{key}.o.table") == ["", "customers", "orders"]
+    form = controls(row)
+    form[f"{key}.o.table"] = "orders"
+    row = press(edith, "/builder/rows", form, f"again:{key}", **HTMX).text
+    assert offered(row, f"{key}.o.column") == ["", "id", "customer_id", "amount"]
+    form = controls(row)
+    form |= {f"{key}.o.column": "amount", f"{key}.o.table": "customers"}
+    row = press(edith, "/builder/rows", form, f"again:{key}", **HTMX).text
+    assert controls(row)[f"{key}.o.column"] == ""  # customers have no amount
+
+
+def test_what_is_chosen_is_kept_in_a_row_that_has_no_choices(edith, api, cast, shop):  # noqa: F811
+    options = {"connection_id": shop.connection_id, "table": "orders", "column": "id"}
+    api(cast.edith).get(f"/connections/{shop.connection_id}/metadata")
+    fields = [{"name": "order_id", "type": "foreign_key", "options": options}]
+    saved = api(cast.edith).post("/templates", json={"name": "Lines", "fields": fields}).json
+    page = edith.get(f"/templates/{saved['id']}")
+    form = form_of(page)
+    key = key_of(form, "order_id")
+    assert {name: form[f"{key}.o.{name}"] for name in options} == options
+    assert ">Shop (SQLite)</option>" in page.text
+    lists = send(edith, "/builder/rest", form).text
+    columns = re.search(rf'<datalist id="l-column-{shop.connection_id}-orders">(.*?)</datalist>', lists)[1]
+    assert re.findall(r'value="([^"]*)"', columns) == ["id", "customer_id", "amount"]
+    assert press(edith, f"/templates/{saved['id']}/edit", form, "save").status_code == 303
+    assert api(cast.edith).get(f"/templates/{saved['id']}").json["fields"][0]["options"] == {
+        **saved["fields"][0]["options"], **options,
+    }  # fmt: skip
+    whole = edith.get(f"/templates/{saved['id']}?open={saved['fields'][0]['id']}").text
+    assert offered(whole, f"{key}.o.table") == ["", "customers", "orders"]
+    assert f'<span>Connection</span><select name="{key}.o.connection_id"' in whole
+
+
+def test_only_connections_that_take_queries_are_offered_where_one_is_written(edith, app, cast, shop):  # noqa: F811
+    other = connection(app, cast, "mongodb", {"host": "127.0.0.1", "database": "shop"}, name="Papers")
+    assert other in send(edith, "/builder/rest", drawn(edith, {})[2]).text
+    lists = send(edith, "/builder/rest", drawn(edith, {}, "db_response")[2]).text
+    assert shop.connection_id in lists
+    assert other not in lists
+
+
+def test_a_connection_that_is_gone_or_does_not_answer_leaves_boxes_to_type_in(edith, app, cast):
+    silent = connection(
+        app, cast, "postgresql", {"host": "127.0.0.1", "port": 1, "database": "x", "username": "x"}
+    )
+    html, key, form = drawn(edith, {"connection_id": silent, "table": "t", "column": "c"})
+    assert re.search(rf'<input name="{key}.o.table" value="t"', html)
+    row = press(edith, "/builder/rows", form, f"again:{key}", **HTMX).text
+    assert controls(row)[f"{key}.o.column"] == "c"
+    html, key, _ = drawn(edith, {"connection_id": "con_gone", "table": "t", "column": "c"})
+    assert "con_gone (not found)" in html
+    assert re.search(rf'<input name="{key}.o.column" value="c"', html)
+
+
+def test_of_many_tables_a_box_searches(edith, app, cast, monkeypatch):
+    monkeypatch.setattr(limits, "PICKED_TABLES", 3)
+    many = sqlite_target(app, cast, "".join(f"CREATE TABLE t{n} (a, b);" for n in range(30)))
+    _, key, form = drawn(edith, {"connection_id": many.connection_id})
+    row = press(edith, "/builder/rows", form, f"again:{key}", **HTMX).text
+    assert f'list="{key}.o.table-l"' in row
+    form = controls(row)
+    form[f"{key}.o.table"] = "t2"
+    found = press(edith, "/builder/tables", form, f"tables:{key}", **HTMX).text
+    assert re.findall(r'value="([^"]*)"', found) == ["t2", "t20", "t21"]
+    row = press(edith, "/builder/rows", form, f"again:{key}", **HTMX).text
+    assert offered(row, f"{key}.o.column") == ["", "a", "b"]
+
+
+def test_tables_of_a_connection_of_others_are_not_told(browser, api, cast, shop):  # noqa: F811
+    api(cast.edith).get(f"/connections/{shop.connection_id}/metadata")
+    mallory = browser(cast.mallory)
+    html, key, form = drawn(mallory, {"connection_id": shop.connection_id})
+    told = press(mallory, "/builder/tables", form, f"tables:{key}", **HTMX).text
+    row = press(mallory, "/builder/rows", form, f"again:{key}", **HTMX).text
+    assert not re.search("customers|Shop", told + row + html)
 
 
 def test_fields_of_one_group_bear_one_chip_and_others_none(edith):

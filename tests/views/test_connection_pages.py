@@ -6,6 +6,8 @@ import sqlite3
 
 import pytest
 
+from webapp.connectors import KINDS
+
 FORM = {"type": "sqlite", "name": "Box", "settings.file": "box.db", "environment": "dev"}
 PG = {"type": "postgresql", "name": "PG", "settings.host": "127.0.0.1", "settings.port": "9", "settings.file": ""}
 
@@ -25,11 +27,17 @@ def test_an_empty_project_says_how_to_begin(page):
     assert "New SQLite file" in page.get("/connections").text
 
 
-@pytest.mark.parametrize("kind", ["postgresql", "mysql", "sqlite"])
+@pytest.mark.parametrize("kind", ["postgresql", "mysql", "sqlite", "db2"])
 def test_each_kind_has_a_form_of_its_own_settings(page, kind):
     text = page.get(f"/connections/new?type={kind}").text
     assert ('name="settings.file"' in text) == (kind == "sqlite")
     assert ('name="settings.password"' in text) == (kind != "sqlite")
+
+
+def test_every_kind_can_be_chosen(page):
+    text = page.get("/connections/new").text
+    assert [kind for kind, one in KINDS.items() if one.title not in text] == []
+    assert "needs its extra" in text
 
 
 def test_a_connection_made_by_its_form_is_tested_and_shown(page):

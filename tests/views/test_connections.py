@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
+import sys
 
 import pytest
 
@@ -62,10 +63,17 @@ def test_all_faults_of_the_settings_are_told_at_once(edith):
     }
 
 
-@pytest.mark.parametrize(("word", "code"), [("postgresq", "unknown_type"), ("rest", "not_available"), ("db2", "not_available")])
+@pytest.mark.parametrize(("word", "code"), [("postgresq", "unknown_type"), ("aix", "unknown_type")])
 def test_another_type_is_refused_with_what_there_is(edith, word, code):
     answer = edith.post("/connections", json={"name": "x", "type": word, "settings": {}})
     assert faults(answer) == {"type": code}
+
+
+def test_a_kind_whose_driver_is_not_there_names_its_extra(edith, monkeypatch):
+    monkeypatch.setitem(sys.modules, "ibm_db", None)
+    answer = edith.post("/connections", json={"name": "x", "type": "db2", "settings": {"host": "127.0.0.1"}})
+    assert (answer.status_code, answer.json["error"]["code"]) == (422, "driver_missing")
+    assert answer.json["error"]["details"]["extra"] == "db2"
 
 
 def test_a_password_never_comes_back_and_a_mask_keeps_it(edith):

@@ -49,6 +49,22 @@ def form(page, customers, shop):  # noqa: F811
     return form_of(page.get(f"/templates/{customers}/push?connection_id={shop.connection_id}").text)
 
 
+def test_rows_seed_and_locale_are_carried_from_the_export_dialog_and_sent(page, customers, shop, work, api, cast):  # noqa: F811
+    query = f"connection_id={shop.connection_id}&seed=s-7&count=23&locale=fr_FR"
+    dialog = page.get(f"/templates/{customers}/push?{query}", headers=HX)
+    assert (dialog.status_code, dialog.headers["HX-Redirect"]) == (204, f"/templates/{customers}/push?{query}")
+    form = form_of(page.get(f"/templates/{customers}/push?{query}").text)
+    assert (form["seed"], form["count"], form["locale"]) == ("s-7", "23", "fr_FR")
+    push = api(cast.edith).get(sent(page, customers, form, work)).json
+    assert (push["counts"]["delivered"], push["seed"], push["request"]["locale"]) == (23, "s-7", "fr_FR")
+
+
+def test_a_number_of_rows_that_is_none_is_told_in_the_form(page, customers, shop):  # noqa: F811
+    answer = page.get(f"/templates/{customers}/push?connection_id={shop.connection_id}&count=many")
+    assert answer.status_code == 200
+    assert "count" in answer.text
+
+
 def press(page, customers, form, verb, **how):
     return page.submit(f"/templates/{customers}/push/form", {**form, "do": verb}, **how)
 
@@ -274,6 +290,24 @@ def test_an_undo_asks_first_and_takes_the_rows_out_again(page, half, work):  # n
     work(answer.headers["Location"].rsplit("/", 1)[1])
     assert target.count("customers") == 0
     assert "deleted" in page.get(answer.headers["Location"]).text
+
+
+def test_rows_that_were_not_sent_are_gone_on_with(page, app, cast, customers, form, work):  # noqa: F811
+    where = page.submit(f"/templates/{customers}/push/form", {**form, "do": "send", "count": "40"}).headers["Location"]
+    assert 'id="go-on"' not in page.get(where).text
+    page.submit(f"{where}?_method=DELETE")
+    text = page.get(where).text
+    assert "Go on with 40 rows that were not sent" in text
+    assert '<input type="checkbox" name="states" value="pending" checked>40 that were not sent' in text
+    answer = page.submit(f"{where}/repair", {"states": "pending"})
+    assert answer.status_code == 303, answer.text
+    work(answer.headers["Location"].rsplit("/", 1)[1])
+    text = page.get(where).text
+    assert 'id="go-on"' not in text
+    assert '<dt>delivered</dt><dd>40</dd>' in text
+    work(page.submit(f"{where}/undo").headers["Location"].rsplit("/", 1)[1])
+    assert '<dt>undone</dt><dd>40</dd>' in page.get(where).text
+    assert "40 undone" in page.get("/pushes").text
 
 
 def test_the_same_is_sent_again_with_its_seed(page, half, work):  # noqa: F811

@@ -49,7 +49,7 @@ def test_a_push_is_queued_and_a_worker_is_rung_for(edith, customers, send, app):
         0,
         "customers",
     )
-    assert push["counts"] == {"total": 10, "delivered": 0, "failed": 0, "unknown": 0, "pending": 10}
+    assert push["counts"] == {"total": 10, "delivered": 0, "failed": 0, "unknown": 0, "pending": 10, "undone": 0}
     assert (push["seed"], push["template_version"]) == ("s", 1)
     assert edith.get(answer.headers["Location"]).json == push
     assert rows_used(edith) == 10
@@ -193,9 +193,10 @@ def test_statements_are_for_admins(api, cast, customers, send, shop, work):  # n
     assert shop.count("customers") == 3
 
 
-def test_an_endpoint_takes_no_push_yet(edith, customers):
-    answer = edith.post(f"{customers}/push", json={"endpoint_id": "end_1"})
-    assert faults(answer) == {"endpoint_id": "not_allowed"}
+def test_rows_go_to_a_connection_or_to_an_endpoint(edith, customers, shop):  # noqa: F811
+    both = {"endpoint_id": "end_1", "connection_id": shop.connection_id}
+    assert faults(edith.post(f"{customers}/push", json=both)) == {"connection_id": "missing"}
+    refused(edith.post(f"{customers}/push", json={"endpoint_id": "end_1"}), 404, "not_found")
 
 
 def test_the_same_idempotency_key_makes_one_push(edith, customers, shop):  # noqa: F811

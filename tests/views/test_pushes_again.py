@@ -48,7 +48,7 @@ def test_a_retry_sends_only_the_rows_that_failed(edith, half, shop, work):  # no
     work(again["id"])
     assert shop.count("orders") == 20
     assert edith.get(f"/pushes/{half['id']}").json["counts"] == {
-        "total": 20, "delivered": 20, "failed": 0, "unknown": 0, "pending": 0,
+        "total": 20, "delivered": 20, "failed": 0, "unknown": 0, "pending": 0, "undone": 0,
     }  # fmt: skip
     assert edith.get(f"/pushes?of_id={half['id']}").json["total"] == 1
     assert edith.get("/usage").json["rows"]["used"] == used
@@ -145,6 +145,76 @@ def test_a_push_that_goes_on_is_not_retried_or_undone(edith, queued):
         "status": "queued"
     }
     refused(edith.post(f"/pushes/{queued['id']}/undo", json={}), 409, "conflict")
+
+
+def test_rows_of_a_cancelled_push_are_gone_on_with_spent_and_undone(edith, queued, shop, work):  # noqa: F811
+    path = f"/pushes/{queued['id']}"
+    edith.delete(path)
+    answer = edith.post(f"{path}/retry", json={})
+    assert faults(answer) == {"states": "nothing_to_send"}
+    hint = answer.json["error"]["details"]["fields"][0]["hint"]
+    assert hint == '30 rows were never sent: ask with states ["pending"] to go on with them.'
+    assert edith.get("/usage").json["rows"]["used"] == 0
+    some = edith.post(f"{path}/retry", json={"states": ["pending"], "rows": [3, 4, 30]})
+    assert (some.status_code, some.json["counts"]["total"]) == (201, 3), some.json
+    again = edith.post(f"{path}/retry", json={"states": ["pending"]})
+    assert (again.status_code, again.json["counts"]["total"]) == (201, 27), "those in hand are left out"
+    assert faults(edith.post(f"{path}/retry", json={"states": ["pending"]})) == {"states": "nothing_to_send"}
+    assert edith.get("/usage").json["rows"]["used"] == 30
+    work(again.json["id"])
+    work(some.json["id"])
+    assert shop.count("customers") == 30
+    assert edith.get(path).json["counts"] == {
+        "total": 30, "delivered": 30, "failed": 0, "unknown": 0, "pending": 0, "undone": 0,
+    }  # fmt: skip
+    undo = edith.post(f"{path}/undo", json={}).json
+    refused(edith.post(f"{path}/retry", json={"states": ["pending"]}), 409, "conflict")
+    work(undo["id"])
+    assert edith.get(path).json["counts"] == {
+        "total": 30, "delivered": 0, "failed": 0, "unknown": 0, "pending": 0, "undone": 30,
+    }  # fmt: skip
+    assert edith.get(f"{path}/rows?state=undone").json["total"] == 30
+    assert edith.get(f"{path}/rows?state=delivered").json["total"] == 0
+    assert edith.get(f"/pushes/{some.json['id']}").json["counts"]["undone"] == 3
+    told = edith.get(f"/pushes/{undo['id']}/logs").get_data(as_text=True)
+    assert "completed (30 deleted, 0 failed" in told
+    assert "delivered" not in told
+    events = edith.get(f"{path}/events").get_data(as_text=True)
+    assert orjson.loads(events.rpartition("data: ")[2])["counts"]["undone"] == 30
+
+
+def test_going_on_may_be_repaired_and_gives_back_what_it_does_not_send(edith, queued, shop, work):  # noqa: F811
+    path = f"/pushes/{queued['id']}"
+    edith.delete(path)
+    again = edith.post(f"{path}/retry", json={"states": ["pending"], "overrides": {"age": 44}}).json
+    edith.delete(f"/pushes/{again['id']}")
+    assert edith.get("/usage").json["rows"]["used"] == 0
+    third = edith.post(f"/pushes/{again['id']}/retry", json={"states": ["pending"], "overrides": {"age": 45}})
+    assert third.status_code == 201, third.json
+    work(third.json["id"])
+    assert shop.execute("SELECT count(*), min(age), max(age) FROM customers") == [(30, 45, 45)]
+    assert edith.get(path).json["counts"]["delivered"] == 30
+
+
+def test_a_retry_that_was_cancelled_is_gone_on_with_from_its_own_page(edith, half, shop, work):  # noqa: F811
+    again = edith.post(f"/pushes/{half['id']}/retry", json={}).json
+    edith.delete(f"/pushes/{again['id']}")
+    third = edith.post(
+        f"/pushes/{again['id']}/retry", json={"states": ["pending"], "overrides": {"customer_id": 1}}
+    )
+    assert third.json["counts"]["total"] == half["counts"]["failed"]
+    work(third.json["id"])
+    assert edith.get(f"/pushes/{half['id']}").json["counts"]["delivered"] == 20
+
+
+def test_an_entry_of_the_log_is_one_line(edith, shop, work):  # noqa: F811
+    path = f"/templates/{make(edith, name='Made', fields=CUSTOMERS)['id']}"
+    ask = {"connection_id": shop.connection_id, "count": 3, "target": "made", "create_table": True}
+    push = edith.post(f"{path}/push", json=ask).json
+    work(push["id"])
+    lines = edith.get(f"/pushes/{push['id']}/logs").get_data(as_text=True).splitlines()
+    assert all(line[:2] == "20" for line in lines), lines
+    assert any('CREATE TABLE "made" ( "id"' in line for line in lines), lines
 
 
 def test_the_log_is_text_and_a_follower_gets_each_line_under_its_number(edith, queued, work, monkeypatch):  # noqa: F811

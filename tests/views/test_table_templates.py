@@ -18,7 +18,7 @@ from webapp.connectors.base import Writing
 from webapp.engine.block import Bound, Env
 from webapp.extensions import db
 from webapp.models import Connection
-from webapp.services import connections, generate
+from webapp.services import connection_links, generate
 
 NOW = datetime.now(UTC)
 
@@ -44,7 +44,7 @@ def shop(connected, app):
     made = connected("sqlite", file="shop.db")
 
     def does(*statements: str) -> str:
-        with app.app_context(), connections.open_session(db.session.get_one(Connection, made)) as session:
+        with app.app_context(), connection_links.open_session(db.session.get_one(Connection, made)) as session:
             for statement in statements:
                 session.execute(statement)
         return made
@@ -97,7 +97,7 @@ def pushed(app, connection: str, template: dict[str, Any], count: int, without: 
         head = generate.Head(template["id"], template["version"], "", "")
         bound = Bound(generate.saved_source(head, None).plan, Env("fit", NOW))
         bound.check(0, count)
-        with connections.open_session(db.session.get_one(Connection, connection)) as session:
+        with connection_links.open_session(db.session.get_one(Connection, connection)) as session:
             entity = session.entity(template["name"])
             columns = [entity.column(name) for name in bound.schema.names]
             sent = [at for at, one in enumerate(columns) if one.generated != "identity" and one.name not in without]
@@ -164,6 +164,48 @@ def test_a_table_that_was_not_chosen_is_read_from_or_its_template_of_before_is_u
     parents = made_from(edith, connection, "parents")["templates"][0]["id"]
     linked = fields_of(made_from(edith, connection, "children"), "children")
     assert {linked[name]["options"]["template_id"] for name in "ab"} == {parents}
+
+
+def test_a_template_made_before_is_found_whatever_it_is_called_by_now(edith, shop):
+    connection = shop(
+        "CREATE TABLE parents (id INTEGER PRIMARY KEY, n INTEGER)",
+        "CREATE TABLE children (id INTEGER PRIMARY KEY, parent_id INTEGER REFERENCES parents (id))",
+    )
+    parents = made_from(edith, connection, "parents")["templates"][0]
+    assert connection not in parents["description"]
+    edited = {"name": "Elders", "description": f"Not of a table (connection {connection})"}
+    assert edith.patch(f"/templates/{parents['id']}", json=edited).status_code == 200
+    own = {"name": "parents", "description": f"(connection {connection})", "fields": [{"name": "id", "type": "uuid"}]}
+    assert edith.post("/templates", json=own).status_code == 201
+    reference = fields_of(made_from(edith, connection, "children"), "children")["parent_id"]
+    assert reference["options"] == {"template_id": parents["id"], "field": "id"}
+    assert edith.delete(f"/templates/{parents['id']}").status_code == 200
+    alone = fields_of(made_from(edith, connection, "children"), "children")["parent_id"]
+    assert alone["type"] == "foreign_key"
+
+
+def test_tables_of_standards_and_of_people_make_what_they_are_called(edith, shop):
+    connection = shop(
+        "CREATE TABLE countries (code VARCHAR(2) PRIMARY KEY, name VARCHAR(60) NOT NULL UNIQUE)",
+        "CREATE TABLE depts (id INTEGER PRIMARY KEY, title VARCHAR(60) NOT NULL)",
+    )
+    made = made_from(edith, connection, "countries", "depts")
+    countries = next(one for one in made["templates"] if one["name"] == "countries")
+    assert [one["type"] for one in countries["fields"]] == ["country_code", "country"]
+    assert told(made, "depts", "title") == ("department", "green")
+    rows = edith.post(f"/templates/{countries['id']}/generate", json={"count": 50}).json
+    assert len({row["code"] for row in rows}) == len({row["name"] for row in rows}) == 50
+
+
+def test_names_that_cannot_be_unique_beside_each_other_are_so_apart(edith, shop):
+    connection = shop(
+        "CREATE TABLE depts (id INTEGER PRIMARY KEY, name VARCHAR(60) UNIQUE, job_title VARCHAR(60) UNIQUE)",
+        "CREATE TABLE places (city VARCHAR(80) UNIQUE, country_code CHAR(2) UNIQUE, country VARCHAR(80) UNIQUE)",
+    )
+    made = made_from(edith, connection, "depts", "places")
+    for template in made["templates"]:
+        rows = edith.post(f"/templates/{template['id']}/generate", json={"count": 15}).json
+        assert all(len({row[name] for row in rows}) == 15 for name in rows[0]), template["fields"]
 
 
 def test_values_of_people_are_never_copied_out_of_the_sample(edith, shop):

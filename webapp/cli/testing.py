@@ -14,7 +14,7 @@ from webapp.cli import assets
 from webapp.config import LAUNCHER_NAMES
 
 # Directories that take minutes or need more than this machine: only with --all.
-LONG: Final = ("tests/browser", "tests/chaos", "tests/soak", "tests/fuzz")
+LONG: Final = ("tests/browser", "tests/chaos", "tests/soak", "tests/fuzz", "tests/odata")
 # What a person's shell may hold and a test must not see.
 SETTINGS: Final = ("SECRET_KEY", "VAULT_KEYS", "DATABASE_URL", "REDIS_URL", "STORAGE_URL", "PUBLIC_URL")
 

@@ -25,7 +25,8 @@ import orjson
 import pyarrow as pa
 
 from webapp import limits
-from webapp.connectors.base import STAGES, Connector, ConnectorError
+from webapp.connectors.base import STAGES, Connector, ConnectorError, Session
+from webapp.connectors.channel import HttpConnector
 from webapp.connectors.wire import stage_to_json, to_json
 from webapp.net.gate import Gate
 
@@ -47,7 +48,7 @@ def stages(connector: Connector, seconds: float) -> list[dict[str, Any]]:
         spent = round((time.monotonic() - began) * 1000) - sum(one["ms"] for one in found)
         found.append(
             {"name": STAGES[min(last, len(STAGES) - 1)], "ok": False, "code": ended.reason,
-             "message": ended.message, "hint": ended.hint, "ms": max(spent, 0)}
+             "message": ended.message, "hint": ended.hint, "ms": max(spent, 0), "response": None}
         )  # fmt: skip
     return found
 
@@ -87,6 +88,7 @@ def _asked(
         "networks": [str(one) for one in connector.gate.allowed],
         "seconds": seconds,
         "parent": os.getpid(),
+        "document": _document(connector),
         **more,
     }
     if not _turns.acquire(timeout=limits.APART_TURN_SECONDS):
@@ -97,6 +99,11 @@ def _asked(
         return _read(*_carried_out(orjson.dumps(asked), seconds), seconds)
     finally:
         _turns.release()
+
+
+def _document(connector: Connector) -> str | None:
+    found = connector.document if isinstance(connector, HttpConnector) else None
+    return base64.b64encode(found).decode() if found is not None else None
 
 
 def _carried_out(asked: bytes, seconds: float) -> tuple[bytes, bool]:
@@ -153,12 +160,16 @@ def answered(asked: Mapping[str, Any]) -> Iterator[Any]:
     kind = KINDS[asked["kind"]]
     settings = kind.Settings.model_validate_json(orjson.dumps(asked["settings"]))
     connector = kind(settings, Gate(asked["networks"]), asked["folder"], asked["read_only"])
+    if isinstance(connector, HttpConnector) and asked["document"] is not None:
+        connector.document = base64.b64decode(asked["document"])
     if asked["question"] == "stages":
         yield from (stage_to_json(one) for one in connector.stages())
         return
     with connector.open(min(asked["seconds"], limits.TARGET_CONNECT_SECONDS)) as session:
         if asked["question"] == "metadata":
             yield to_json(session.metadata())
+            return
+        if not isinstance(session, Session):
             return
         yield {"name": None}  # the way is there
         for name in asked["tables"]:

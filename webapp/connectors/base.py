@@ -18,9 +18,10 @@ A chunk is all or nothing apart from the rows reported bad. When the worker or t
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Final, Literal
+from functools import partial
+from typing import Any, ClassVar, Final, Literal, Self
 
 import pyarrow as pa
 from pydantic import ConfigDict
@@ -107,6 +108,8 @@ class Stage:
     message: str = ""
     hint: str = ""
     ms: int = 0
+    response: dict[str, Any] | None = None
+    """Over HTTP, of the last stage: what was answered."""
 
 
 # --- Metadata -----------------------------------------------------------------------------------------------
@@ -141,6 +144,8 @@ class Column:
     items: ColumnType | None = None
     """Of an array: what it holds."""
     comment: str = ""
+    schema: Mapping[str, Any] | None = None
+    """JSON Schema of what it takes, where the target tells one."""
 
     @property
     def required(self) -> bool:
@@ -167,7 +172,7 @@ class Entity:
     name: str
     parts: tuple[str, ...]
     fields: tuple[Column, ...]
-    kind: Literal["table", "view", "collection", "entity_set"] = "table"
+    kind: Literal["table", "view", "collection", "entity_set", "operation", "endpoint"] = "table"
     keys: tuple[str, ...] = ()
     """Columns of the primary key, in its order."""
     uniques: tuple[tuple[str, ...], ...] = ()
@@ -189,6 +194,8 @@ class Metadata:
     version: str
     """The server's own, for people: `PostgreSQL 15.4`."""
     entities: tuple[Entity, ...]
+    base_url: str = ""
+    """Where an API says that it is."""
 
 
 # --- Sending ------------------------------------------------------------------------------------------------
@@ -228,6 +235,9 @@ class Writing:
     """By which rows are found: for upsert, update and undo."""
     capture: tuple[str, ...] = ()
     """Columns that the target makes and whose values are to be brought back."""
+    again: bool = False
+    """The rows may have been sent before, by an attempt that was lost: one that stands there already, to the last
+    value, was delivered."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -240,9 +250,15 @@ class Capabilities:
     create_table: bool = True
     sql: bool = True
     """Before and after statements, and queries of fields of type db_response."""
+    fetch: bool = False
+    """Its channel has `fetch`: fields of type api_response."""
+    prompts: bool = False
+    """Its channel has `ask`: fields of type ai."""
     transactions: bool = True
     """A chunk is all or nothing. Without: rows carry keys of ours, so that a chunk may be sent again."""
     schemas: bool = True
+    by_row: bool = False
+    """Rows go by requests of their own, through a `Channel`."""
     name_chars: int = 63
     """Characters of a table's or column's name."""
 
@@ -263,6 +279,11 @@ class Target(ABC):
     def send(self, batch: pa.RecordBatch) -> Sent:
         """Write the rows of a batch into the open transaction, in order; the bad ones are taken out and told.
         Raises `Lost` when the connection goes, `ConnectorError` for what concerns the whole table."""
+
+    def prepare(self, batch: pa.RecordBatch) -> Callable[[], Sent]:
+        """`send` in two steps: does now what needs no connection, in any thread and while another batch is sent, and
+        returns the step that sends, which is good for one call."""
+        return partial(self.send, batch)
 
     @abstractmethod
     def delete(self, batch: pa.RecordBatch) -> Sent:
@@ -288,19 +309,19 @@ class Target(ABC):
         """One readable statement for each row, as a person would write it, whatever the transport."""
 
 
-class Session(ABC):
-    """An open connection. Closing it twice is harmless."""
+class Link(ABC):
+    """An open way to a target. Closing it twice is harmless."""
 
     @abstractmethod
     def close(self) -> None:
         """Give the connection back; open transactions are rolled back."""
 
     def cancel(self) -> None:
-        """Called from another thread: stop the statement that this session waits for, which then raises. Afterwards
-        the session is good for nothing but `close`. Returns within a second or two; harmless when nothing runs."""
+        """Called from another thread: stop what this link waits for, which then raises. Afterwards it is good for
+        nothing but `close`. Returns within a second or two; harmless when nothing runs."""
         self.close()
 
-    def __enter__(self) -> Session:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -314,6 +335,10 @@ class Session(ABC):
     def entity(self, name: str) -> Entity | None:
         """One table by its `Entity.name`; None where there is none. Names match exactly, else ignoring case where
         only one does."""
+
+
+class Session(Link):
+    """An open connection to a database."""
 
     @abstractmethod
     def sample(self, entity: Entity, limit: int) -> pa.RecordBatch:
@@ -350,6 +375,11 @@ class Session(ABC):
     def target(self, writing: Writing) -> Target:
         """A table to write to. Raises `ConnectorError` (reason `read_only`, `no_permission`, `unsupported`)."""
 
+    def advance(self, entity: Entity, column: str, highest: Callable[[], int | None]) -> int | None:
+        """Rows brought values for a column that the target counts: let it go on after the highest, never back.
+        `highest` is asked where there is a counter to move. Returns where it stands, None where it was not moved."""
+        return None
+
     @abstractmethod
     def settled(self, entity: Entity, proof: Mapping[str, Any]) -> bool | None:
         """Whether the transaction of a `proof` was committed; None where that cannot be told. Once this has
@@ -375,6 +405,8 @@ class Connector(ABC):
     default_port: ClassVar[int | None] = None
     can: ClassVar[Capabilities] = Capabilities()
     Settings: ClassVar[type[Settings]]
+    harmless: ClassVar[frozenset[str]] = frozenset({"schema", "database", "password"})
+    """Settings that do not decide where a secret goes, or how safely."""
 
     def __init__(self, settings: Any, gate: Gate, folder: str = "", read_only: bool = False) -> None:
         """`settings` are of this class's `Settings`, secrets filled in; `folder` is the workspace's own for files."""
@@ -390,5 +422,5 @@ class Connector(ABC):
         """Verify, one stage after the other, ending with the first that fails. Each has its own time limit."""
 
     @abstractmethod
-    def open(self, timeout: float | None = None) -> Session:
-        """Connect. Raises `ConnectorError`."""
+    def open(self, timeout: float | None = None) -> Link:
+        """Connect: a `Session` to a database, a `Channel` to what speaks HTTP. Raises `ConnectorError`."""

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
-from types import ModuleType
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal, Self
 from urllib.parse import parse_qsl
 
-from pydantic import Field, model_validator
+from pydantic import model_validator
 
 from webapp import limits
-from webapp.connectors.base import Capabilities, Connector, DriverMissing, Settings, Stage
-from webapp.connectors.stages import bad_settings, of_gate, staged
+from webapp.connectors.base import Capabilities, Settings, Stage
+from webapp.connectors.server import ServerConnector, ServerSettings, more_part, part, tls_part
+from webapp.connectors.stages import bad_settings, of_gate, staged, unknown_option
 from webapp.net.gate import GateError
 
 if TYPE_CHECKING:
@@ -54,7 +54,9 @@ _OPTIONS: Final[dict[str, tuple[str, Callable[[str], Any]]]] = {
         "w": _write_concern,
         "journal": _switch,
         "wTimeoutMS": int,
-        "readPreference": _one_of("primary", "primaryPreferred", "secondary", "secondaryPreferred", "nearest"),
+        "readPreference": _one_of(
+            "primary", "primaryPreferred", "secondary", "secondaryPreferred", "nearest"
+        ),
         "readConcernLevel": _one_of("local", "available", "majority", "linearizable", "snapshot"),
         "compressors": _one_of("zlib"),
     }.items()
@@ -65,35 +67,15 @@ _IGNORED: Final = ("appname", "maxpoolsize", "minpoolsize", "maxidletimems", "co
 _STRING: Final = re.compile(r"mongodb(?:\+srv)?://\S+")
 
 
-class MongodbSettings(Settings):
+class MongodbSettings(ServerSettings):
     """`connection_string` is a URL; the parts given beside it win. `options` are those of connection strings."""
 
-    connection_string: str | None = Field(
-        None, max_length=2_000, json_schema_extra={"secret": True, "group": "string", "order": 1}
-    )
-    host: str | None = Field(
-        None, min_length=1, max_length=255, json_schema_extra={"group": "server", "order": 2}
-    )
-    port: int | None = Field(None, ge=1, le=65_535, json_schema_extra={"group": "server", "order": 3})
-    database: str | None = Field(
-        None, min_length=1, max_length=63, json_schema_extra={"group": "server", "order": 4}
-    )
-    username: str | None = Field(None, max_length=128, json_schema_extra={"group": "server", "order": 5})
-    password: str | None = Field(
-        None, max_length=1_000, json_schema_extra={"secret": True, "group": "server", "order": 6}
-    )
-    tls: Literal["disable", "require", "verify-ca", "verify-full"] | None = Field(
-        None, json_schema_extra={"group": "tls", "order": 7}
-    )
-    ca_certificate: str | None = Field(
-        None, max_length=100_000, json_schema_extra={"group": "tls", "order": 8, "multiline": True}
-    )
-    options: dict[str, str] = Field(default_factory=dict, json_schema_extra={"group": "more", "order": 9})
+    database: str | None = part(4, 63)
+    tls: Literal["disable", "require", "verify-ca", "verify-full"] | None = tls_part()
+    options: dict[str, str] = more_part()
 
     @model_validator(mode="after")
-    def _leads_somewhere(self) -> Self:
-        if not self.connection_string and not self.host:
-            raise ValueError("give a connection_string or a host")
+    def _sets_what_may_be_set(self) -> Self:
         for name, value in self.options.items():
             if name.lower() not in _OPTIONS:
                 known = ", ".join(one for one, _ in _OPTIONS.values())
@@ -102,30 +84,20 @@ class MongodbSettings(Settings):
                 _OPTIONS[name.lower()][1](value)
             except ValueError as error:
                 raise ValueError(f"options: {name} does not take {value!r}: {error}") from None
-        if self.ca_certificate and "-----BEGIN CERTIFICATE-----" not in self.ca_certificate:
-            raise ValueError("ca_certificate: give the certificate as PEM text (-----BEGIN CERTIFICATE-----)")
         return self
 
 
-class MongodbConnector(Connector):
+class MongodbConnector(ServerConnector):
     """See `Connector`."""
 
     kind: ClassVar[str] = "mongodb"
     title: ClassVar[str] = "MongoDB"
     extra: ClassVar[str] = "mongodb"
+    module: ClassVar[str] = "pymongo"
     default_port: ClassVar[int | None] = 27017
     can: ClassVar[Capabilities] = Capabilities(sql=False, transactions=False, schemas=False, name_chars=120)
     Settings: ClassVar[type[Settings]] = MongodbSettings
     settings: MongodbSettings
-
-    @classmethod
-    def driver(cls) -> ModuleType:
-        """See `Connector.driver`."""
-        try:
-            import pymongo
-        except ImportError:
-            raise DriverMissing(cls.title, cls.extra) from None
-        return pymongo
 
     # --- the way there ---
 
@@ -140,10 +112,14 @@ class MongodbConnector(Connector):
         if given.host:
             hosts = ((given.host, given.port or 27017),)
         if any("/" in host or host.endswith(".sock") for host, _ in hosts):
-            raise bad_settings("This is no host name.", "Give a host; sockets in the file system are not taken.")
+            raise bad_settings(
+                "This is no host name.", "Give a host; sockets in the file system are not taken."
+            )
         database = given.database or said.get("database")
         if not database:
-            raise bad_settings("There is no database.", "Name it in `database` or behind the host in the string.")
+            raise bad_settings(
+                "There is no database.", "Name it in `database` or behind the host in the string."
+            )
         options = {**said.get("options", {})}
         for name, value in given.options.items():
             spelled, read = _OPTIONS[name.lower()]
@@ -275,7 +251,9 @@ def _read(text: str) -> dict[str, Any]:
         # Of the options, the driver reads those that the string itself leads to: a cluster's name in the DNS.
         found = parse_uri(text.partition("?")[0], validate=True, warn=False, srv_service_name=None)
     except (InvalidURI, ConfigurationError, ValueError) as error:
-        raise bad_settings(f"The connection string cannot be read: {error}", "Check host and database.") from None
+        raise bad_settings(
+            f"The connection string cannot be read: {error}", "Check host and database."
+        ) from None
     for name in ("authSource", "replicaSet", "loadBalanced"):
         if name in found["options"]:
             options.setdefault(name, found["options"][name])
@@ -303,8 +281,7 @@ def _options(query: str, srv: bool) -> tuple[dict[str, Any], str | None]:
                 spelled, read = _OPTIONS[low]
                 found[spelled] = read(value)
             elif low not in _IGNORED:
-                known = ", ".join(one for one, _ in _OPTIONS.values())
-                raise bad_settings(f"The option {name} cannot be set here.", f"There are tls, {known}.")
+                raise unknown_option(name, ("tls", *(one for one, _ in _OPTIONS.values())))
         except ValueError as error:
             raise bad_settings(f"The option {name} does not take {value!r}.", f"It takes {error}.") from None
     if "tls" not in flags:

@@ -51,7 +51,9 @@ def entity(database: Any, told: Mapping[str, Any]) -> Entity:
         if one.get("unique") and not one.keys() & {"partialFilterExpression", "sparse"}
     )
     documents = list(
-        database[name].find(limit=limits.MONGODB_SAMPLE_ROWS, max_time_ms=int(limits.TARGET_QUERY_SECONDS * 1000))
+        database[name].find(
+            limit=limits.MONGODB_SAMPLE_ROWS, max_time_ms=int(limits.TARGET_QUERY_SECONDS * 1000)
+        )
     )
     fields = {ID: _ID, **_described(schema)}
     for field, values in _seen(documents).items():

@@ -33,7 +33,10 @@ def failure(place: int, told: Mapping[str, Any], entity: Entity) -> Failure:
             elif word in ("bsonType", "type") and value is None and "consideredType" in rule:
                 reason, said = "not_null", f"{name} cannot be null"
             else:
-                reason, said = _RULES.get(word, "refused"), f"{name}: {word} {rule.get('specifiedAs', {}).get(word)}"
+                reason, said = (
+                    _RULES.get(word, "refused"),
+                    f"{name}: {word} {rule.get('specifiedAs', {}).get(word)}",
+                )
             known = name if entity.column(name) else None
             return Failure(place, reason, shortened(f"{message}: {said}"), str(code), known)
     return Failure(place, "refused", message or "The server refused it.", str(code or ""))

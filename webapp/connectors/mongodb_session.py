@@ -44,9 +44,15 @@ class MongodbSession(Session):
         with conversing():
             count = len(self.database.list_collection_names())
             told = self.database.command("connectionStatus", showPrivileges=True)["authInfo"]
-        grants = [one for one in told.get("authenticatedUserPrivileges", ()) if self._is_ours(one["resource"])]
+        grants = [
+            one for one in told.get("authenticatedUserPrivileges", ()) if self._is_ours(one["resource"])
+        ]
         users = told.get("authenticatedUsers")
-        if users and not self.read_only and not any({"insert", "anyAction"} & set(one["actions"]) for one in grants):
+        if (
+            users
+            and not self.read_only
+            and not any({"insert", "anyAction"} & set(one["actions"]) for one in grants)
+        ):
             raise ConnectorError(
                 f"The account may not write to {self.database.name}.",
                 reason="no_permission",
@@ -140,7 +146,9 @@ class MongodbSession(Session):
     def query(self, text: str, values: Mapping[str, Any], limit: int) -> pa.RecordBatch:
         """See `Session.query`; MongoDB has none of that form."""
         raise ConnectorError(
-            "MongoDB takes no queries in SQL.", reason="unsupported", hint="List keys of a collection instead."
+            "MongoDB takes no queries in SQL.",
+            reason="unsupported",
+            hint="List keys of a collection instead.",
         )
 
     # --- statements ---
@@ -173,9 +181,13 @@ class MongodbSession(Session):
     def create_statement(self, name: str, columns: Sequence[Column], keys: Sequence[str]) -> str:
         """See `Session.create_statement`: what a person would type into the shell."""
         if not name or "$" in name or "\0" in name or name.startswith(("system.", ".")) or name.endswith("."):
-            raise ConnectorError(f"{name!r} cannot be a collection.", reason="bad_name", hint="Give it another name.")
+            raise ConnectorError(
+                f"{name!r} cannot be a collection.", reason="bad_name", hint="Give it another name."
+            )
         if len(name) > 120:
-            raise ConnectorError("The name is too long.", reason="bad_name", hint="120 characters are enough.")
+            raise ConnectorError(
+                "The name is too long.", reason="bad_name", hint="120 characters are enough."
+            )
         lines = [f"db.createCollection({json.dumps(name, ensure_ascii=False)})"]
         if keys and tuple(keys) != (catalog.ID,):
             told = json.dumps(dict.fromkeys(keys, 1), ensure_ascii=False)
@@ -189,7 +201,9 @@ class MongodbSession(Session):
 
         self.may_write()
         if writing.entity.kind == "view":
-            raise ConnectorError(f"{writing.entity.name} is a view.", reason="unsupported", hint="Pick its collection.")
+            raise ConnectorError(
+                f"{writing.entity.name} is a view.", reason="unsupported", hint="Pick its collection."
+            )
         return MongodbTarget(self, writing)
 
     def settled(self, entity: Entity, proof: Mapping[str, Any]) -> bool | None:
@@ -211,6 +225,8 @@ def _condition(where: str) -> dict[str, Any]:
         found = error
     if not isinstance(found, dict):
         raise ConnectorError(
-            "The condition is not a JSON object.", reason="bad_query", hint='Write it like {"status": "active"}.'
+            "The condition is not a JSON object.",
+            reason="bad_query",
+            hint='Write it like {"status": "active"}.',
         )
     return found

@@ -2,7 +2,8 @@
 
 There are no transactions here, so a chunk may be sent again: every inserted document carries an `_id` that is the same
 whenever its row is sent. A document that is there already, to the last field as it is sent and under an ObjectId, was
-delivered by the attempt before; under any other key it might be anybody's, and is refused as a duplicate.
+delivered by the attempt before; under any other key it might be anybody's, and is refused as a duplicate, unless the
+rows are known to be sent again (`Writing.again`).
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ from webapp.connectors.mongodb_errors import failure
 from webapp.connectors.mongodb_link import conversing, converted
 from webapp.connectors.mongodb_session import MongodbSession
 from webapp.connectors.mongodb_values import column_of, got, put, rendered, same
+from webapp.engine.formats.nested import is_json_text
 
 _DUPLICATE: Final = 11000
 
@@ -107,8 +109,8 @@ class MongodbTarget(Target):
 
     def _rows(self, batch: pa.RecordBatch) -> tuple[list[tuple[Any, ...]], list[Failure]]:
         cells, failures = [], {}
-        for array, column in zip(batch.columns, self.writing.columns, strict=True):
-            values, found = rendered(array, column)
+        for array, told, column in zip(batch.columns, batch.schema, self.writing.columns, strict=True):
+            values, found = rendered(array, column, is_json_text(told))
             cells.append(values)
             failures |= {one.index: one for one in found}
         return list(zip(*cells, strict=True)), list(failures.values())
@@ -178,19 +180,21 @@ class MongodbTarget(Target):
     def _delivered(self, told: dict[int, dict[str, Any]], documents: dict[int, dict[str, Any]]) -> set[int]:
         """Of the rows refused as duplicates, those that an earlier attempt delivered."""
         seen: set[Any] = set()
-        asked: dict[ObjectId, int] = {}
+        asked: dict[Any, int] = {}
         for place, document in documents.items():
             key = document[ID]
-            if not isinstance(key, ObjectId):
+            if not (self.writing.again or isinstance(key, ObjectId)):
                 continue
-            if key not in seen and place in told and told[place].get("code") == _DUPLICATE:
-                asked[key] = place
-            seen.add(key)
+            mark = same(key)
+            if mark not in seen and place in told and told[place].get("code") == _DUPLICATE:
+                asked[mark] = place
+            seen.add(mark)
         if not asked:
             return set()
         with conversing():
-            found = self._collection.find({ID: {"$in": list(asked)}})
-            return {asked[one[ID]] for one in found if _alike(one, documents[asked[one[ID]]])}
+            keys = [documents[place][ID] for place in asked.values()]
+            there = {same(one[ID]): one for one in self._collection.find({ID: {"$in": keys}})}
+        return {place for mark, place in asked.items() if _alike(there.get(mark, {}), documents[place])}
 
     # --- changes ---
 
@@ -213,7 +217,9 @@ class MongodbTarget(Target):
             keys = self.writing.key_columns
             cells = [[rows[place][self._names.index(key)] for key in keys] for place in places]
             there = self._session.there(self.writing.entity.name, keys, cells)
-            missing = [self._missing(place) for place, is_there in zip(places, there, strict=True) if not is_there]
+            missing = [
+                self._missing(place) for place, is_there in zip(places, there, strict=True) if not is_there
+            ]
             places = [place for place, is_there in zip(places, there, strict=True) if is_there]
         operations = [
             (place, pymongo.UpdateOne(*self._change(rows[place]), upsert=upsert)) for place in places
@@ -263,10 +269,14 @@ def _judge(names: Sequence[str], writing: Writing) -> None:
     for name in names:
         parts = name.split(".")
         if not all(parts) or any(part.startswith("$") or "\0" in part for part in parts):
-            raise ConnectorError(f"{name!r} cannot be a field.", reason="bad_name", hint="Give it another name.")
+            raise ConnectorError(
+                f"{name!r} cannot be a field.", reason="bad_name", hint="Give it another name."
+            )
         if any(".".join(parts[:at]) in names for at in range(1, len(parts))):
             raise ConnectorError(
-                f"{name} lies in a field that is written as a whole.", reason="bad_name", hint="Map one of the two."
+                f"{name} lies in a field that is written as a whole.",
+                reason="bad_name",
+                hint="Map one of the two.",
             )
     if (lost := set(writing.capture) - {ID, *names}) or (writing.capture and writing.mode != "insert"):
         raise ConnectorError(
@@ -277,7 +287,9 @@ def _judge(names: Sequence[str], writing: Writing) -> None:
 
 
 def _alike(stored: dict[str, Any], sent: dict[str, Any]) -> bool:
-    return all(same(got(stored, name)) == same(value) for name, value in sent.items()) and len(stored) == len(sent)
+    return all(same(got(stored, name)) == same(value) for name, value in sent.items()) and len(stored) == len(
+        sent
+    )
 
 
 def _shell(document: dict[str, Any]) -> str:

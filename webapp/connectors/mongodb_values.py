@@ -11,7 +11,7 @@ from decimal import Decimal
 from typing import Any, Final
 
 import pyarrow as pa
-from bson import Binary, Decimal128, ObjectId
+from bson import Binary, Decimal128, Int64, ObjectId
 from bson.binary import UUID_SUBTYPE
 from bson.decimal128 import create_decimal128_context
 from bson.errors import InvalidId
@@ -20,16 +20,44 @@ from webapp.connectors import scalars
 from webapp.connectors.base import Column, Failure
 from webapp.connectors.scalars import Misfit, made, shown
 from webapp.connectors.sql_values import plain
+from webapp.engine.formats.nested import is_json_text
 
 _LEAST, _MOST = -(2**63), 2**63 - 1
 _DIGITS: Final = create_decimal128_context()  # 34 digits (IEEE 754 decimal128)
 _LONG: Final = Column("", "integer", "long", bits=64)
+_INT: Final = Column("", "integer", "int", bits=32)
+_NESTING: Final = ("other", "json", "array", "objectid")
+"""Types of columns that may hold objects and arrays."""
 
 
-def rendered(array: pa.Array, column: Column) -> tuple[list[Any], list[Failure]]:
-    """A column's values as BSON takes them, and the rows whose value does not fit."""
-    make = _MAKERS.get(column.type, _natural)
+def rendered(array: pa.Array, column: Column, json_text: bool = False) -> tuple[list[Any], list[Failure]]:
+    """A column's values as BSON takes them, and the rows whose value does not fit. `json_text`: texts are JSON, to
+    become what they say."""
+    make = _json if json_text and column.type in _NESTING else _MAKERS.get(column.type, _natural)
+    if column.type == "integer" and column.bits == 32:
+        make = _integer
+    natural = _of_type(array.type)
+    if natural is not None and column.type in _NESTING:
+        arrays = pa.types.is_list(array.type) or pa.types.is_large_list(array.type)
+        make = natural if arrays or column.type != "array" else _array
     return made(array, column, lambda value, _: make(value))
+
+
+def _of_type(kind: pa.DataType) -> Callable[[Any], Any] | None:
+    """How values of an Arrow type become BSON's, of objects and arrays what they hold: whole numbers of 64 bits stay
+    such. None for types whose values tell that themselves."""
+    if pa.types.is_dictionary(kind):
+        return _of_type(kind.value_type)
+    if pa.types.is_struct(kind):
+        fields = [(one.name, _json if is_json_text(one) else _of_type(one.type) or _natural) for one in kind]
+        return lambda value: {
+            name: None if value[name] is None else make(value[name]) for name, make in fields
+        }
+    if pa.types.is_list(kind) or pa.types.is_large_list(kind):
+        item = kind.value_field
+        each = _json if is_json_text(item) else _of_type(item.type) or _natural
+        return lambda value: [None if one is None else each(one) for one in value]
+    return _whole if pa.types.is_int64(kind) or pa.types.is_uint64(kind) else None
 
 
 # --- One value -------------------------------------------------------------------------------------------------
@@ -58,8 +86,16 @@ def _key(name: str) -> str:
     return name
 
 
+def _whole(value: int) -> Int64 | Decimal128:
+    return Int64(value) if _LEAST <= value <= _MOST else _decimal(value)
+
+
+def _long(value: Any) -> Int64:
+    return Int64(scalars.integer(value, _LONG))
+
+
 def _integer(value: Any) -> int:
-    return scalars.integer(value, _LONG)
+    return scalars.integer(value, _INT)
 
 
 def _decimal(value: Any) -> Decimal128:
@@ -105,7 +141,9 @@ def _binary(value: Any) -> bytes:
 
 def _uuid(value: Any) -> Binary:
     try:
-        return Binary.from_uuid(uuid.UUID(bytes=value) if isinstance(value, bytes) else uuid.UUID(_text(value)))
+        return Binary.from_uuid(
+            uuid.UUID(bytes=value) if isinstance(value, bytes) else uuid.UUID(_text(value))
+        )
     except ValueError:
         raise Misfit("wrong_type", f"{shown(value)} is not a UUID") from None
 
@@ -153,7 +191,7 @@ def _array(value: Any) -> list[Any]:
 
 
 _MAKERS: Final[Mapping[str, Callable[[Any], Any]]] = {
-    "integer": _integer, "decimal": _decimal, "float": _float, "boolean": _boolean, "date": _moment,
+    "integer": _long, "decimal": _decimal, "float": _float, "boolean": _boolean, "date": _moment,
     "timestamp": _moment, "timestamptz": _moment, "text": _text, "enum": _text, "time": _text, "interval": _text,
     "binary": _binary, "uuid": _uuid, "objectid": _object_id, "json": _json, "array": _array, "other": _natural,
 }  # fmt: skip
@@ -223,5 +261,9 @@ def same(value: Any) -> Any:
     if isinstance(value, Decimal128):
         value = value.to_decimal()
     if isinstance(value, bool) or not isinstance(value, int | float | Decimal):
-        return repr(spoken(value)) if isinstance(value, Mapping | list) else (type(value).__name__, value)
+        if isinstance(value, Mapping):
+            return tuple((name, same(one)) for name, one in value.items())
+        if isinstance(value, list):
+            return ("array", *map(same, value))
+        return (type(value).__name__, value)
     return ("number", Decimal(value))

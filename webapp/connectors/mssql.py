@@ -4,66 +4,42 @@ from __future__ import annotations
 
 import re
 import threading
-from collections.abc import Iterator
-from types import ModuleType
-from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal, NamedTuple, Self
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal, NamedTuple
 from urllib.parse import parse_qsl, unquote, urlsplit
 
-from pydantic import Field, model_validator
-
 from webapp import limits
-from webapp.connectors.base import (
-    Capabilities,
-    Connector,
-    ConnectorError,
-    DriverMissing,
-    Lost,
-    Settings,
-    Stage,
-)
-from webapp.connectors.stages import bad_settings, of_gate, staged
-from webapp.net.gate import GateError
+from webapp.connectors.base import Capabilities, ConnectorError, Lost, Settings, Stage
+from webapp.connectors.server import SPOKEN, ServerConnector, ServerSettings, answering, in_one_go, tls_part
+from webapp.connectors.stages import bad_settings, unknown_option
 
 if TYPE_CHECKING:
     from webapp.connectors.mssql_link import MssqlLink
     from webapp.connectors.mssql_session import MssqlSession
 
 _SCHEMES: Final = ("mssql", "sqlserver")
-_ENCRYPTION: Final = {"disable": "off", "require": "require"}
+_ENCRYPTION: Final = {"disable": "off", "require": "require", "verify-full": "require"}
 # Keys of ADO.NET and ODBC strings.
 _KEYS: Final = {
     "server": "host", "data source": "host", "address": "host", "database": "database", "initial catalog": "database",
     "user id": "username", "uid": "username", "user": "username", "password": "password", "pwd": "password",
-    "encrypt": "encrypt",
+    "encrypt": "encrypt", "trustservercertificate": "trust", "trust server certificate": "trust",
 }  # fmt: skip
+# Those that say how a program talks to the server, which is ours to say.
+_IGNORED: Final = (
+    "driver", "application name", "app", "connection timeout", "connect timeout", "timeout", "logintimeout",
+    "persist security info", "multipleactiveresultsets", "mars_connection", "pooling", "charset",
+)  # fmt: skip
+_NO: Final = ("false", "no", "0", "optional", "disable")
+_YES: Final = ("true", "yes", "1", "mandatory", "require")
 _PAIR: Final = re.compile(r"\s*([^=;]+?)\s*=\s*(\{(?:[^}]|\}\})*\}|[^;]*)(?:;|$)")
 _login: Final = threading.Lock()
 
 
-class MssqlSettings(Settings):
+class MssqlSettings(ServerSettings):
     """`connection_string` is a URL or an ADO.NET or ODBC string; the parts given beside it win."""
 
-    connection_string: str | None = Field(
-        None, max_length=2_000, json_schema_extra={"secret": True, "group": "string", "order": 1}
-    )
-    host: str | None = Field(
-        None, min_length=1, max_length=255, json_schema_extra={"group": "server", "order": 2}
-    )
-    port: int | None = Field(None, ge=1, le=65_535, json_schema_extra={"group": "server", "order": 3})
-    database: str | None = Field(
-        None, min_length=1, max_length=128, json_schema_extra={"group": "server", "order": 4}
-    )
-    username: str | None = Field(None, max_length=128, json_schema_extra={"group": "server", "order": 5})
-    password: str | None = Field(
-        None, max_length=1_000, json_schema_extra={"secret": True, "group": "server", "order": 6}
-    )
-    tls: Literal["disable", "require"] | None = Field(None, json_schema_extra={"group": "tls", "order": 7})
-
-    @model_validator(mode="after")
-    def _leads_somewhere(self) -> Self:
-        if not self.connection_string and not self.host:
-            raise ValueError("give a connection_string or a host")
-        return self
+    tls: Literal["disable", "require", "verify-full"] | None = tls_part()
 
 
 class Way(NamedTuple):
@@ -77,25 +53,17 @@ class Way(NamedTuple):
     tls: str
 
 
-class MssqlConnector(Connector):
+class MssqlConnector(ServerConnector):
     """See `Connector`."""
 
     kind: ClassVar[str] = "mssql"
     title: ClassVar[str] = "SQL Server"
     extra: ClassVar[str] = "mssql"
+    module: ClassVar[str] = "pymssql"
     default_port: ClassVar[int | None] = 1433
     can: ClassVar[Capabilities] = Capabilities(name_chars=128)
     Settings: ClassVar[type[Settings]] = MssqlSettings
     settings: MssqlSettings
-
-    @classmethod
-    def driver(cls) -> ModuleType:
-        """See `Connector.driver`."""
-        try:
-            import pymssql
-        except ImportError:
-            raise DriverMissing(cls.title, cls.extra) from None
-        return pymssql
 
     # --- the way there ---
 
@@ -114,7 +82,7 @@ class MssqlConnector(Connector):
             given.database or said.get("database") or "",
             said.get("username", "sa") if given.username is None else given.username,
             said.get("password", "") if given.password is None else given.password,
-            given.tls or said.get("tls") or "require",
+            given.tls or said.get("tls") or ("verify-full" if given.ca_certificate else "require"),
         )
 
     def open(self, timeout: float | None = None) -> MssqlSession:
@@ -134,20 +102,16 @@ class MssqlConnector(Connector):
         """A connection to an address that the guard judged. The driver keeps its time limit for the whole process."""
         from pymssql import _mssql
 
-        from webapp.connectors.mssql_link import MssqlLink
+        from webapp.connectors.mssql_link import MssqlLink, configured
         from webapp.connectors.mssql_session import SET_UP
 
         way = self.way()
-        try:
-            with self.gate.connect(way.host, way.port, seconds) as answering:
-                address = answering.getpeername()[0]
-        except GateError as error:
-            raise of_gate(error) from None
-        with _login:
+        address = answering(self.gate, way.host, way.port, seconds)
+        with _login, configured(way, address, self.settings.ca_certificate) as server:
             _mssql.login_timeout = max(1, int(seconds))
             try:
                 return MssqlLink(
-                    address,
+                    server,
                     way.port,
                     user=way.username,
                     password=way.password,
@@ -160,47 +124,13 @@ class MssqlConnector(Connector):
                     conn_properties=SET_UP,
                 )
             except Lost as error:
-                raise ConnectorError(
-                    f"No connection came about: {error.message}",
-                    code=error.code,
-                    reason="tls_failed" if way.tls == "require" and "TLS" in error.message.upper() else "refused",
-                    hint="Does SQL Server listen there, and does it speak TLS as set?",
-                    transient=True,
-                ) from None
+                raise _at_arrival(error, way) from None
 
     # --- verification ---
 
     def stages(self) -> Iterator[Stage]:
-        """See `Connector.stages`. The driver signs in and agrees on TLS in one go."""
-        opened: list[MssqlSession] = []
-        way: list[Way] = []
-
-        def resolve() -> str:
-            way.append(self.way())
-            return f"{way[0].host} is {', '.join(self.gate.addresses(way[0].host, way[0].port))}."
-
-        def connect() -> str:
-            self.gate.connect(way[0].host, way[0].port, limits.TARGET_CONNECT_SECONDS).close()
-            return f"Port {way[0].port} answers."
-
-        def auth() -> str:
-            opened.append(self.open())
-            how = "Without TLS, as set." if way[0].tls == "disable" else "With TLS, certificate not verified."
-            return f"Signed in to {opened[0].title}. {how}"
-
-        try:
-            yield from staged(
-                (
-                    ("resolve", resolve),
-                    ("connect", connect),
-                    ("auth", auth),
-                    ("permission", lambda: opened[0].permitted()),
-                    ("sample", lambda: opened[0].sampled()),
-                )
-            )
-        finally:
-            for one in opened:
-                one.close()
+        """See `Connector.stages`."""
+        return in_one_go(self.gate, self.way, self.open, SPOKEN)
 
 
 def _read(text: str) -> dict[str, Any]:
@@ -212,7 +142,9 @@ def _read(text: str) -> dict[str, Any]:
             return _of_url(rest)
         if mark and scheme.lower() in _SCHEMES:  # jdbc:sqlserver://host:1433;databaseName=shop;user=...
             server, _, tail = rest.partition(";")
-            return _of_pairs(f"server={server.replace(':', ',')};{tail.replace('databaseName=', 'database=')}")
+            return _of_pairs(
+                f"server={server.replace(':', ',')};{tail.replace('databaseName=', 'database=')}"
+            )
         if not mark and "=" in text:
             return _of_pairs(text)
     except ValueError:
@@ -231,27 +163,61 @@ def _of_url(rest: str) -> dict[str, Any]:
             found[name] = unquote(value)
     if parts.password is not None:
         found["password"] = unquote(parts.password)
-    encrypt = {name.lower(): value for name, value in parse_qsl(parts.query)}.get("encrypt")
-    return found | ({"tls": _tls(encrypt)} if encrypt else {})
+    return found | _more(parse_qsl(parts.query, keep_blank_values=True))
 
 
 def _of_pairs(text: str) -> dict[str, Any]:
-    found: dict[str, Any] = {}
+    pairs = []
     for match in _PAIR.finditer(text):
-        name, value = _KEYS.get(match[1].lower()), match[2].strip()
-        if value.startswith("{"):
-            value = value[1:-1].replace("}}", "}")
-        if name == "encrypt":
-            found["tls"] = _tls(value)
-        elif name == "host":
-            host, _, port = value.removeprefix("tcp:").partition(",")
-            found |= {"host": host.strip(), **({"port": int(port)} if port else {})}
-        elif name:
-            found[name] = value
-    if "host" not in found:
+        value = match[2].strip()
+        pairs.append((match[1], value[1:-1].replace("}}", "}") if value.startswith("{") else value))
+    found = _more(pairs)
+    host, _, port = found.pop("host", "").removeprefix("tcp:").partition(",")
+    if not host:
         raise ValueError
+    return {"host": host.strip(), **({"port": int(port)} if port else {}), **found}
+
+
+def _more(pairs: Iterable[tuple[str, str]]) -> dict[str, Any]:
+    """What the keys of ADO.NET, ODBC and JDBC say. Encryption without trust in any certificate is one that verifies
+    (Microsoft, "SqlConnectionStringBuilder.TrustServerCertificate")."""
+    found: dict[str, Any] = {}
+    for name, value in pairs:
+        key = _KEYS.get(name.lower())
+        if key:
+            found[key] = value
+        elif name.lower() not in _IGNORED:
+            raise unknown_option(name, _KEYS)
+    trust, encrypt = found.pop("trust", None), found.pop("encrypt", None)
+    trusts = trust is not None and _said("TrustServerCertificate", trust)
+    if encrypt is not None:
+        found["tls"] = ("require" if trusts else "verify-full") if _said("Encrypt", encrypt) else "disable"
+    elif trust is not None and not trusts:
+        found["tls"] = "verify-full"
     return found
 
 
-def _tls(word: str) -> str:
-    return "disable" if word.lower() in ("false", "no", "0", "optional", "disable") else "require"
+def _said(name: str, word: str) -> bool:
+    if word.lower() not in (*_YES, *_NO):
+        strict = " TDS 8.0 is not spoken here." if word.lower() == "strict" else ""
+        raise bad_settings(f"{name} does not take {word!r}.", f"It takes yes or no.{strict}")
+    return word.lower() in _YES
+
+
+def _at_arrival(error: Lost, way: Way) -> ConnectorError:
+    """Why no connection came about; the driver does not tell a certificate apart that is not accepted."""
+    said = error.message.replace("(rowsmith:", f"({way.host}:")
+    if way.tls == "verify-full" and error.code != "target_timeout":
+        return ConnectorError(
+            f"No connection with a verified certificate came about: {said}",
+            reason="tls_failed",
+            hint="Give the certificate of the authority that signed the server's, and the host name that it is for."
+            " With tls set to require, the certificate is not verified.",
+        )
+    return ConnectorError(
+        f"No connection came about: {said}",
+        code=error.code,
+        reason="refused",
+        hint="Does SQL Server listen there, and does it speak TLS as set?",
+        transient=True,
+    )

@@ -82,7 +82,8 @@ def entities(ask: Ask, home: str, where: str = "") -> list[Entity]:
         others = tuple(dict.fromkeys(tuple(one) for one in uniques[table].values()))
         alone = {one[0] for one in (keys.get(table, ()), *others) if len(one) == 1}
         fields = (
-            replace(one, key=one.name in keys.get(table, ()), unique=one.name in alone) for one in columns[table]
+            replace(one, key=one.name in keys.get(table, ()), unique=one.name in alone)
+            for one in columns[table]
         )
         found.append(
             Entity(

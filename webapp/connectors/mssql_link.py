@@ -3,15 +3,24 @@
 from __future__ import annotations
 
 import os
+import re
 import socket
+import ssl
+import tempfile
 import threading
 from collections.abc import Iterator, Sequence
-from typing import Any, Final
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
 
 from pymssql import _mssql
 
 from webapp.connectors.base import ConnectorError
 from webapp.connectors.mssql_errors import converted
+from webapp.connectors.stages import bad_settings
+
+if TYPE_CHECKING:
+    from webapp.connectors.mssql import Way
 
 _GONE: Final = 20047  # FreeTDS: the connection is dead
 _waiting: Final = threading.local()
@@ -22,6 +31,31 @@ def _waits(descriptor: int) -> None:
     link = getattr(_waiting, "link", None)
     if link is not None:
         link.descriptor = descriptor
+
+
+@contextmanager
+def configured(way: Way, address: str, authority: str | None) -> Iterator[str]:
+    """A server's name for the driver, which finds the address and what to verify under it in a file of ours, and
+    reads none of this machine's own (FreeTDS User Guide, "The freetds.conf file"). One at a time in a process."""
+    name = f"rowsmith:{way.port}"
+    lines = [f"[{name}]", f"host = {address}", f"port = {way.port}", "tds version = 7.4"]
+    with tempfile.TemporaryDirectory(prefix="rowsmith-") as folder:
+        if way.tls == "verify-full":
+            trusted = ssl.get_default_verify_paths().cafile
+            if authority:
+                trusted = os.path.join(folder, "ca.pem")
+                Path(trusted).write_text(authority)
+            if not trusted:
+                raise bad_settings("This machine names no authorities to trust.", "Give the CA certificate.")
+            lines += [
+                f"ca file = {trusted}",
+                "check certificate hostname = yes",
+                f"certificate hostname = {way.host}",
+            ]
+        file = Path(folder, "freetds.conf")
+        file.write_text("\n".join(lines) + "\n")
+        os.environ["FREETDSCONF"] = str(file)
+        yield name
 
 
 class MssqlLink:
@@ -37,10 +71,17 @@ class MssqlLink:
 
     @staticmethod
     def _ours(error: Exception) -> ConnectorError:
-        number = getattr(error, "number", 0) or (0 if isinstance(error, _mssql.MSSQLDatabaseException) else _GONE)
+        number = getattr(error, "number", 0) or (
+            0 if isinstance(error, _mssql.MSSQLDatabaseException) else _GONE
+        )
         said = getattr(error, "text", None) or (error.args[0] if error.args else "")
         text = said.decode(errors="replace") if isinstance(said, bytes) else str(said)
-        return converted(number, text.partition("DB-Lib error message")[0] or text)
+        head, _, tail = text.partition("DB-Lib error message")
+        if not head and (found := re.match(r"\s*(\d+)", tail)):
+            number = int(
+                found[1]
+            )  # the server said nothing: the number is of what it said to another connection
+        return converted(number, head or text)
 
     def _carry_out(self, text: str, values: Sequence[Any] = ()) -> None:
         _mssql.set_wait_callback(_waits)

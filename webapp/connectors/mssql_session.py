@@ -69,7 +69,9 @@ class MssqlSession(StatementSession):
         _, ((may,),) = self.link.ask("SELECT HAS_PERMS_BY_NAME(DB_NAME(), N'DATABASE', N'CONNECT')")
         if may == 0:
             raise ConnectorError(
-                "The account may not use the database.", reason="no_permission", hint="Let its owner grant CONNECT."
+                "The account may not use the database.",
+                reason="no_permission",
+                hint="Let its owner grant CONNECT.",
             )
         return said
 

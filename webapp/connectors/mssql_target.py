@@ -34,7 +34,9 @@ class MssqlTarget(Target):
         self._table = sql.qualified(DIALECT, writing.entity.parts)
         self._columns = [_spelled(column) for column in writing.columns]
         self._names = [column.name for column in writing.columns]
-        self._numbered = writing.mode != "update" and any(one.generated == "identity" for one in writing.columns)
+        self._numbered = writing.mode != "update" and any(
+            one.generated == "identity" for one in writing.columns
+        )
         self._proof = Proof(writing)
         self._open = False
         self._caught: dict[int, Sequence[Any]] = {}
@@ -95,7 +97,9 @@ class MssqlTarget(Target):
         self._caught = {}
         bad = {one.index for one in failures}
         rows = [row for row in range(batch.num_rows) if row not in bad]
-        keys = [cells[self._names.index(name)] for name in self.writing.key_columns] if mode != "insert" else []
+        keys = (
+            [cells[self._names.index(name)] for name in self.writing.key_columns] if mode != "insert" else []
+        )
 
         def attempt(piece: np.ndarray) -> Refusal | None:
             return self._attempt(cells, piece, mode)
@@ -154,11 +158,22 @@ class MssqlTarget(Target):
         """A MERGE that tells of each row that it changed."""
         writing, quoted = self.writing, DIALECT.quoted
         columns = [quoted(name) for name in self._names]
-        values = ",".join("(" + ",".join([str(row), *(column[row] for column in cells)]) + ")" for row in rows)
-        casts = [f"CAST({name} AS {_cast(one)}) AS {name}" for name, one in zip(columns, self._columns, strict=True)]
-        source = f"SELECT {', '.join([_ROW, *casts])} FROM (VALUES {values}) AS v ({', '.join([_ROW, *columns])})"
+        values = ",".join(
+            "(" + ",".join([str(row), *(column[row] for column in cells)]) + ")" for row in rows
+        )
+        casts = [
+            f"CAST({name} AS {_cast(one)}) AS {name}"
+            for name, one in zip(columns, self._columns, strict=True)
+        ]
+        source = (
+            f"SELECT {', '.join([_ROW, *casts])} FROM (VALUES {values}) AS v ({', '.join([_ROW, *columns])})"
+        )
         keys = writing.key_columns
-        on = "1 = 0" if mode == "insert" else " AND ".join(f"t.{quoted(one)} = s.{quoted(one)}" for one in keys)
+        on = (
+            "1 = 0"
+            if mode == "insert"
+            else " AND ".join(f"t.{quoted(one)} = s.{quoted(one)}" for one in keys)
+        )
         others = [one for one in self._names if one not in keys] or list(keys[:1])
         setting = ", ".join(f"t.{quoted(one)} = s.{quoted(one)}" for one in others)
         insert = f"INSERT ({', '.join(columns)}) VALUES ({', '.join(f's.{one}' for one in columns)})"
@@ -185,7 +200,9 @@ class MssqlTarget(Target):
         return pa.RecordBatch.from_arrays(arrays, list(self.writing.capture))
 
 
-def _pieces(rows: Sequence[int], cells: Sequence[Sequence[str]], keys: Sequence[Sequence[str]]) -> Iterator[np.ndarray]:
+def _pieces(
+    rows: Sequence[int], cells: Sequence[Sequence[str]], keys: Sequence[Sequence[str]]
+) -> Iterator[np.ndarray]:
     """Rows for one statement each: so many, so long, and no key twice, since each stands for itself."""
     piece: list[int] = []
     seen: set[tuple[str, ...]] = set()

@@ -5,15 +5,15 @@ from __future__ import annotations
 import re
 import socket
 from collections.abc import Iterator
-from types import ModuleType
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal, Self
 from urllib.parse import parse_qsl, unquote, urlsplit
 
-from pydantic import Field, model_validator
+from pydantic import model_validator
 
 from webapp import limits
-from webapp.connectors.base import Capabilities, Connector, ConnectorError, DriverMissing, Settings, Stage
-from webapp.connectors.stages import bad_settings, staged
+from webapp.connectors.base import Capabilities, ConnectorError, Settings, Stage
+from webapp.connectors.server import ServerConnector, ServerSettings, more_part, part, tls_part
+from webapp.connectors.stages import bad_settings, staged, unknown_option
 
 if TYPE_CHECKING:
     from webapp.connectors.mysql_link import Link, Way
@@ -24,11 +24,19 @@ _SCHEMES: Final = ("mysql", "mariadb")
 _TLS: Final = {
     "disabled": "disable", "disable": "disable", "false": "disable",
     "preferred": "prefer", "prefer": "prefer",
-    "required": "require", "require": "require", "true": "require", "trust": "require",
+    "required": "require", "require": "require", "true": "require", "trust": "require", "skip-verify": "require",
     "verify_ca": "verify-ca", "verify-ca": "verify-ca",
     "verify_identity": "verify-full", "verify-full": "verify-full",
 }  # fmt: skip
-_TLS_KEYS: Final = ("ssl-mode", "ssl_mode", "sslmode")
+_TLS_KEYS: Final = ("ssl-mode", "ssl_mode", "sslmode", "usessl", "ssl", "tls")
+# Options of connection strings, without case: those that are read, and those that say how a program talks to the
+# server, which is ours to say.
+_READ: Final = (*_TLS_KEYS, "user", "password")
+_IGNORED: Final = (
+    "charset", "characterencoding", "connectioncollation", "collation", "useunicode", "connecttimeout",
+    "connect_timeout", "sockettimeout", "read_timeout", "write_timeout", "servertimezone", "connectiontimezone",
+    "autoreconnect", "rewritebatchedstatements", "allowpublickeyretrieval", "tinyint1isbit", "parsetime", "loc",
+)  # fmt: skip
 # Session variables that how rows are written and read relies on.
 _OURS: Final = frozenset(
     "autocommit sql_mode time_zone character_set_client character_set_connection character_set_results names"
@@ -38,62 +46,32 @@ _OURS: Final = frozenset(
 _VARIABLE: Final = re.compile(r"[a-z][a-z0-9_]{0,63}")
 
 
-class MysqlSettings(Settings):
+class MysqlSettings(ServerSettings):
     """`connection_string` is a URL; the parts given beside it win. `options` are session variables."""
 
-    connection_string: str | None = Field(
-        None, max_length=2_000, json_schema_extra={"secret": True, "group": "string", "order": 1}
-    )
-    host: str | None = Field(
-        None, min_length=1, max_length=255, json_schema_extra={"group": "server", "order": 2}
-    )
-    port: int | None = Field(None, ge=1, le=65_535, json_schema_extra={"group": "server", "order": 3})
-    database: str | None = Field(
-        None, min_length=1, max_length=64, json_schema_extra={"group": "server", "order": 4}
-    )
-    username: str | None = Field(None, max_length=128, json_schema_extra={"group": "server", "order": 5})
-    password: str | None = Field(
-        None, max_length=1_000, json_schema_extra={"secret": True, "group": "server", "order": 6}
-    )
-    tls: Literal["disable", "prefer", "require", "verify-ca", "verify-full"] | None = Field(
-        None, json_schema_extra={"group": "tls", "order": 7}
-    )
-    ca_certificate: str | None = Field(
-        None, max_length=100_000, json_schema_extra={"group": "tls", "order": 8, "multiline": True}
-    )
-    options: dict[str, str] = Field(default_factory=dict, json_schema_extra={"group": "more", "order": 9})
+    database: str | None = part(4, 64)
+    tls: Literal["disable", "prefer", "require", "verify-ca", "verify-full"] | None = tls_part()
+    options: dict[str, str] = more_part()
 
     @model_validator(mode="after")
-    def _leads_somewhere(self) -> Self:
-        if not self.connection_string and not self.host:
-            raise ValueError("give a connection_string or a host")
+    def _sets_what_may_be_set(self) -> Self:
         for name in self.options:
             if not _VARIABLE.fullmatch(name) or name in _OURS:
                 raise ValueError(f"options: {name} cannot be set here; other session variables can")
-        if self.ca_certificate and "-----BEGIN CERTIFICATE-----" not in self.ca_certificate:
-            raise ValueError("ca_certificate: give the certificate as PEM text (-----BEGIN CERTIFICATE-----)")
         return self
 
 
-class MysqlConnector(Connector):
+class MysqlConnector(ServerConnector):
     """See `Connector`."""
 
     kind: ClassVar[str] = "mysql"
     title: ClassVar[str] = "MySQL, MariaDB"
     extra: ClassVar[str] = "mysql"
+    module: ClassVar[str] = "pymysql"
     default_port: ClassVar[int | None] = 3306
     can: ClassVar[Capabilities] = Capabilities(name_chars=64)
     Settings: ClassVar[type[Settings]] = MysqlSettings
     settings: MysqlSettings
-
-    @classmethod
-    def driver(cls) -> ModuleType:
-        """See `Connector.driver`."""
-        try:
-            import pymysql
-        except ImportError:
-            raise DriverMissing(cls.title, cls.extra) from None
-        return pymysql
 
     # --- the way there ---
 
@@ -241,7 +219,10 @@ def _read(text: str) -> dict[str, Any]:
             "The connection string cannot be read.",
             "Write mysql://user:password@host:3306/database; signs like @ / : in a password are percent-encoded.",
         ) from None
-    options = dict(parse_qsl(parts.query))
+    options = {name.lower(): value for name, value in parse_qsl(parts.query, keep_blank_values=True)}
+    for name in options:
+        if name not in (*_READ, *_IGNORED):
+            raise unknown_option(name, _READ, "Session variables are set in options.")
     mode = next((options[key] for key in _TLS_KEYS if key in options), None)
     if mode is not None and mode.lower() not in _TLS:
         known = ", ".join(dict.fromkeys(_TLS.values()))

@@ -73,12 +73,13 @@ def server(version: str) -> Server:
 
 
 def entities(ask: Ask, of: Server, home: str | None, only: Place | None = None) -> list[Entity]:
-    """Every table and view this account may see outside the system's schemas, or the one of a place."""
-    where, values = _where(only)
+    """Every table and view of the connection's own database, or the one of a place; without a database of its own,
+    what the account may see outside the system's schemas: a server's databases belong to many."""
+    where, values = _where(only, home)
     tables = ask(
         "SELECT table_schema, table_name, table_type, table_comment FROM information_schema.tables "
-        f"WHERE {where('table_schema', 'table_name')} ORDER BY table_schema = %s DESC, table_schema, table_name",
-        (*values, home or ""),
+        f"WHERE {where('table_schema', 'table_name')} ORDER BY table_schema, table_name",
+        values,
     )
     if not tables:
         return []
@@ -107,7 +108,9 @@ def name_of(place: Place, home: str | None) -> str:
     return place[1] if place[0] == home else f"{place[0]}.{place[1]}"
 
 
-def _where(only: Place | None) -> tuple[Callable[[str, str], str], tuple[str, ...]]:
+def _where(only: Place | None, home: str | None) -> tuple[Callable[[str, str], str], tuple[str, ...]]:
+    if only is None and home:
+        return lambda schema, _: f"{schema} = %s", (home,)
     if only is None:
         marks = ", ".join(["%s"] * len(SYSTEM))
         return lambda schema, _: f"{schema} NOT IN ({marks})", SYSTEM

@@ -11,8 +11,9 @@ found, and the server stops at the first one that fails.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any, Final
 
 import numpy as np
@@ -94,15 +95,25 @@ class MysqlTarget(Target):
 
     def send(self, batch: pa.RecordBatch) -> Sent:
         """See `Target.send`."""
+        return self.prepare(batch)()
+
+    def prepare(self, batch: pa.RecordBatch) -> Callable[[], Sent]:
+        """See `Target.prepare`: the rows of an INSERT are written as literals."""
         if self.writing.mode == "update":
-            return self._one_by_one(batch, self._update)
+            return partial(self._one_by_one, batch, self._update)
         arrays, failures = self._writer.fit(batch)
         rows = _others(batch.num_rows, failures)
+        if failures:
+            arrays = [array.take(pa.array(rows)) for array in arrays]
+        literals = self._writer.literals(arrays) if rows.size else None
+        return partial(self._send, batch, rows, literals, failures)
+
+    def _send(
+        self, batch: pa.RecordBatch, rows: np.ndarray, literals: Literals | None, failures: list[Failure]
+    ) -> Sent:
         self._capture.begin(batch)
-        if rows.size:
-            if failures:
-                arrays = [array.take(pa.array(rows)) for array in arrays]
-            refused = self._insert(self._writer.literals(arrays), rows)
+        if literals is not None:
+            refused = self._insert(literals, rows)
             failures += refused
             if self.writing.mode == "insert":
                 bad = {one.index for one in refused}

@@ -6,6 +6,7 @@ a text) or does not read (a time with a zone) is settled here; everything else i
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final
@@ -64,11 +65,12 @@ class Literals:
 
 
 class Writer:
-    """Writes batches for some columns of a table."""
+    """Writes batches for some columns of a table. Any thread may, one at a time."""
 
     def __init__(self, columns: Sequence[Column]) -> None:
         self._columns = tuple(columns)
         self._rows: dict[tuple[pa.DataType, ...], Rows] = {}
+        self._writing = threading.Lock()
 
     def fit(self, batch: pa.RecordBatch) -> tuple[list[pa.Array], list[Failure]]:
         """The batch's arrays as they will be written, and the rows that cannot be, each with its first fault."""
@@ -85,6 +87,10 @@ class Writer:
 
     def literals(self, arrays: Sequence[pa.Array]) -> Literals:
         """Fitted arrays of one length, one row at least, as rows of literals."""
+        with self._writing:
+            return self._literals(arrays)
+
+    def _literals(self, arrays: Sequence[pa.Array]) -> Literals:
         kinds = tuple(array.type for array in arrays)
         rows = self._rows.get(kinds)
         if rows is None:

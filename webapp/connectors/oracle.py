@@ -7,17 +7,14 @@ import socket
 import ssl
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from types import ModuleType
-from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal, Self
-from urllib.parse import unquote, urlsplit
-
-from pydantic import Field, model_validator
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal
+from urllib.parse import parse_qsl, unquote, urlsplit
 
 from webapp import limits
 from webapp.connectors import base
-from webapp.connectors.base import Capabilities, Connector, ConnectorError, DriverMissing, Stage
-from webapp.connectors.stages import bad_settings, of_gate, staged
-from webapp.net.gate import GateError
+from webapp.connectors.base import Capabilities, ConnectorError, Stage
+from webapp.connectors.server import SPOKEN, ServerConnector, ServerSettings, answering, in_one_go, tls_part
+from webapp.connectors.stages import bad_settings, unknown_option
 
 if TYPE_CHECKING:
     from webapp.connectors.oracle_link import OracleLink
@@ -30,38 +27,11 @@ _EASY: Final = re.compile(
 )
 
 
-class OracleSettings(base.Settings):
+class OracleSettings(ServerSettings):
     """`connection_string` is a URL or an easy connect string; the parts given beside it win. `database` is the
     service name."""
 
-    connection_string: str | None = Field(
-        None, max_length=2_000, json_schema_extra={"secret": True, "group": "string", "order": 1}
-    )
-    host: str | None = Field(
-        None, min_length=1, max_length=255, json_schema_extra={"group": "server", "order": 2}
-    )
-    port: int | None = Field(None, ge=1, le=65_535, json_schema_extra={"group": "server", "order": 3})
-    database: str | None = Field(
-        None, min_length=1, max_length=128, json_schema_extra={"group": "server", "order": 4}
-    )
-    username: str | None = Field(None, max_length=128, json_schema_extra={"group": "server", "order": 5})
-    password: str | None = Field(
-        None, max_length=1_000, json_schema_extra={"secret": True, "group": "server", "order": 6}
-    )
-    tls: Literal["disable", "require", "verify-full"] | None = Field(
-        None, json_schema_extra={"group": "tls", "order": 7}
-    )
-    ca_certificate: str | None = Field(
-        None, max_length=100_000, json_schema_extra={"group": "tls", "order": 8, "multiline": True}
-    )
-
-    @model_validator(mode="after")
-    def _leads_somewhere(self) -> Self:
-        if not self.connection_string and not self.host:
-            raise ValueError("give a connection_string or a host")
-        if self.ca_certificate and "-----BEGIN CERTIFICATE-----" not in self.ca_certificate:
-            raise ValueError("ca_certificate: give the certificate as PEM text (-----BEGIN CERTIFICATE-----)")
-        return self
+    tls: Literal["disable", "require", "verify-full"] | None = tls_part()
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,25 +46,17 @@ class Way:
     tls: str = "disable"
 
 
-class OracleConnector(Connector):
+class OracleConnector(ServerConnector):
     """See `Connector`."""
 
     kind: ClassVar[str] = "oracle"
     title: ClassVar[str] = "Oracle"
     extra: ClassVar[str] = "oracle"
+    module: ClassVar[str] = "oracledb"
     default_port: ClassVar[int | None] = 1521
     can: ClassVar[Capabilities] = Capabilities(name_chars=128)
     Settings: ClassVar[type[base.Settings]] = OracleSettings
     settings: OracleSettings
-
-    @classmethod
-    def driver(cls) -> ModuleType:
-        """See `Connector.driver`."""
-        try:
-            import oracledb
-        except ImportError:
-            raise DriverMissing(cls.title, cls.extra) from None
-        return oracledb
 
     # --- the way there ---
 
@@ -104,7 +66,9 @@ class OracleConnector(Connector):
         said = _read(given.connection_string) if given.connection_string else {}
         host, service = given.host or said.get("host") or "", given.database or said.get("service") or ""
         if not host or not service or re.search(r"[\s()=/]", host + service):
-            raise bad_settings("Host or service name are missing.", "Give a host, and the service name as database.")
+            raise bad_settings(
+                "Host or service name are missing.", "Give a host, and the service name as database."
+            )
         tls = given.tls or said.get("tls") or ("verify-full" if given.ca_certificate else "disable")
         return Way(
             host,
@@ -133,16 +97,13 @@ class OracleConnector(Connector):
         from webapp.connectors.oracle_link import OracleLink
 
         way = self.way()
-        try:
-            with self.gate.connect(way.host, way.port, seconds) as answering:
-                address = answering.getpeername()[0]
-        except GateError as error:
-            raise of_gate(error) from None
+        address = answering(self.gate, way.host, way.port, seconds)
         how: dict[str, Any] = {"protocol": "tcp"}
         if way.tls != "disable":
             how = {"protocol": "tcps", "ssl_server_dn_match": False, "ssl_context": self._context(way)}
         try:
             return OracleLink(
+                self.gate,
                 user=way.username,
                 password=way.password,
                 host=address,
@@ -165,6 +126,7 @@ class OracleConnector(Connector):
 
         class Named(ssl.SSLContext):
             def wrap_socket(self, sock: socket.socket, *args: Any, **kwargs: Any) -> ssl.SSLSocket:
+                self.check_hostname = self.verify_mode == ssl.CERT_REQUIRED  # the driver turns it off
                 return super().wrap_socket(sock, *args, **{**kwargs, "server_hostname": way.host})
 
         context = Named(ssl.PROTOCOL_TLS_CLIENT)
@@ -184,36 +146,8 @@ class OracleConnector(Connector):
     # --- verification ---
 
     def stages(self) -> Iterator[Stage]:
-        """See `Connector.stages`. The driver signs in and agrees on TLS in one go."""
-        opened: list[OracleSession] = []
-        way: list[Way] = []
-
-        def resolve() -> str:
-            way.append(self.way())
-            return f"{way[0].host} is {', '.join(self.gate.addresses(way[0].host, way[0].port))}."
-
-        def connect() -> str:
-            self.gate.connect(way[0].host, way[0].port, limits.TARGET_CONNECT_SECONDS).close()
-            return f"Port {way[0].port} answers."
-
-        def auth() -> str:
-            opened.append(self.open())
-            how = {"disable": "Without TLS, as set.", "require": "With TLS, certificate not verified."}
-            return f"Signed in to {opened[0].title}. {how.get(way[0].tls, 'With TLS, certificate verified.')}"
-
-        try:
-            yield from staged(
-                (
-                    ("resolve", resolve),
-                    ("connect", connect),
-                    ("auth", auth),
-                    ("permission", lambda: opened[0].permitted()),
-                    ("sample", lambda: opened[0].sampled()),
-                )
-            )
-        finally:
-            for one in opened:
-                one.close()
+        """See `Connector.stages`."""
+        return in_one_go(self.gate, self.way, self.open, SPOKEN)
 
 
 def _read(text: str) -> dict[str, Any]:
@@ -222,7 +156,9 @@ def _read(text: str) -> dict[str, Any]:
     try:
         if plain.lower().startswith(("oracle://", "oracle+oracledb://")):
             parts = urlsplit(f"oracle://{plain.partition('://')[2]}")
-            query = dict(pair.partition("=")[::2] for pair in parts.query.split("&"))
+            query = dict(parse_qsl(parts.query, keep_blank_values=True))
+            for name in query.keys() - {"service_name"}:
+                raise unknown_option(name, ("service_name",))
             return {
                 "host": parts.hostname,
                 "port": parts.port,

@@ -92,7 +92,9 @@ def _column(
         precision=precision if type_ in ("integer", "decimal") else None,
         scale=scale if type_ == "decimal" and precision is not None else None,
         generated="identity" if identity == "YES" else "computed" if virtual == "YES" else "",
-        default=str(default).strip() if default is not None and virtual != "YES" and identity != "YES" else None,
+        default=str(default).strip()
+        if default is not None and virtual != "YES" and identity != "YES"
+        else None,
     )
 
 

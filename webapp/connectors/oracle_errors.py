@@ -9,7 +9,9 @@ from typing import Final
 from webapp.connectors.base import ConnectorError, Entity, Failure, Lost
 from webapp.connectors.sql import shortened
 
-_LOST: Final = frozenset({28, 600, 1012, 1033, 1034, 1089, 1092, 3113, 3114, 3135, 12153, 12537, 12547, 12570})
+_LOST: Final = frozenset(
+    {28, 600, 1012, 1033, 1034, 1089, 1092, 3113, 3114, 3135, 12153, 12537, 12547, 12570}
+)
 # Of one row's values: `base.REASONS`.
 _REASONS: Final[Mapping[int, str]] = {
     1: "unique", 2290: "check", 2291: "foreign_key", 2292: "foreign_key", 1400: "not_null", 1407: "not_null",
@@ -46,6 +48,11 @@ _WHOLE: Final[Mapping[int, tuple[str, str, bool]]] = {
     54013: ("unsupported", "Leave computed columns out.", False),
     32795: ("unsupported", "The column is always counted by the server: leave it out.", False),
 }  # fmt: skip
+_ARRIVALS: Final = (
+    ("DPY-6001", "no_database", "Check the service name."),
+    ("DPY-6003", "no_database", "Check the SID; most servers want a service name."),
+    ("[SSL", "tls_failed", "Give the authority's certificate, and the host name that the server's is for."),
+)
 _COLUMN: Final = re.compile(r'"[^"]*"\."[^"]*"\."([^"]+)"')
 
 
@@ -54,6 +61,10 @@ def converted(number: int, said: str, code: str = "") -> ConnectorError:
     message = shortened(said)
     if code in ("DPY-4024", "DPY-4024:"):
         return Lost("The server did not answer in time.", code="target_timeout")
+    if code == "DPY-6005":  # no connection came about, for the reason that follows
+        for word, reason, hint in _ARRIVALS:
+            if word in said:
+                return ConnectorError(message, reason=reason, hint=hint)
     if number in _LOST or code in ("DPY-1001", "DPY-4011", "DPY-4005", "DPY-6005"):
         return Lost(f"The connection to the server was lost: {message}")
     reason, hint, transient = _WHOLE.get(number, ("failed", "", False))

@@ -2,14 +2,72 @@
 
 from __future__ import annotations
 
+import socket
+import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 import oracledb
+from oracledb import thin_impl
 
+from webapp import limits
+from webapp.connectors.base import ConnectorError
 from webapp.connectors.oracle_errors import converted
+from webapp.connectors.stages import of_gate
+from webapp.net.gate import Gate, GateError
+
+
+class _Sockets:
+    """In place of the driver's `socket` module: connections come about through the guard of who asked for them."""
+
+    def __init__(self) -> None:
+        self.asked = threading.local()
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(socket, name)
+
+    def create_connection(self, address: tuple[str, int], timeout: float | None = None) -> socket.socket:
+        gate: Gate = self.asked.gate
+        self.asked.made += 1
+        if self.asked.made > limits.ORACLE_CONNECTS:
+            raise OSError("the listener sends from one address to another without end")
+        if self.asked.last is not None:
+            self.asked.last.close()  # the driver forgets it when it is sent on
+        try:
+            made = gate.connect(address[0], address[1], timeout or limits.TARGET_CONNECT_SECONDS)
+        except GateError as error:
+            self.asked.refused = error
+            raise OSError(error.message) from None
+        self.asked.last = made
+        return made
+
+
+_sockets: Final = _Sockets()
+
+
+@contextmanager
+def _guarded(gate: Gate) -> Iterator[None]:
+    """What the driver connects to within is judged: it follows a listener's redirection by itself, and has no other
+    place to put the guard in. Raises `ConnectorError` for what is closed."""
+    thin_impl.socket = _sockets
+    asked = _sockets.asked
+    asked.gate, asked.made, asked.last, asked.refused = gate, 0, None, None
+    try:
+        yield
+    except oracledb.Error:
+        if asked.refused is not None:
+            raise of_gate(asked.refused) from None
+        raise
+    finally:
+        made, asked.gate, asked.last = asked.made, None, None
+    if not made:
+        raise ConnectorError(
+            f"python-oracledb {oracledb.__version__} is not supported.",
+            reason="unsupported",
+            hint="Install the version of the lock file.",
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,11 +94,12 @@ def conversing() -> Iterator[None]:
 
 
 class OracleLink:
-    """See `statement_session.Link`."""
+    """See `statement_session.Link`. Wherever the listener sends the driver, `gate` judges the address."""
 
-    def __init__(self, **how: Any) -> None:
-        with conversing():
+    def __init__(self, gate: Gate, **how: Any) -> None:
+        with conversing(), _guarded(gate):
             self._connection = oracledb.connect(**how)
+        with conversing():
             self._connection.outputtypehandler = _read_as
             self.run("ALTER SESSION SET TIME_ZONE = '+00:00'")
             self.run("ALTER SESSION SET NLS_NUMERIC_CHARACTERS = '.,'")
@@ -54,7 +113,9 @@ class OracleLink:
         """See `Link.ask`."""
         with conversing(), self._connection.cursor() as cursor:
             cursor.execute(text, list(values))
-            return [one[0] for one in cursor.description or ()], cursor.fetchall() if cursor.description else []
+            return [
+                one[0] for one in cursor.description or ()
+            ], cursor.fetchall() if cursor.description else []
 
     def run(self, text: str) -> int:
         """See `Link.run`."""
@@ -62,7 +123,9 @@ class OracleLink:
             cursor.execute(text)
             return max(cursor.rowcount, 0)
 
-    def many(self, text: str, rows: list[list[Any]], types: Sequence[str | None], back: Sequence[str]) -> Answer:
+    def many(
+        self, text: str, rows: list[list[Any]], types: Sequence[str | None], back: Sequence[str]
+    ) -> Answer:
         """Carry out a statement for every row; those that are refused are told, the others stand. `types` are names
         of the driver's, None for what the values say themselves; `back` those of RETURNING."""
         with conversing(), self._connection.cursor() as cursor:

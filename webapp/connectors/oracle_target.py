@@ -103,8 +103,12 @@ class OracleTarget(Target):
         back = [_type(one) or "DB_TYPE_VARCHAR" for one in self._captured()] if mode == "insert" else []
         for at in range(0, len(rows), limits.TARGET_SAVEPOINT_ROWS):
             piece = rows[at : at + limits.TARGET_SAVEPOINT_ROWS]
-            answer = self._link.many(statement, [[cells[place][row] for place in order] for row in piece], types, back)
-            refused = [failure(piece[place], code, said, self.writing.entity) for place, code, said in answer.refused]
+            answer = self._link.many(
+                statement, [[cells[place][row] for place in order] for row in piece], types, back
+            )
+            refused = [
+                failure(piece[place], code, said, self.writing.entity) for place, code, said in answer.refused
+            ]
             failures += refused
             bad = {one.index for one in refused}
             captured |= {row: one for row, one in zip(piece, answer.returned, strict=False) if row not in bad}
@@ -169,7 +173,9 @@ class OracleTarget(Target):
         places = ", ".join(f":{place}" for place in range(1, len(names) + 1))
         insert = f"INSERT INTO {table} ({sql.listed(DIALECT, names)}) VALUES ({places})"
         if self.writing.capture:
-            into = ", ".join(f":{place}" for place in range(len(names) + 1, len(names) + 1 + len(self.writing.capture)))
+            into = ", ".join(
+                f":{place}" for place in range(len(names) + 1, len(names) + 1 + len(self.writing.capture))
+            )
             insert += f" RETURNING {sql.listed(DIALECT, self.writing.capture)} INTO {into}"
         return insert, every
 

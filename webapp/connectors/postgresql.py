@@ -6,13 +6,13 @@ import ssl
 import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from types import ModuleType
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal, Self
 
 from pydantic import Field, model_validator
 
 from webapp import limits
-from webapp.connectors.base import Capabilities, Connector, ConnectorError, DriverMissing, Settings, Stage
+from webapp.connectors.base import Capabilities, ConnectorError, Settings, Stage
+from webapp.connectors.server import ServerConnector, ServerSettings, more_part, part, tls_part
 from webapp.connectors.stages import Step, bad_settings, of_gate, staged
 from webapp.net.gate import GateError
 
@@ -33,62 +33,35 @@ _SSL_REQUEST: Final = b"\x00\x00\x00\x08\x04\xd2\x16\x2f"  # PostgreSQL, "Messag
 _VERIFYING: Final = ("verify-ca", "verify-full")
 
 
-class PostgresqlSettings(Settings):
+class PostgresqlSettings(ServerSettings):
     """`connection_string` is a URL or `key=value` pairs; the parts given beside it win."""
 
-    connection_string: str | None = Field(
-        None, max_length=2_000, json_schema_extra={"secret": True, "group": "string", "order": 1}
-    )
-    host: str | None = Field(None, min_length=1, max_length=255, json_schema_extra={"group": "server", "order": 2})
-    port: int | None = Field(None, ge=1, le=65_535, json_schema_extra={"group": "server", "order": 3})
-    database: str | None = Field(None, min_length=1, max_length=63, json_schema_extra={"group": "server", "order": 4})
+    database: str | None = part(4, 63)
     username: str | None = Field(None, max_length=63, json_schema_extra={"group": "server", "order": 5})
-    password: str | None = Field(
-        None, max_length=1_000, json_schema_extra={"secret": True, "group": "server", "order": 6}
-    )
-    db_schema: str | None = Field(
-        None, alias="schema", min_length=1, max_length=63, json_schema_extra={"group": "server", "order": 7}
-    )
-    tls: Literal["disable", "prefer", "require", "verify-ca", "verify-full"] | None = Field(
-        None, json_schema_extra={"group": "tls", "order": 8}
-    )
-    ca_certificate: str | None = Field(
-        None, max_length=100_000, json_schema_extra={"group": "tls", "order": 9, "multiline": True}
-    )
-    options: dict[str, str] = Field(default_factory=dict, json_schema_extra={"group": "more", "order": 10})
+    db_schema: str | None = part(7, 63, alias="schema")
+    tls: Literal["disable", "prefer", "require", "verify-ca", "verify-full"] | None = tls_part()
+    options: dict[str, str] = more_part()
 
     @model_validator(mode="after")
-    def _leads_somewhere(self) -> Self:
-        if not self.connection_string and not self.host:
-            raise ValueError("give a connection_string or a host")
+    def _sets_what_may_be_set(self) -> Self:
         if unknown := sorted(set(self.options) - _OPTIONS):
             known = ", ".join(sorted(_OPTIONS))
             instead = "; TLS is set by tls" if {"sslmode", "ssl", "tls"} & set(unknown) else ""
             raise ValueError(f"options: {', '.join(unknown)} cannot be set here{instead}; there are {known}")
-        if self.ca_certificate and "-----BEGIN CERTIFICATE-----" not in self.ca_certificate:
-            raise ValueError("ca_certificate: give the certificate as PEM text (-----BEGIN CERTIFICATE-----)")
         return self
 
 
-class PostgresqlConnector(Connector):
+class PostgresqlConnector(ServerConnector):
     """See `Connector`."""
 
     kind: ClassVar[str] = "postgresql"
     title: ClassVar[str] = "PostgreSQL"
     extra: ClassVar[str] = "postgresql"
+    module: ClassVar[str] = "psycopg"
     default_port: ClassVar[int | None] = 5432
     can: ClassVar[Capabilities] = Capabilities()
     Settings: ClassVar[type[Settings]] = PostgresqlSettings
     settings: PostgresqlSettings
-
-    @classmethod
-    def driver(cls) -> ModuleType:
-        """See `Connector.driver`."""
-        try:
-            import psycopg
-        except ImportError:
-            raise DriverMissing(cls.title, cls.extra) from None
-        return psycopg
 
     # --- the way there ---
 
@@ -113,7 +86,8 @@ class PostgresqlConnector(Connector):
                 ) from None
             if unknown := sorted(set(found) - _ALLOWED):
                 raise bad_settings(
-                    f"The connection string may not say {', '.join(unknown)}.", "Leave it out, or use the parts."
+                    f"The connection string may not say {', '.join(unknown)}.",
+                    "Leave it out, or use the parts.",
                 )
         parts = {
             "host": given.host, "port": given.port, "dbname": given.database, "user": given.username,
@@ -124,7 +98,9 @@ class PostgresqlConnector(Connector):
         host = found.pop("hostaddr", None) if not found.get("host") else found.get("host")
         found.pop("hostaddr", None)
         if not host or "," in host or host.startswith(("/", "@")):
-            raise bad_settings("There is no single host name.", "Give one host; sockets and lists are not taken.")
+            raise bad_settings(
+                "There is no single host name.", "Give one host; sockets and lists are not taken."
+            )
         found["host"] = host
         found.setdefault("port", "5432")
         if not found["port"].isdigit() or not 0 < int(found["port"]) < 65_536:
@@ -251,7 +227,9 @@ class PostgresqlConnector(Connector):
             ) from None
         except OSError as error:
             raise ConnectorError(
-                f"The server broke off: {error}", reason="tls_failed", hint="Does a PostgreSQL server listen there?"
+                f"The server broke off: {error}",
+                reason="tls_failed",
+                hint="Does a PostgreSQL server listen there?",
             ) from None
         if answer != b"N":
             raise ConnectorError(
@@ -259,7 +237,9 @@ class PostgresqlConnector(Connector):
             )
         if mode != "prefer":
             raise ConnectorError(
-                "The server offers no TLS.", reason="tls_failed", hint="Turn it on there, or set tls to prefer."
+                "The server offers no TLS.",
+                reason="tls_failed",
+                hint="Turn it on there, or set tls to prefer.",
             )
         return "The server offers no TLS; passwords and rows go unencrypted."
 

@@ -6,6 +6,7 @@ A line end inside a value is written `\\n`, so each line is one row, and rows ar
 from __future__ import annotations
 
 import re
+import threading
 from collections.abc import Sequence
 from typing import Final
 
@@ -26,8 +27,8 @@ from webapp.engine.formats.rows import Rows
 
 _SIGNS: Final = {"\\": "\\\\", "\t": "\\t", "\n": "\\n", "\r": "\\r"}
 # Days that the writers can spell; PostgreSQL itself goes further.
-_FIRST_DAY, _LAST_DAY = -719_162, 2_932_896
-_DAY_MICROS = 86_400_000_000
+FIRST_DAY, LAST_DAY = -719_162, 2_932_896
+DAY_MICROS = 86_400_000_000
 
 
 class CopyEscape(Escape):
@@ -101,27 +102,32 @@ def _spelled(column: Column, kind: pa.DataType, lead: str) -> Spelled:
 
 
 class CopyText:
-    """Writes batches of some columns as lines. One instance serves one stream of batches, in one thread."""
+    """Writes batches of some columns as lines. Any thread may, one at a time."""
 
     def __init__(self, columns: Sequence[Column], *, numbered: bool = False) -> None:
         """`numbered`: each line begins with its row's place in the batch."""
         self._columns = (Column("row", "integer", "bigint"), *columns) if numbered else tuple(columns)
         self._numbered = numbered
         self._made: dict[tuple[str, ...], Rows] = {}
+        self._writing = threading.Lock()
 
     def lines(self, batch: pa.RecordBatch) -> tuple[Lines, list[Failure]]:
         """The rows that can be written, and those that cannot."""
+        with self._writing:
+            return self._lines(batch)
+
+    def _lines(self, batch: pa.RecordBatch) -> tuple[Lines, list[Failure]]:
         kept = np.arange(batch.num_rows)
         given = [pa.array(kept), *batch.columns] if self._numbered else batch.columns
         arrays = [_prepared(array, column) for array, column in zip(given, self._columns, strict=True)]
         try:
-            return Lines(b"".join(self._text(arrays)), kept), []
+            return cut_lines(b"".join(self._text(arrays)), kept), []
         except FormatError:
             failures = self._unfit(arrays)
             kept = np.delete(kept, [one.index for one in failures])
             chosen = pa.array(kept)
             text = b"".join(self._text([array.take(chosen) for array in arrays])) if kept.size else b""
-            return Lines(text, kept), failures
+            return cut_lines(text, kept), failures
 
     def _text(self, arrays: list[pa.Array]) -> list[bytes]:
         count = len(arrays[0])
@@ -154,9 +160,11 @@ class CopyText:
                 mask = pc.match_substring(values, "\0")
                 reason, message = "wrong_type", "The text holds U+0000, which PostgreSQL cannot hold."
             elif pa.types.is_date(values.type) or pa.types.is_timestamp(values.type):
-                unit = 1 if pa.types.is_date(values.type) else _DAY_MICROS
+                unit = 1 if pa.types.is_date(values.type) else DAY_MICROS
                 numbers = values.cast(pa.int32() if unit == 1 else pa.int64())
-                mask = pc.or_(pc.less(numbers, _FIRST_DAY * unit), pc.greater_equal(numbers, (_LAST_DAY + 1) * unit))
+                mask = pc.or_(
+                    pc.less(numbers, FIRST_DAY * unit), pc.greater_equal(numbers, (LAST_DAY + 1) * unit)
+                )
                 reason, message = "out_of_range", "The date lies outside the years 1 to 9999."
             else:
                 continue
@@ -166,18 +174,37 @@ class CopyText:
 
 
 class Lines:
-    """Rows as lines, which can be picked. `rows` are their places in the batch, sorted."""
+    """Rows that were written, which can be picked. Row `rows[i]` of the batch lies between `bounds[i]` and the next
+    bound; `head` and `tail` stand around those of one COPY. `rows` are sorted."""
 
-    def __init__(self, text: bytes, rows: np.ndarray) -> None:
-        self._text, self.rows = text, rows
-        ends = np.flatnonzero(np.frombuffer(text, np.uint8) == ord("\n")) + 1
-        self._bounds = np.concatenate((np.zeros(1, np.int64), ends))
+    def __init__(
+        self,
+        text: bytes | memoryview,
+        bounds: np.ndarray,
+        rows: np.ndarray,
+        head: bytes = b"",
+        tail: bytes = b"",
+    ) -> None:
+        self._text, self._bounds, self.rows, self._around = memoryview(text), bounds, rows, (head, tail)
+
+    @property
+    def binary(self) -> bool:
+        """Whether they are of COPY's binary format."""
+        return bool(self._around[0])
 
     def of(self, rows: np.ndarray) -> bytes:
-        """The lines of some of the rows, in order."""
+        """What COPY is given to write some of the rows, in order."""
         places = np.searchsorted(self.rows, rows)
         cuts = np.flatnonzero(np.diff(places) != 1) + 1
         starts, ends = places[np.r_[0, cuts]], places[np.r_[cuts - 1, places.size - 1]] + 1
         bounds = self._bounds
-        parts = [self._text[bounds[a] : bounds[b]] for a, b in zip(starts.tolist(), ends.tolist(), strict=True)]
-        return parts[0] if len(parts) == 1 else b"".join(parts)
+        parts = [
+            self._text[bounds[a] : bounds[b]] for a, b in zip(starts.tolist(), ends.tolist(), strict=True)
+        ]
+        return b"".join((self._around[0], *parts, self._around[1]))
+
+
+def cut_lines(text: bytes, rows: np.ndarray) -> Lines:
+    """Lines of the text format; each row ends with its line."""
+    ends = np.flatnonzero(np.frombuffer(text, np.uint8) == ord("\n")) + 1
+    return Lines(text, np.concatenate((np.zeros(1, np.int64), ends)), rows)

@@ -23,7 +23,10 @@ _STATES: Final[dict[str, tuple[str, str]]] = {
     "25006": ("read_only", "The server or the account allows reading only."),
     "53300": ("too_many_connections", "Wait until others have left, or raise max_connections."),
     "57014": ("timeout", "The statement took too long or was cancelled."),
-    "55P03": ("locked", "Somebody holds a lock on the table. Try again."),
+    "55P03": (
+        "locked",
+        "Find it with SELECT pid, query FROM pg_stat_activity WHERE state <> 'idle', let it end, and try again.",
+    ),
     "40": ("conflict", "Another transaction was in the way. Try again."),
     "57P03": ("starting", "The server is starting. Try again in a moment."),
 }
@@ -56,6 +59,10 @@ def translated(error: psycopg.Error, connection: psycopg.Connection[Any] | None)
     reason, hint = found or ("failed", "")
     code = "target_timeout" if reason == "timeout" else "target_failed"
     details = {"sqlstate": state} if state else {}
+    if reason == "locked":
+        said = (
+            f"Another session holds a lock on a table that is needed, and did not release it in time: {said}."
+        )
     if detail := error.diag.message_detail:
         said = f"{said} {shortened(detail)}"
     return ConnectorError(

@@ -49,6 +49,12 @@ WHERE n.nspname = %(schema)s AND c.relkind IN ('r', 'p', 'f') AND NOT c.relispar
 """
 _LOOKS: Final = 5
 _DROPPED: Final = ("XX000", "42P01", "42704")  # what the catalog's functions say of something that has just gone
+# Counting up; one that counts down never meets what rows bring.
+_SEQUENCE: Final = """
+SELECT n.nspname, c.relname FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
+JOIN pg_sequence s ON s.seqrelid = c.oid
+WHERE c.oid = pg_get_serial_sequence(%s, %s)::regclass AND s.seqincrement > 0
+"""
 _READABLE: Final = """
 SELECT c.relname FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
 WHERE n.nspname = %s AND c.relkind IN ('r', 'p') AND has_table_privilege(c.oid, 'SELECT')
@@ -107,6 +113,8 @@ class PostgresqlSession(Session):
         with self.talking():
             self.connection.execute("BEGIN READ ONLY")
             try:
+                wait = int(limits.TARGET_LOCK_SECONDS * 1000)
+                self.connection.execute(f"SET LOCAL lock_timeout = {wait}".encode())
                 if limited:
                     most = int(limits.TARGET_QUERY_SECONDS * 1000)
                     self.connection.execute(f"SET LOCAL statement_timeout = {most}".encode())
@@ -290,6 +298,20 @@ class PostgresqlSession(Session):
         if writing.entity.kind == "view" and writing.mode != "insert":
             raise ConnectorError(f"{writing.entity.name} is a view.", reason="unsupported", hint="Pick its table.")
         return PostgresqlTarget(self.connection, self.talking, writing)
+
+    def advance(self, entity: Entity, column: str, highest: Callable[[], int | None]) -> int | None:
+        """See `Session.advance`: the sequence that a serial or identity column owns."""
+        with self.talking():
+            found = self.connection.execute(_SEQUENCE, (self._table(entity), column)).fetchone()
+            most = highest() if found is not None else None
+            if found is None or most is None:
+                return None
+            sequence = sql.qualified(DIALECT, found)
+            return self._one(
+                f"SELECT setval(%s::regclass, %s) FROM {_verbatim(sequence)}"
+                " WHERE last_value < %s OR (last_value = %s AND NOT is_called)",
+                [sequence, most, most, most],
+            )
 
     def settled(self, entity: Entity, proof: Mapping[str, Any]) -> bool | None:
         """See `Session.settled`: what the server knows of the transaction; one still open is ended with its session."""

@@ -21,6 +21,7 @@ import pyarrow.compute as pc
 from webapp import limits
 from webapp.connectors import sql
 from webapp.connectors.base import ConnectorError, Failure, Sent, Target, Writing
+from webapp.connectors.postgresql_binary import CopyBinary
 from webapp.connectors.postgresql_copy import CopyText, Lines
 from webapp.connectors.postgresql_staged import Staged
 from webapp.connectors.sieve import Pace, Refusal, sift
@@ -49,6 +50,7 @@ class PostgresqlTarget(Target):
         self._connection, self._talking = connection, talking
         self._text = CopyText(writing.columns)
         self._numbered = CopyText(writing.columns, numbered=True)
+        self._binary = CopyBinary(writing.columns)
         table = sql.qualified(DIALECT, writing.entity.parts)
         names = sql.listed(DIALECT, (column.name for column in writing.columns))
         self._copy = f"COPY {table} ({names}) FROM STDIN".encode()
@@ -82,8 +84,8 @@ class PostgresqlTarget(Target):
         """See `Target.proof`: the transaction's number, and the session that holds it."""
         with self._talking():
             row = self._connection.execute(
-                "SELECT txid_current(), pg_backend_pid(),"
-                " (SELECT backend_start::text FROM pg_stat_activity WHERE pid = pg_backend_pid())"
+                # The function beneath pg_stat_activity, without the tables that the view joins.
+                b"SELECT txid_current(), pid, backend_start::text FROM pg_stat_get_activity(pg_backend_pid())"
             ).fetchone()
         assert row is not None
         return {"xid": row[0], "pid": row[1], "started": row[2]}
@@ -123,33 +125,45 @@ class PostgresqlTarget(Target):
 
     def send(self, batch: pa.RecordBatch) -> Sent:
         """See `Target.send`."""
+        return self.prepare(batch)()
+
+    def prepare(self, batch: pa.RecordBatch) -> Callable[[], Sent]:
+        """See `Target.prepare`: the rows are written as COPY reads them."""
+        if not self._stages and (lines := self._binary.lines(batch)) is not None:
+            return partial(self._send, batch, lines, [])
+        return partial(self._send, batch, *(self._numbered if self._stages else self._text).lines(batch))
+
+    def _send(self, batch: pa.RecordBatch, lines: Lines, failures: list[Failure]) -> Sent:
         if self._staged is None:
-            lines, failures = self._text.lines(batch)
-            failures += sift(lines.rows, lambda piece: self._copied(self._copy, lines, piece, batch), self._pace)
+            copy = self._copy + b" (FORMAT binary)" if lines.binary else self._copy
+            failures += sift(lines.rows, lambda piece: self._copied(copy, lines, piece, batch), self._pace)
             return Sent(sorted(failures, key=_place))
         staged = self._staged
-        kept, failures = self._into_stage(staged, batch)
+        kept, failures = self._into_stage(staged, batch, lines, failures)
         if self.writing.mode == "update":
             failures += self._found(kept, batch, staged.update)
         else:
             failures += sift(kept, lambda piece: self._carried(staged, piece, batch), self._pace)
-        return Sent(sorted(failures, key=_place), staged.captured(batch.num_rows) if self.writing.capture else None)
+        return Sent(
+            sorted(failures, key=_place), staged.captured(batch.num_rows) if self.writing.capture else None
+        )
 
     def delete(self, batch: pa.RecordBatch) -> Sent:
         """See `Target.delete`."""
         if self._staged is None:
             with self._talking():
                 self._staged = Staged(self._connection, self.writing)
-        kept, failures = self._into_stage(self._staged, batch)
+        kept, failures = self._into_stage(self._staged, batch, *self._numbered.lines(batch))
         failures += self._found(kept, batch, self._staged.delete)
         return Sent(sorted(failures, key=_place))
 
-    def _into_stage(self, staged: Staged, batch: pa.RecordBatch) -> tuple[np.ndarray, list[Failure]]:
+    def _into_stage(
+        self, staged: Staged, batch: pa.RecordBatch, lines: Lines, failures: list[Failure]
+    ) -> tuple[np.ndarray, list[Failure]]:
         """Every row into the temporary table, where the columns' types are checked. Returns those that got there."""
         with self._talking():
             staged.clear()
             self._connection.execute(_RENEW)  # the empty table is what later pieces go back to
-        lines, failures = self._numbered.lines(batch)
         line = re.compile(rf"^COPY {re.escape(staged.name)}, \S+ (\d+)", re.M)
         copied = partial(self._copied, staged.copy, lines, batch=batch, line=line)
         failures += sift(lines.rows, lambda piece: copied(piece=piece), self._stage_pace)
@@ -210,13 +224,16 @@ class PostgresqlTarget(Target):
 
     def _turns(self, rows: np.ndarray, batch: pa.RecordBatch) -> list[np.ndarray]:
         """`rows` in parts, in none of which a key occurs twice."""
-        keys = pa.table({str(place): self._key(batch, name) for place, name in enumerate(self.writing.key_columns)})
+        keys = pa.table(
+            {str(place): self._key(batch, name) for place, name in enumerate(self.writing.key_columns)}
+        )
         keys = keys.take(pa.array(rows)).append_column("row", pa.array(rows))
         groups = keys.group_by(keys.column_names[:-1]).aggregate([("row", "list")])["row_list"]
         lengths = pc.list_value_length(groups)
         most = pc.max(lengths).as_py() if len(groups) else 0
         return [
-            np.sort(pc.list_element(groups.filter(pc.greater(lengths, turn)), turn).to_numpy()) for turn in range(most)
+            np.sort(pc.list_element(groups.filter(pc.greater(lengths, turn)), turn).to_numpy())
+            for turn in range(most)
         ]
 
     def _key(self, batch: pa.RecordBatch, name: str) -> pa.Array:
@@ -256,7 +273,9 @@ class PostgresqlTarget(Target):
                 bad = None  # a trigger's work on another table, whose columns may have the same names
             else:
                 column = column or (names[0] if len(names) == 1 else None)
-        return Refusal(sql.reason_of(state), sql.shortened(message), state, column or self._constrained(said), at, bad)
+        return Refusal(
+            sql.reason_of(state), sql.shortened(message), state, column or self._constrained(said), at, bad
+        )
 
     def _constrained(self, said: Any) -> str | None:
         """The column that a foreign key or a unique constraint is of, where it is of one."""

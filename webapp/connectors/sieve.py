@@ -92,6 +92,9 @@ def sift(rows: np.ndarray, attempt: Attempt, pace: Pace | None = None) -> list[F
             waiting.append(np.delete(piece, refusal.bad))
         elif piece.size == 1:
             failures.append(refusal.of(piece[0]))
+        elif refusal.suspect is not None and 0 <= refusal.suspect < piece.size:
+            good = refusal.suspect
+            waiting += [piece[good + 1 :], piece[good : good + 1], piece[:good]]
         else:
             waiting += [piece[good:], piece[:good]]
         if pace is not None:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import difflib
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Final
 
 from webapp.connectors.base import ConnectorError, Stage
@@ -48,6 +49,15 @@ def of_gate(error: GateError) -> ConnectorError:
         hint=_HINTS.get(error.reason, ""),
         transient=error.reason in ("refused", "timeout", "unreachable"),
     )
+
+
+def unknown_option(name: str, known: Iterable[str], more: str = "") -> ConnectorError:
+    """An option of a connection string that cannot be set there."""
+    names = list(known)
+    alike = difflib.get_close_matches(name.lower(), [one.lower() for one in names], 1)
+    meant = next((one for one in names if alike and one.lower() == alike[0]), None)
+    hint = f"Did you mean {meant}?" if meant else f"There are {', '.join(names)}."
+    return bad_settings(f"The option {name} cannot be set in a connection string.", f"{hint} {more}".rstrip())
 
 
 def bad_settings(message: str, hint: str) -> ConnectorError:

@@ -14,6 +14,7 @@ def to_json(metadata: Metadata) -> dict[str, Any]:
     return {
         "kind": metadata.kind,
         "version": metadata.version,
+        "base_url": metadata.base_url,
         "entities": [entity_to_json(one) for one in metadata.entities],
     }
 
@@ -26,7 +27,10 @@ def entity_to_json(entity: Entity) -> dict[str, Any]:
 def from_json(stored: Mapping[str, Any]) -> Metadata:
     """Metadata from `to_json`."""
     return Metadata(
-        stored["kind"], stored["version"], tuple(entity_from_json(one) for one in stored["entities"])
+        stored["kind"],
+        stored["version"],
+        tuple(entity_from_json(one) for one in stored["entities"]),
+        stored.get("base_url", ""),
     )
 
 

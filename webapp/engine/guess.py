@@ -38,7 +38,7 @@ def type_of(name: str) -> str:
     words = [word for word in plain.split("_") if word]
     for start in range(len(words)):
         kind = find("".join(words[start:]))
-        if kind is not None:
+        if kind is not None and kind.category != "external":  # of which nothing is made without a connection
             return kind.name
     for pattern, wanted in HABITS:
         if re.search(pattern, plain) and find(wanted) is not None:

@@ -33,17 +33,23 @@ _BLANK = "\\0"  # no value is spelled so: a backslash in one is doubled
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """What is asked of one connection: ``keys`` (table, columns, filter) or ``query`` (query, with ``{{p0}}``,
-    ``{{p1}}`` where values of a row stand)."""
+    """What is asked of one connection: ``keys`` (table, columns, filter), ``query`` (query, with ``{{p0}}``,
+    ``{{p1}}`` where values of a row stand), ``http`` (a path) or ``ai`` (prompt, seed and row). What is said ``of`` it
+    does not change the answer."""
 
     connection_id: str
-    kind: Literal["keys", "query"]
+    """Empty: the only one of its kind."""
+    kind: Literal["keys", "query", "http", "ai"]
     said: tuple[tuple[str, Any], ...]
+    values: tuple[Any, ...] = ()
+    """What stands in it, where it hangs on no values of the row."""
 
     @property
     def key(self) -> str:
         """What tells it from every other question: 64 hexadecimal digits."""
-        return hashlib.sha256(orjson.dumps([self.connection_id, self.kind, self.said])).hexdigest()
+        return hashlib.sha256(
+            orjson.dumps([self.connection_id, self.kind, self.said, *self.values])
+        ).hexdigest()
 
     def __getitem__(self, name: str) -> Any:
         return dict(self.said)[name]
@@ -92,7 +98,9 @@ class Recorder:
             told = f"The rows ask more than {self.most:,} different questions of the connection."
             hint = "Ask for fewer rows, or let the values in the query be chosen from fewer."
             raise SpecError([Fault(path, "too_many_questions", told, hint)])
-        for key, row in zip(fresh, pc.index_in(pa.array(fresh, pa.string()), value_set=keys).to_pylist(), strict=True):
+        for key, row in zip(
+            fresh, pc.index_in(pa.array(fresh, pa.string()), value_set=keys).to_pylist(), strict=True
+        ):
             known[key] = tuple(column[row].as_py() for column in columns)
 
 
@@ -119,7 +127,9 @@ class NotOfKind(ValueError):
     """A value cannot be taken as the kind that was asked for."""
 
 
-def values_of(column: pa.ChunkedArray, kind: Kind | None, decimals: int, settled: bool) -> tuple[pa.Array, bool]:
+def values_of(
+    column: pa.ChunkedArray, kind: Kind | None, decimals: int, settled: bool
+) -> tuple[pa.Array, bool]:
     """A column of an answer in one of the engine's types, and whether its texts are JSON documents. ``settled``: the
     answer is whole, so that decimals may keep the places they have; else they become floats. Raises `NotOfKind`."""
     plain = column.combine_chunks()
@@ -205,7 +215,9 @@ def _as_kind(column: pa.Array, kind: Kind, decimals: int) -> pa.Array:
 
 
 def _quantized(value: Any, places: int) -> Decimal:
-    made = Decimal(repr(value) if isinstance(value, float) else str(value)).quantize(Decimal(1).scaleb(-places))
+    made = Decimal(repr(value) if isinstance(value, float) else str(value)).quantize(
+        Decimal(1).scaleb(-places)
+    )
     if abs(made).scaleb(places) > limits.MAX_UNITS:
         raise ValueError(f"{made} is too large")
     return made

@@ -22,9 +22,20 @@ def field_of(option: str, empty: str) -> dict[str, Any]:
     return {KEY: {"kind": "field", "of": option, "empty": empty}}
 
 
-def connection() -> dict[str, Any]:
-    """The id of a connection that can be asked."""
-    return {KEY: {"kind": "connection"}}
+def connection(needs: str = "") -> dict[str, Any]:
+    """The id of a connection that can be asked. ``needs`` is what its kind must take: ``sql``, ``fetch`` (a path to read from), or
+    nothing more."""
+    return {KEY: {"kind": "connection", "needs": needs}}
+
+
+def table_of(option: str) -> dict[str, Any]:
+    """The name of a table of the connection that ``option`` names."""
+    return {KEY: {"kind": "table", "of": option}}
+
+
+def column_of(option: str, connection: str) -> dict[str, Any]:
+    """The name of a column of the table that ``option`` names, in the connection that the other one names."""
+    return {KEY: {"kind": "column", "of": option, "in": connection}}
 
 
 RANGE: Final[dict[str, Any]] = {KEY: {"kind": "range"}}

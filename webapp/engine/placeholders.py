@@ -45,6 +45,11 @@ class Hole:
     quoted: bool = False
     """The name stood in quotation marks: it is a field's."""
 
+    @property
+    def json(self) -> bool:
+        """What comes out is JSON."""
+        return bool(self.filters) and self.filters[-1] is _json
+
 
 @dataclass(frozen=True, slots=True)
 class Pattern:

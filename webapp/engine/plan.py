@@ -121,6 +121,11 @@ class Compiler:
         """What a question was answered with; None: not yet. ``keyed``: it hangs on values of the row."""
         return self.library.answers.get(self.asking.note(question, spec.path, keyed, (self._scope, spec.name)))
 
+    def read_so_far(self) -> list[FieldSpec]:
+        """Every field that the one being compiled is made of, by what it has required until now."""
+        here = self._pending[-1]
+        return [scope.fields[name] for scope, name in self._reads.reached(here) - {here}]
+
     def locale_of(self, spec: FieldSpec) -> str | None:
         """The field's own locale, else the template's, as the vocabulary spells it; None where neither says, or the
         vocabulary has none such (which is reported when the column is made)."""

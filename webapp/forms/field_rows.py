@@ -21,7 +21,7 @@ from webapp.engine.fields.base import FieldType
 from webapp.engine.spec import CommonKeys
 from webapp.errors import Fault
 from webapp.forms import controls
-from webapp.forms.from_model import ModelForm, bound, form_class, inline, keys
+from webapp.forms.from_model import ModelForm, bound, form_class, inline, keys, label_of
 
 NewId = Callable[[], str]
 
@@ -145,9 +145,10 @@ class Row:
 
     @property
     def relates(self) -> bool:
-        """Whether an option of it is picked from other templates."""
+        """Whether an option of it is picked from other templates, or from connections."""
         return self.kind is not None and any(
-            pick["kind"] == "template" for pick in form_class(self.kind.Options).picks.values()
+            pick["kind"] in ("template", "connection")
+            for pick in form_class(self.kind.Options).picks.values()
         )
 
     @property
@@ -365,5 +366,7 @@ def _input_name(owner: Row, rest: str) -> str:
 
 
 def sentence(fault: Fault) -> str:
-    """A fault and its advice."""
+    """A fault and its advice. An option that is missing is called by its name: a row may lack several."""
+    if fault.code == "required" and ".options." in fault.path:
+        return f"{label_of(fault.path.rpartition('.')[2]).removesuffix(' id')} is required."
     return f"{fault.message} {fault.hint}" if fault.hint else fault.message

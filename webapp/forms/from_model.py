@@ -83,10 +83,14 @@ def keys(model: type[BaseModel]) -> tuple[str, ...]:
 
 def inline(model: type[BaseModel]) -> tuple[str, ...]:
     """The first few keys that have room on one line: numbers, switches, choices, short texts; where there are none
-    of those, lists and texts that grow. What is picked from other templates always has it."""
+    of those, lists and texts that grow. What is picked from other templates always has it, and from a connection that
+    and what it is asked for alone."""
     made = form_class(model)
+    kinds = {name: made.picks.get(name, {}).get("kind") for name in made.names}
+    if "connection" in kinds.values():
+        return tuple(name for name in made.names if kinds[name] in _FROM_CONNECTIONS)[:MOST_BESIDE_PICKS]
     short = tuple(name for name in made.names if name in made.short)
-    if any(made.picks.get(name, {}).get("kind") == "template" for name in short):
+    if any(kinds[name] == "template" for name in short):
         return short[:MOST_BESIDE_PICKS]
     short = short[:MOST_INLINE]
     return (
@@ -103,9 +107,9 @@ def _form(schema: Schema, defs: Schema, names: Collection[str] | None = None) ->
     required = schema.get("required", ())
     body: dict[str, Any] = {}
     for name in wanted:
-        if not _branches(properties[name], defs):
+        if not branches_of(properties[name], defs):
             continue  # always null: nothing to fill in
-        body[name] = _control(name, properties[name], defs, required=name in required)
+        body[name] = control_of(name, properties[name], defs, required=name in required)
     kept = {
         "controls": body,
         "names": tuple(body),
@@ -116,6 +120,7 @@ def _form(schema: Schema, defs: Schema, names: Collection[str] | None = None) ->
     return type("MadeForm", (ModelForm,), kept)
 
 
+_FROM_CONNECTIONS: Final = ("connection", "table", "column", "formula")
 _SHORT: Final = (
     controls.Number,
     controls.Line,
@@ -127,9 +132,9 @@ _SHORT: Final = (
 _GROWING: Final = (controls.Lines, controls.Text)
 
 
-def _control(name: str, schema: Schema, defs: Schema, *, required: bool) -> Any:
+def control_of(name: str, schema: Schema, defs: Schema, *, required: bool) -> Any:
     default = schema.get("default")
-    branches = _branches(schema, defs)
+    branches = branches_of(schema, defs)
     label, common = label_of(name), {"description": schema.get("description", "")}
     render: dict[str, Any] = {}
     if required:
@@ -182,7 +187,7 @@ def _plain(common: dict[str, Any]) -> dict[str, Any]:
 
 
 def _array(label: str, schema: Schema, defs: Schema, common: dict[str, Any], alone: bool) -> Any:
-    items = _branches(schema.get("items", {}), defs)
+    items = branches_of(schema.get("items", {}), defs)
     choices = _choices(items)
     if choices is not None and len(choices) <= FEW_CHOICES and not alone:
         return controls.Choices(label, [str(choice) for choice in choices], **common)
@@ -196,13 +201,13 @@ def _array(label: str, schema: Schema, defs: Schema, common: dict[str, Any], alo
     return controls.Lines(label, controls.guess, controls.guessed_text, alone=alone, **common)
 
 
-def _branches(schema: Schema, defs: Schema) -> list[Schema]:
+def branches_of(schema: Schema, defs: Schema) -> list[Schema]:
     """The alternatives of a schema, references resolved, null left out."""
     if "$ref" in schema:
-        return _branches(defs[schema["$ref"].rsplit("/", 1)[1]], defs)
+        return branches_of(defs[schema["$ref"].rsplit("/", 1)[1]], defs)
     for key in ("anyOf", "oneOf", "allOf"):
         if key in schema:
-            return [branch for part in schema[key] for branch in _branches(part, defs)]
+            return [branch for part in schema[key] for branch in branches_of(part, defs)]
     return [] if schema.get("type") == "null" else [schema]
 
 

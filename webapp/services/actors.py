@@ -10,10 +10,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import Final, Literal
+from typing import TYPE_CHECKING, Final, Literal
 
 from webapp import limits
 from webapp.errors import ApiError
+
+if TYPE_CHECKING:
+    from webapp.services.identity import Entry
 from webapp.models import ROLES
 
 # scope: the least role that has it. The first group counts in a project, the second in the workspace as a whole.
@@ -57,6 +60,8 @@ class Actor:
     session_id: str | None = None
     address: str = ""
     request_id: str = ""
+    entry: Entry | None = field(default=None, compare=False, repr=False)
+    """A place in the minute that is still to be asked for, together with rows; see `identity.Entry`."""
 
     def role_in(self, team_id: str | None) -> str | None:
         """The role in a team's projects: the better of the workspace's and the team's. None: not a member."""

@@ -7,23 +7,21 @@ has to be given again, else whoever may edit a connection could have its passwor
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from typing import Any, Final
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, Final, Protocol, get_args
 
-from pydantic import ValidationError
+from pydantic import BaseModel, ValidationError
 from sqlalchemy import select
 
 from webapp import clock, limits
-from webapp.connectors.base import Connector, Settings
+from webapp.connectors.redaction import without
 from webapp.errors import ApiError, Fault, did_you_mean, validation_error
 from webapp.extensions import db
 from webapp.models import Connection, Secret
 from webapp.services import connection_strings, secrets
 from webapp.services.connection_strings import MASK
 
-_STRING: Final = "connection_string"
-# What may change while a masked secret is kept: none of it decides where the secret goes, or how safely.
-_HARMLESS: Final = frozenset({"schema", "database", "password"})
+_STRING: Final = ("connection_string",)
 # Pydantic's kinds of faults as ours; whatever else it says of a type is `wrong_type`.
 _CODES: Final = {
     "missing": "missing",
@@ -36,34 +34,80 @@ _CODES: Final = {
 }
 
 
-def secret_fields(kind: type[Connector]) -> list[str]:
-    """The settings of a kind that are sealed, under their wire names."""
-    return [
-        info.alias or name
-        for name, info in kind.Settings.model_fields.items()
-        if isinstance(info.json_schema_extra, dict) and info.json_schema_extra.get("secret")
-    ]
+Path = tuple[str, ...]
 
 
-def known_fields(kind: type[Connector]) -> list[str]:
+class Kind(Protocol):
+    """What has settings: a connector's class."""
+
+    title: str
+    Settings: type[Any]
+    harmless: frozenset[str]
+    """What may change while a masked secret is kept: none of it decides where the secret goes, or how safely."""
+
+
+def secret_paths(model: type[BaseModel]) -> list[Path]:
+    """Where the secrets of some settings are, under their wire names: `("password",)`, `("auth", "token")`."""
+    found: dict[Path, None] = {}
+    for name, info in model.model_fields.items():
+        key, extra = info.alias or name, info.json_schema_extra
+        if isinstance(extra, dict) and extra.get("secret"):
+            found[(key,)] = None
+        for inner in _models_in(info.annotation):
+            found |= dict.fromkeys((key, *path) for path in secret_paths(inner))
+    return list(found)
+
+
+def _models_in(annotation: Any) -> Iterator[type[BaseModel]]:
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        yield annotation
+    for part in get_args(annotation):
+        yield from _models_in(part)
+
+
+def known_fields(kind: Kind) -> list[str]:
     """All settings of a kind, under their wire names."""
     return [info.alias or name for name, info in kind.Settings.model_fields.items()]
 
 
-def _masked(key: str, text: str) -> str:
+def _at(settings: Any, path: Path) -> Any:
+    """What stands at a path; None where there is nothing."""
+    for key in path:
+        settings = settings.get(key) if isinstance(settings, Mapping) else None
+    return settings
+
+
+def _with(settings: Mapping[str, Any], path: Path, value: Any) -> dict[str, Any]:
+    """The settings with something else at a path that is there."""
+    key, rest = path[0], path[1:]
+    return {**settings, key: _with(settings[key], rest, value) if rest else value}
+
+
+def _leaves(settings: Any, path: Path = ()) -> Iterator[tuple[Path, Any]]:
+    """Every value with its path; lists are values."""
+    if isinstance(settings, Mapping) and settings:
+        for key, value in settings.items():
+            yield from _leaves(value, (*path, key))
+    else:
+        yield path, settings
+
+
+def _masked(path: Path, text: str) -> str:
     """A secret as it is shown: a connection string without what is secret in it, anything else as the mask."""
-    return connection_strings.shown(text) if key == _STRING else MASK
+    return connection_strings.shown(text) if path == _STRING else MASK
 
 
-def shown(stored: Mapping[str, Any], kind: type[Connector]) -> dict[str, Any]:
+def shown(stored: Mapping[str, Any], kind: Kind) -> dict[str, Any]:
     """Stored settings as the API shows them."""
-    sealed = set(secret_fields(kind))
-    return {
-        key: value["shown"] if key in sealed and isinstance(value, dict) else value for key, value in stored.items()
-    }
+    out = dict(stored)
+    for path in secret_paths(kind.Settings):
+        value = _at(stored, path)
+        if isinstance(value, dict):
+            out = _with(out, path, value["shown"])
+    return out
 
 
-def check(workspace_id: str, kind: type[Connector], given: Mapping[str, Any], stored: Mapping[str, Any]) -> None:
+def check(workspace_id: str, kind: Kind, given: Mapping[str, Any], stored: Mapping[str, Any]) -> None:
     """Refuse settings that cannot be. `stored` are the present ones, whose secrets a mask keeps.
 
     Error: validation_error, with every fault under `settings.`.
@@ -76,11 +120,11 @@ def check(workspace_id: str, kind: type[Connector], given: Mapping[str, Any], st
         for key in given
         if key not in known
     ]
-    text = given.get(_STRING)
-    if _STRING in secret_fields(kind) and isinstance(text, str) and not connection_strings.is_clear(text):
+    text = _at(given, _STRING)
+    if _STRING in secret_paths(kind.Settings) and isinstance(text, str) and not connection_strings.is_clear(text):
         told = "Where the user, the password and the host of this URL end is not clear."
         hint = "Percent-encode signs in user and password: @ is %40, / is %2F, : is %3A, ? is %3F, # is %23."
-        faults.append(Fault(f"settings.{_STRING}", "not_encoded", told, hint))
+        faults.append(Fault(f"settings.{_STRING[0]}", "not_encoded", told, hint))
     fit = {key: value for key, value in given.items() if key in known}
     try:
         kind.Settings.model_validate(fit)
@@ -90,43 +134,59 @@ def check(workspace_id: str, kind: type[Connector], given: Mapping[str, Any], st
         raise validation_error(faults)
 
 
-def _fault(item: Any) -> Fault:
+def check_changed(connection: Connection, kind: Kind, changed: Mapping[str, Any]) -> None:
+    """Refuse what one push or endpoint says in place of a connection's settings. Error: validation_error."""
+    if not changed:
+        return
+    faults = secrets.unknown_references(connection.workspace_id, changed, "")
+    try:
+        kind.Settings.model_validate({**shown(connection.settings, kind), **changed})
+    except ValidationError as error:
+        told = [item for item in error.errors() if not item["loc"] or item["loc"][0] in changed]
+        faults += [_fault(item, ()) for item in told]
+    if faults:
+        raise validation_error(faults)
+
+
+def _fault(item: Any, front: tuple[str, ...] = ("settings",)) -> Fault:
     """One fault of pydantic's; what was given is not in it, for it may be a secret."""
-    path = ".".join(["settings", *(str(part) for part in item["loc"])])
+    path = ".".join([*front, *(str(part) for part in item["loc"])])
     return Fault(path, _CODES.get(item["type"], "wrong_type"), str(item["msg"]).removeprefix("Value error, "))
 
 
-def _kept_wrongly(kind: type[Connector], given: Mapping[str, Any], stored: Mapping[str, Any]) -> list[Fault]:
+def _kept_wrongly(kind: Kind, given: Mapping[str, Any], stored: Mapping[str, Any]) -> list[Fault]:
     present = shown(stored, kind)
+    before, after = dict(_leaves(present)), dict(_leaves(given))
     faults = []
-    for key in secret_fields(kind):
-        value = given.get(key)
+    for path in secret_paths(kind.Settings):
+        value, name = _at(given, path), ".".join(path)
         if not isinstance(value, str) or MASK not in value:
             continue
         moved = sorted(
-            other
-            for other in {*given, *present} - _HARMLESS - {key}
-            if given.get(other) != present.get(other)
+            ".".join(other)
+            for other in {*before, *after} - {path}
+            if other and other[0] not in kind.harmless and before.get(other) != after.get(other)
         )
-        if key not in stored or value != present[key]:
+        if _at(stored, path) is None or value != _at(present, path):
             text = f"{MASK} stands for the stored secret, and this is not what is stored."
-            faults.append(Fault(f"settings.{key}", "needed_again", text, "Give it in full."))
+            faults.append(Fault(f"settings.{name}", "needed_again", text, "Give it in full."))
         elif moved:
             text = f"{', '.join(moved)} changed, so the secret would go elsewhere."
-            faults.append(Fault(f"settings.{key}", "needed_again", text, "Give it again."))
+            faults.append(Fault(f"settings.{name}", "needed_again", text, "Give it again."))
     return faults
 
 
-def kept(connection: Connection, kind: type[Connector], given: Mapping[str, Any]) -> dict[str, Any]:
+def kept(connection: Connection, kind: Kind, given: Mapping[str, Any]) -> dict[str, Any]:
     """Checked settings as they are stored; their secrets are sealed, those that are no longer used removed. Joins the
     caller's transaction."""
     before, out = connection.settings, dict(given)
-    for key in secret_fields(kind):
-        value = out.get(key)
+    paths = secret_paths(kind.Settings)
+    for path in paths:
+        value = _at(out, path)
         if not isinstance(value, str) or not value:
             continue
-        if MASK in value and key in before:
-            out[key] = before[key]
+        if MASK in value and _at(before, path) is not None:
+            out = _with(out, path, _at(before, path))
             continue
         if secrets.REFERENCE.fullmatch(value.strip()):
             continue  # a reference holds nothing
@@ -136,34 +196,36 @@ def kept(connection: Connection, kind: type[Connector], given: Mapping[str, Any]
         secret.sealed, secret.updated_at = secrets.seal(value), clock.now()
         db.session.add(secret)
         db.session.flush()
-        out[key] = {"secret": secret.id, "shown": _masked(key, value)}
-    sealed = [out.get(key) for key in secret_fields(kind)]
+        out = _with(out, path, {"secret": secret.id, "shown": _masked(path, value)})
+    sealed = [_at(out, path) for path in paths]
     _forget(connection, {value["secret"] for value in sealed if isinstance(value, dict)})
     return out
 
 
 def _forget(connection: Connection, used: set[str]) -> None:
-    owned = select(Secret).where(Secret.connection_id == connection.id)
-    for secret in db.session.scalars(owned):
+    for secret in db.session.scalars(select(Secret).where(Secret.connection_id == connection.id)):
         if secret.id not in used:
             db.session.delete(secret)
 
 
-def opened(connection: Connection, kind: type[Connector]) -> tuple[Settings, list[str]]:
-    """The settings with their secrets, for the connector, and the texts that no message may hold.
+def opened(connection: Connection, kind: Kind, changed: Mapping[str, Any]) -> tuple[Any, list[str]]:
+    """The settings with their secrets, for the connector, and the texts that no message may hold. `changed` stand in
+    for the connection's own.
 
     Errors: unavailable, target_failed.
     """
-    plain: dict[str, Any] = {}
     told: list[str] = []
-    sealed = secret_fields(kind)
-    for key, value in connection.settings.items():
-        if key in sealed and isinstance(value, dict):
-            value = _own(connection, key, value["secret"])
-        value = secrets.filled(connection.workspace_id, value, told)
-        if key in sealed and isinstance(value, str):
-            told += connection_strings.hidden(value) if key == _STRING else [value]
-        plain[key] = value
+    plain: dict[str, Any] = {**connection.settings, **changed}
+    sealed = secret_paths(kind.Settings)
+    for path in sealed:
+        value = _at(plain, path)
+        if isinstance(value, dict):
+            plain = _with(plain, path, _own(connection, ".".join(path), value["secret"]))
+    plain = secrets.filled(connection.workspace_id, plain, told)
+    for path in sealed:
+        value = _at(plain, path)
+        if isinstance(value, str):
+            told += connection_strings.hidden(value) if path == _STRING else [value]
     try:
         return kind.Settings.model_validate(plain), told
     except ValidationError as error:
@@ -172,17 +234,14 @@ def opened(connection: Connection, kind: type[Connector]) -> tuple[Settings, lis
         raise ApiError("target_failed", text, {"reason": "bad_settings"}) from None
 
 
-def _own(connection: Connection, key: str, secret_id: str) -> str:
+def _own(connection: Connection, setting: str, secret_id: str) -> str:
     """The text of a secret part. Error: target_failed."""
     secret = db.session.get(Secret, secret_id)
     if secret is None or secret.connection_id != connection.id:
-        raise ApiError("target_failed", "A secret of this connection is gone. Give it again.", {"setting": key})
+        raise ApiError("target_failed", "A secret of this connection is gone. Give it again.", {"setting": setting})
     return secrets.opened(secret)
 
 
 def hushed(text: str, told: Iterable[str]) -> str:
-    """A message of a target without the secrets that it repeats."""
-    for secret in sorted(told, key=len, reverse=True):
-        if len(secret) >= limits.HUSHED_CHARS:
-            text = text.replace(secret, MASK)
-    return text
+    """A message of a target without the secrets that it repeats, however it writes them."""
+    return without(text, [secret for secret in told if len(secret) >= limits.HUSHED_CHARS])

@@ -6,11 +6,11 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from webapp.connectors.base import ConnectorError, Session
+from webapp.connectors.base import ConnectorError, Link
 
 
 @contextmanager
-def limited(session: Session, left: float, whole: float) -> Iterator[None]:
+def limited(session: Link, left: float, whole: float) -> Iterator[None]:
     """Stops what a session waits for after `left` seconds; the message tells of `whole` seconds.
 
     A target that is stuck does not keep to the time limit of a statement: somebody else has to end the wait.

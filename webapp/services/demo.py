@@ -12,7 +12,16 @@ from sqlalchemy import select
 from webapp import limits
 from webapp.extensions import db
 from webapp.models import Connection, Dataset, Project, Team, Template, User, Workspace
-from webapp.services import actors, connections, datasets, people, templates, tenancy
+from webapp.services import (
+    actors,
+    connection_links,
+    connection_looks,
+    connections,
+    datasets,
+    people,
+    templates,
+    tenancy,
+)
 from webapp.services.actors import Actor
 
 EMAIL: Final = "demo@example.com"  # RFC 2606: nobody's address
@@ -258,10 +267,10 @@ def _database(here: Actor) -> None:
     mine = select(Connection).where(Connection.project_id == here.project_id, Connection.deleted_at.is_(None))
     found = db.session.scalar(mine.where(Connection.name == DATABASE["name"]).limit(1))
     found = found or connections.create(here, **DATABASE, verifies=False)
-    with connections.open_session(found) as session:
+    with connection_links.open_session(found) as session:
         for statement in TABLES:
             session.execute(statement)
-    connections.verify(here, found)
+    connection_looks.verify(here, found)
 
 
 def _ids(here: Actor) -> Sequence[str]:

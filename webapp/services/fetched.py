@@ -22,14 +22,16 @@ import pyarrow.compute as pc
 from sqlalchemy import select
 
 from webapp import clock, limits
-from webapp.connectors.base import ConnectorError, Session
+from webapp.connectors import KINDS
+from webapp.connectors.base import ConnectorError, Link, Session
+from webapp.connectors.rest_fetch import Fetches, Manner, too_large
 from webapp.engine.block import Bound
 from webapp.engine.errors import SpecError
 from webapp.engine.outside import Answer, Ask, Question, Recorder
 from webapp.errors import ApiError, Fault, validation_error
 from webapp.extensions import db
 from webapp.models import Connection
-from webapp.services import answers, connections, rows
+from webapp.services import ai_values, answers, connection_links, rows
 from webapp.services.actors import Actor
 from webapp.services.answers import Kept
 from webapp.services.deadline import limited
@@ -101,7 +103,9 @@ def pinned(source: Source, pins: Pins) -> Source:
     """A source with the answers that pins name. Needs no request. Error: unavailable, where one is not kept."""
     if not pins.outside:
         return source
-    return replace(source, plan=_answered(source, {key: answers.load(where) for key, where in pins.outside.items()}))
+    return replace(
+        source, plan=_answered(source, {key: answers.load(where) for key, where in pins.outside.items()})
+    )
 
 
 def warnings(source: Source, recipe: rows.Recipe) -> list[dict[str, Any]]:
@@ -152,13 +156,14 @@ class _Search:
         self._until = time.monotonic() + limits.FETCH_SECONDS
         self._rows: dict[str, Connection] = {}
         self._open: dict[str, Session] = {}
+        self._channels: dict[str, Link] = {}
 
     def __enter__(self) -> _Search:
         return self
 
     def __exit__(self, *_: object) -> None:
-        for session in self._open.values():
-            session.close()
+        for link in (*self._open.values(), *self._channels.values()):
+            link.close()
 
     def answers(self, asked: list[Ask], dry: Any) -> dict[str, Answer]:
         """The answers to questions of one level, by their keys; ``dry`` finds the values that occur in them."""
@@ -176,45 +181,70 @@ class _Search:
         """Where each answer lies for those who have the pins."""
         assert self._actor is not None
         workspace = self._actor.workspace_id
-        connection = {one.question.key: one.question.connection_id for one in asked}
+        connection = {one.question.key: self._id(one) for one in asked}
         db.session.remove()  # whose transaction would wait for this one, or this one for it
         return {key: answers.keep(workspace, connection[key], answer) for key, answer in found.items()}
 
     def _connection(self, one: Ask) -> None:
-        """Sees to it that the actor may use the connection, whether or not it has to be asked."""
-        wanted = one.question.connection_id
-        if self._actor is None or wanted in self._rows:
+        """Sees to it that the actor may use the connection and that it can be asked, whether or not it has to be."""
+        if self._actor is None:
             return
-        mine = (Connection.id == wanted, Connection.workspace_id == self._actor.workspace_id)
+        found = self._rows.get(one.question.connection_id) or self._row(one, self._actor)
+        if one.question.kind == "ai":
+            ai_values.check(one, found)
+        if one.question.kind == "http" and not KINDS[found.type].can.fetch:
+            text = f'"{found.name}" is a connection of type {found.type}, and has no paths to call.'
+            path = f"{one.path}.options.connection_id"
+            raise validation_error(
+                [Fault(path, "not_for_this_type", text, "Choose a connection of type rest.")]
+            )
+
+    def _row(self, one: Ask, actor: Actor) -> Connection:
+        wanted = one.question.connection_id
+        if one.question.kind == "ai" and not wanted:
+            self._rows[wanted] = ai_values.row_of(actor, one)
+            return self._rows[wanted]
+        mine = (Connection.id == wanted, Connection.workspace_id == actor.workspace_id)
         found = db.session.scalar(select(Connection).where(*mine, Connection.deleted_at.is_(None)))
-        if found is None or self._actor.role_in(found.team_id) is None:
+        if found is None or actor.role_in(found.team_id) is None:
             text = f'There is no connection "{wanted[:100]}" here.'
             hint = "It may have been deleted: restore it, or choose another one in the field."
             path = f"{one.path}.options.connection_id"
             raise validation_error([Fault(path, "unknown_connection", text, hint)])
         self._rows[wanted] = found
+        return found
+
+    def _id(self, one: Ask) -> str:
+        """The connection that is asked, also where the question leaves it open."""
+        return one.question.connection_id or self._rows[""].id
 
     def _whole(self, one: Ask) -> Answer | None:
-        wanted = answers.hash_of(one.question)
+        values = one.question.values
+        wanted = answers.hash_of(one.question, values)
         found = self._stored(one, [wanted])
         if wanted not in found and self._fetch:
-            found = self._save(one, {wanted: self._asked(one, ())})
+            found = self._save(one, dict(self._asked(one, {wanted: values})))
         return answers.answer_of(found[wanted]) if wanted in found else None
 
     def _sets(self, one: Ask, recorder: Recorder) -> Answer | None:
         values = recorder.found.get(one.question.key, {})
         hashes = {key: answers.hash_of(one.question, row) for key, row in values.items()}
         found = self._stored(one, list(hashes.values()))
+        missing = {wanted: values[key] for key, wanted in hashes.items() if wanted not in found}
         fresh: dict[str, pa.Table] = {}
         try:
-            for key, wanted in hashes.items():
-                if wanted not in found and wanted not in fresh and self._fetch:
-                    fresh[wanted] = self._asked(one, values[key])
+            if missing and self._fetch:
+                fresh.update(self._asked(one, missing))
         finally:  # what has been answered needs not be asked again, even if another answer failed
             found |= self._save(one, fresh)
         sets = {key: found[wanted] for key, wanted in hashes.items() if wanted in found}
         if not sets:
             return None
+        if (
+            one.question.kind == "http"
+            and sum(kept.table.nbytes for kept in sets.values()) > limits.FETCHED_JSON_BYTES
+        ):
+            raise too_large()
         try:
             return answers.joined(sets)
         except pa.ArrowInvalid:
@@ -225,33 +255,84 @@ class _Search:
     def _stored(self, one: Ask, hashes: list[str]) -> dict[str, Kept]:
         if self._actor is None:
             return {}
-        return answers.stored(self._actor.workspace_id, one.question.connection_id, hashes)
+        return answers.stored(self._actor.workspace_id, self._id(one), hashes)
 
     def _save(self, one: Ask, fresh: dict[str, pa.Table]) -> dict[str, Kept]:
         if not fresh:
             return {}
         assert self._actor is not None
         db.session.remove()
-        return answers.save(self._actor.workspace_id, one.question.connection_id, fresh)
+        return answers.save(self._actor.workspace_id, self._id(one), fresh)
 
-    def _asked(self, one: Ask, values: tuple[Any, ...]) -> pa.Table:
-        """The answer of the target, now."""
+    def _asked(self, one: Ask, wanted: Mapping[str, tuple[Any, ...]]) -> Iterator[tuple[str, pa.Table]]:
+        """The answers of the target, now, by what each is kept under. Those that came before an error come first."""
+        if one.question.kind == "http":
+            yield from self._called(one, wanted)
+            return
+        if one.question.kind == "ai":
+            yield from self._written(one, wanted)
+            return
+        for place, values in wanted.items():
+            left = self._left()
+            session = self._open.get(one.question.connection_id)
+            if session is None:
+                session = connection_links.open_session(self._rows[one.question.connection_id], left)
+                self._open[one.question.connection_id] = session
+            with limited(session, self._left(), limits.FETCH_SECONDS):
+                made = (
+                    _keys(session, one.question)
+                    if one.question.kind == "keys"
+                    else _query(session, one, values)
+                )
+            if made.nbytes > limits.FETCHED_BYTES:
+                told = f"The answer is larger than {limits.FETCHED_BYTES // 2**20} MB."
+                raise ConnectorError(told, reason="too_large", hint="Ask for fewer columns or rows.")
+            yield place, made
+
+    def _called(self, one: Ask, wanted: Mapping[str, tuple[Any, ...]]) -> Iterator[tuple[str, pa.Table]]:
+        """As `_asked`, of paths: all of them at once, as far as the connection allows."""
+        left, connection_id = self._left(), one.question.connection_id
+        channel = self._channels.get(connection_id)
+        if channel is None:
+            channel = self._channels[connection_id] = connection_links.open_link(
+                self._rows[connection_id], left
+            )
+        assert isinstance(channel, Fetches)
+        said = dict(one.question["of"])
+        manner = Manner(self._until, said["bears"], said["path"] if said["quiet"] else None)
+        with limited(channel, left, limits.FETCH_SECONDS):
+            made = channel.fetch([path for (path,) in wanted.values()], manner)
+        for place, (path,) in wanted.items():
+            if path in made.found:
+                got = made.found[path]
+                yield place, pa.table({"body": pa.array([got.body], pa.string()), "trouble": [got.trouble]})
+        if made.error is not None:
+            raise made.error
+
+    def _written(self, one: Ask, wanted: Mapping[str, tuple[Any, ...]]) -> Iterator[tuple[str, pa.Table]]:
+        """As `_asked`, of prompts: many a request. A model has a time limit of its own (limits.AI_SECONDS)."""
+        began, connection_id = time.monotonic(), one.question.connection_id
+        channel = self._channels.get(connection_id)
+        if channel is None:
+            channel = self._channels[connection_id] = connection_links.open_link(self._rows[connection_id])
+        db.session.remove()  # nothing is held while the model is waited for
+        made = ai_values.written(channel, one.question, wanted)
+        self._until += time.monotonic() - began
+        yield from made.tables.items()
+        if made.error is not None:
+            raise made.error
+
+    def _left(self) -> float:
+        """Seconds that may still be waited."""
         left = self._until - time.monotonic()
         if left <= 0:
             raise ConnectorError(
-                f"Fetching took longer than {limits.FETCH_SECONDS:g} s.", code="target_timeout", reason="timeout"
+                f"Fetching took longer than {limits.FETCH_SECONDS:g} s.",
+                code="target_timeout",
+                reason="timeout",
             )
         db.session.remove()  # nothing is held while a target is waited for
-        session = self._open.get(one.question.connection_id)
-        if session is None:
-            connection = self._rows[one.question.connection_id]
-            session = self._open[connection.id] = connections.open_session(connection, left)
-        with limited(session, self._until - time.monotonic(), limits.FETCH_SECONDS):
-            made = _keys(session, one.question) if one.question.kind == "keys" else _query(session, one, values)
-        if made.nbytes > limits.FETCHED_BYTES:
-            told = f"The answer is larger than {limits.FETCHED_BYTES // 2**20} MB."
-            raise ConnectorError(told, reason="too_large", hint="Ask for fewer columns or rows.")
-        return made
+        return left
 
 
 @contextmanager
@@ -309,7 +390,11 @@ def _query(session: Session, one: Ask, values: tuple[Any, ...]) -> pa.Table:
     batch = session.query(one.question["query"], named, most + 1)
     if batch.num_rows > most:
         told = f"The query answers more than {most:,} rows."
-        raise ConnectorError(told, reason="too_large", hint="Let it answer fewer: by a condition, or a limit.")
+        raise ConnectorError(
+            told, reason="too_large", hint="Let it answer fewer: by a condition, or a limit."
+        )
     if not batch.num_columns:
-        raise ConnectorError("The query answers no columns.", reason="no_column", hint="Write one that selects.")
+        raise ConnectorError(
+            "The query answers no columns.", reason="no_column", hint="Write one that selects."
+        )
     return pa.Table.from_batches([batch])

@@ -29,6 +29,7 @@ from webapp.models import Template
 from webapp.services import (
     audit,
     fetched,
+    identity,
     kin,
     plans,
     quotas,
@@ -142,7 +143,11 @@ class Generation:
 def saved(actor: Actor, template_id: str, ask: GenerateInput, format: str | None = None) -> Generation:
     """Rows of a saved template's newest version; see `_run`. Errors: not_found, forbidden, and those of `_run`."""
     found = head(actor, template_id, "generate")
-    return _run(actor, saved_source(found, ask.locale, rows_of=ask.rows), ask, format)
+    source = sources.kept(found.id, found.version, ask.locale, ask.rows)
+    if source is None or source.plan.asks:
+        identity.must_be_counted(actor)
+        source = saved_source(found, ask.locale, rows_of=ask.rows)
+    return _run(actor, source, ask, format)
 
 
 def draft(actor: Actor, ask: DraftInput, format: str | None = None, own: str = "") -> Generation:

@@ -2,7 +2,8 @@
 
 An API key is found by its handle. What SQL said about it is remembered in the process under the workspace's
 epoch (see `rights`), so a known key costs one hash, one dictionary and one round trip to Redis, which counts the
-request and tells whether the memory is still true. A browser session is read from SQL each time: it can be
+request and tells whether the memory is still true; rows of a saved template are asked for in that same question
+(`Entry`). A browser session is read from SQL each time: it can be
 ended, and people click slower than programs call.
 """
 
@@ -26,10 +27,11 @@ from webapp.models import ApiKey, BrowserSession, Membership, Project, User, Wor
 from webapp.security import keys
 from webapp.services import audit, rights
 from webapp.services.actors import Actor, best
-from webapp.services.windows import Passage, Windows
+from webapp.services.windows import Passage, RowsAnswer, Windows
 
 _MEMORY: Final = "rowsmith.identities"
 _WINDOWS: Final = "rowsmith.windows"
+_WINDOW: Final = limits.RATE_WINDOW_SECONDS + limits.RATE_MARGIN_SECONDS
 
 
 def unauthenticated(reason: str) -> ApiError:
@@ -60,13 +62,7 @@ def rate_log(workspace_id: str) -> str:
 
 def enter_workspace(workspace_id: str, limit: int, epoch: str = "") -> Passage:
     """One place among the workspace's requests of this minute."""
-    return windows().enter(
-        rate_log(workspace_id),
-        limit,
-        limits.RATE_WINDOW_SECONDS + limits.RATE_MARGIN_SECONDS,
-        rights.epoch_key(workspace_id),
-        epoch,
-    )
+    return windows().enter(rate_log(workspace_id), limit, _WINDOW, rights.epoch_key(workspace_id), epoch)
 
 
 def enter_address(address: str) -> Passage:
@@ -74,7 +70,7 @@ def enter_address(address: str) -> Passage:
     return windows().enter(
         f"rowsmith:{{{address}}}:requests",
         limits.ADDRESS_REQUESTS_PER_MINUTE,
-        limits.RATE_WINDOW_SECONDS + limits.RATE_MARGIN_SECONDS,
+        _WINDOW,
     )
 
 
@@ -123,6 +119,67 @@ def by_key(text: str, project_id: str, address: str, request_id: str) -> tuple[A
     raise ApiError("unavailable", "Rights are changing too fast. Try again.", headers={"Retry-After": "1"})
 
 
+class Entry:
+    """A request's place in the minute that is asked for with its first rows, in one question.
+
+    Until then the caller is only believed to be who the memory says, so nothing may be written, sent or asked of
+    others for them. `passage` is set when they were let in.
+    """
+
+    __slots__ = ("_known", "passage")
+
+    def __init__(self, known: Known) -> None:
+        self._known = known
+        self.passage: Passage | None = None
+
+    def take_rows(self, name: str, rows: int, limit: int) -> RowsAnswer:
+        """As `Windows.take_rows`, and the place in the minute. `Anew` where that is refused, or rights changed."""
+        actor = self._known.actor
+        passage, answer = windows().enter_and_take(
+            rate_log(actor.workspace_id),
+            actor.limits.requests_per_minute,
+            _WINDOW,
+            rights.epoch_key(actor.workspace_id),
+            self._known.epoch,
+            name,
+            rows,
+            limit,
+        )
+        if answer is None:
+            raise Anew
+        self.passage = passage
+        _note_use(actor.key_id or "")
+        return answer
+
+
+class Anew(Exception):
+    """The request is to be begun again, its place in the minute asked for first."""
+
+
+def must_be_counted(actor: Actor) -> None:
+    """Call before work that only a request that was let in may cause. `Anew` where that is still to be asked."""
+    if actor.entry is not None and actor.entry.passage is None:
+        raise Anew
+
+
+def expected(text: str, project_id: str, address: str, request_id: str) -> tuple[Actor, str] | None:
+    """The Actor that a key's text is remembered for, with an `Entry`, and the API version of the key; None where
+    `by_key` is to be asked, which tells everything that is wrong."""
+    parts = keys.split_key(text)
+    known = _remembered(parts[0], project_id) if parts is not None else None
+    if (
+        parts is None
+        or known is None
+        or known.dead
+        or known.fault
+        or not keys.matches(parts[1], known.secret_hash)
+    ):
+        return None
+    if known.expires is not None and known.expires <= clock.epoch():
+        return None
+    return replace(known.actor, address=address, request_id=request_id, entry=Entry(known)), known.api_version
+
+
 class Refused(Exception):
     """A refusal of a caller who was recognised and counted."""
 
@@ -136,11 +193,17 @@ def _memory() -> dict[tuple[str, str], Known]:
     return cast(dict[tuple[str, str], Known], current_app.extensions.setdefault(_MEMORY, {}))
 
 
+def _remembered(handle: str, project_id: str) -> Known | None:
+    known = _memory().get((handle, project_id))
+    fresh = known is not None and time.monotonic() - known.read_at < limits.IDENTITY_MAX_AGE_SECONDS
+    return known if fresh else None
+
+
 def _known(handle: str, project_id: str) -> Known | None:
-    memory = _memory()
-    known = memory.get((handle, project_id))
-    if known is not None and time.monotonic() - known.read_at < limits.IDENTITY_MAX_AGE_SECONDS:
+    known = _remembered(handle, project_id)
+    if known is not None:
         return known
+    memory = _memory()
     known = _read(handle, project_id)
     if known is not None and rights.may_be_remembered(known.epoch):
         if len(memory) >= limits.IDENTITY_CACHE_ENTRIES:

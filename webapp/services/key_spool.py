@@ -89,7 +89,8 @@ class KeySpool:
             held += len(piece)
         if not pieces:
             return pa.nulls(len(rows))
-        kind = pieces[0].type
+        # An API may give numbers to some rows and texts to others.
+        kind = pieces[0].type if len({piece.type for piece in pieces}) == 1 else pa.string()
         values = pa.concat_arrays([piece if piece.type == kind else piece.cast(kind) for piece in pieces])
         return values.take(pa.array(places, mask=places < 0))
 

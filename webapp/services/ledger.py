@@ -9,26 +9,31 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any, Final
 
-from sqlalchemy import func, select
+from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from webapp import limits
 from webapp.extensions import reading
-from webapp.models import END_STATES, Push, PushLine, PushRange, PushRow
+from webapp.models import END_STATES, Push, PushLine, PushRow
 from webapp.services import ledger_rows
 
 ROW_STATES: Final = ("delivered", "failed", "unknown", "undone")
 
 
 def counts(push: Push) -> dict[str, int]:
-    """`{total, delivered, failed, unknown, pending}` of a push; `delivered` of an undo are rows taken out again."""
-    pending = push.total - push.delivered - push.failed - push.unknown
+    """`{total, delivered, failed, unknown, pending, undone}` of a push: the total is the sum of the others. `undone`
+    were delivered and taken out again by an undo; `delivered` of an undo itself are the rows it took out."""
+    return _counts(push.total, push.delivered, push.failed, push.unknown, push.undone)
+
+
+def _counts(total: int, delivered: int, failed: int, unknown: int, undone: int) -> dict[str, int]:
     return {
-        "total": push.total,
-        "delivered": push.delivered,
-        "failed": push.failed,
-        "unknown": push.unknown,
-        "pending": pending,
+        "total": total,
+        "delivered": delivered,
+        "failed": failed,
+        "unknown": unknown,
+        "pending": total - delivered - failed - unknown - undone,
+        "undone": undone,
     }
 
 
@@ -51,6 +56,7 @@ class State:
     delivered: int
     failed: int
     unknown: int
+    undone: int
     error: dict[str, Any] | None
 
     @property
@@ -59,27 +65,16 @@ class State:
         return self.status in END_STATES
 
     @property
-    def pending(self) -> int:
-        """Rows that have no end yet."""
-        return self.total - self.delivered - self.failed - self.unknown
-
-    @property
     def mark(self) -> str:
         """What tells this state from the ones before it; the id of its event."""
-        return f"{self.attempt}-{self.status}-{self.delivered}-{self.failed}-{self.unknown}"
+        return f"{self.attempt}-{self.status}-{self.delivered}-{self.failed}-{self.unknown}-{self.undone}"
 
     def counts(self) -> dict[str, Any]:
         """The data of a `progress` event."""
         return {
             "status": self.status,
             "attempt": self.attempt,
-            "counts": {
-                "total": self.total,
-                "delivered": self.delivered,
-                "failed": self.failed,
-                "unknown": self.unknown,
-                "pending": self.pending,
-            },
+            "counts": _counts(self.total, self.delivered, self.failed, self.unknown, self.undone),
         }
 
     def end(self) -> dict[str, Any]:
@@ -96,6 +91,7 @@ def state(push_id: str) -> State | None:
         Push.delivered,
         Push.failed,
         Push.unknown,
+        Push.undone,
         Push.error,
     )
     with reading() as session:
@@ -196,7 +192,7 @@ def rows(
 
 
 def count_rows(push: Push, state: str | None = None) -> int:
-    """How many rows `rows` has in all; of `delivered`, those that were undone since are counted too."""
+    """How many rows `rows` has in all."""
     held = counts(push)
     return held["total"] - held["pending"] if state is None else held.get(state, 0)
 
@@ -232,15 +228,11 @@ def _ended(
     session: Session, push: Push, table: int, after: int, limit: int, state: str | None
 ) -> list[RowEnd]:
     """Rows of every state but failed and unknown alone, a window of numbers at a time."""
-    ranges = session.execute(
-        select(func.min(PushRange.first), func.max(PushRange.last)).where(
-            PushRange.push_id == push.id, PushRange.table == table
-        )
-    ).one()
+    spans = ledger_rows.spans_of(session, push.id, table)
     found: list[RowEnd] = []
-    if ranges[0] is None:
+    if not spans:
         return found
-    first, last = max(after + 1, ranges[0]), ranges[1]
+    first, last = max(after + 1, spans[0][0]), spans[-1][1]
     while first <= last and len(found) < limit:
         end = min(last, first + limits.PUSH_WINDOW_ROWS - 1)
         found += _window(session, push, table, (first, end), limit - len(found), state)
@@ -251,12 +243,15 @@ def _ended(
 def _window(
     session: Session, push: Push, table: int, window: tuple[int, int], limit: int, state: str | None
 ) -> list[RowEnd]:
-    numbers = ledger_rows.belonging(session, push, table, *window)
-    odd = {one.row: one for one in _exceptions(session, push, table, window[0] - 1, len(numbers), None, window[1])}
+    numbers = ledger_rows.ended(session, push, table, *window)
+    odd = {
+        one.row: one
+        for one in _exceptions(session, push, table, window[0] - 1, len(numbers), None, window[1])
+    }
     gone = set() if push.kind == "undo" else set(ledger_rows.undone(session, push, table, *window).tolist())
     found = []
     for number in numbers.tolist():
-        end = odd.get(number) or RowEnd(table, number, "delivered")
+        end = odd.get(number) or RowEnd(table, number, "delivered", status_code=push.status_code)
         if number in gone and end.state == "delivered":
             end = replace(end, state="undone")
         if state in (None, end.state):

@@ -3,7 +3,7 @@
     book.load()                          # what the ledger says; after a crash `book.doubt` is the chunk to settle
     book.intend(chunk, bad)              # outcome of the chunk before this one, intent of this one
     target.commit()
-    book.landed()                        # known here; written with the next chunk, or by
+    book.landed()                        # known here, with what became of its rows; written with the next chunk, or by
     book.close()
 
 `Push.intent` holds what a next attempt must know: `{"chunk": the chunk in hand, "steps": {name: state}}`.
@@ -12,7 +12,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from datetime import datetime
 from typing import Any, Final
@@ -26,7 +26,9 @@ from webapp.models import Push, PushLine, PushRange
 from webapp.services import ledger_entries, ledger_rows
 from webapp.services.ledger_entries import Bad, Chunk
 
-IN_DOUBT: Final = "It is not known whether this row arrived: the connection was lost while it was being committed."
+IN_DOUBT: Final = (
+    "It is not known whether this row arrived: the connection was lost while it was being committed."
+)
 
 
 class Book:
@@ -40,6 +42,8 @@ class Book:
         self.push: Push
         self.doubt: Chunk | None = None
         self._landed = False
+        self._late: Sequence[Bad] = ()
+        self._answered: int | None = None
 
     def load(self) -> None:
         """Read what the ledger says now; what was not written is forgotten, but for lines."""
@@ -52,7 +56,7 @@ class Book:
         note = self.push.intent or {}
         self.doubt = Chunk(**note["chunk"]) if note.get("chunk") else None
         self._steps: dict[str, Any] = dict(note.get("steps") or {})
-        self._landed = False
+        self._landed, self._late = False, ()
 
     @property
     def in_doubt(self) -> bool:
@@ -68,7 +72,7 @@ class Book:
         """The lowest and highest number of a table's rows that have their end or are in hand; None before the
         first."""
         held = self._ranges.get(table)
-        if self.doubt is None or self.doubt.table != table:
+        if self.doubt is None or self.doubt.table != table or not self.doubt.rows:
             return held
         first, last = self.doubt.first, self.doubt.last
         return (min(held[0], first), max(held[1], last)) if held else (first, last)
@@ -82,11 +86,13 @@ class Book:
             ledger_entries.write_bad(session, push, chunk.table, bad)
             self._note(push, chunk)
         self._written(push)
-        self.doubt, self._landed = chunk, False
 
-    def landed(self) -> None:
-        """The chunk in hand is committed."""
-        self._landed = True
+    def landed(self, chunk: Chunk | None = None, bad: Sequence[Bad] = ()) -> None:
+        """The chunk in hand is committed. `chunk` is what took place of it, where that is known only now, with those
+        of its rows that were not simply delivered."""
+        if chunk is not None:
+            self.doubt = chunk
+        self._landed, self._late = True, bad
 
     def refused(self, chunk: Chunk, bad: Sequence[Bad]) -> None:
         """All rows of a chunk failed: nothing is to be committed, and their end is known now."""
@@ -114,7 +120,7 @@ class Book:
             ledger_entries.drop(session, push, self.doubt)
             self._note(push, None)
             self._write_lines(session)
-        self._landed = False
+        self._landed, self._late = False, ()
         self._written(push)
 
     def unknown(self, keys: Mapping[int, Any] | None = None) -> int:
@@ -158,7 +164,7 @@ class Book:
         """A line of the log; written with the next chunk, or by `close`."""
         number = self._number + len(self._lines)
         if number < limits.PUSH_LINES:
-            self._lines.append({"at": clock.now(), "text": text[: limits.PUSH_LINE_CHARS]})
+            self._lines.append({"at": clock.now(), "text": ledger_entries.line(text)})
         self._said = time.monotonic()
 
     def say_sometimes(self, text: Callable[[], str]) -> None:
@@ -166,12 +172,25 @@ class Book:
         if time.monotonic() - self._said >= limits.PUSH_LINE_SECONDS:
             self.say(text())
 
+    @property
+    def status_code(self) -> int | None:
+        """What delivered rows are answered with; others are told one by one."""
+        return self.push.status_code or self._answered
+
+    def usual_status(self, codes: Iterable[int | None]) -> int | None:
+        """The same, learnt from the first answers; written with the next chunk."""
+        if self.status_code is None:
+            self._answered = next((code for code in codes if code is not None), None)
+        return self.status_code
+
     # --- Inside a transaction ---------------------------------------------------------------------------------
 
     def _outcome(self, session: Session) -> Push:
         """The row of this session, with the outcome of a chunk that landed and the lines that wait."""
         push = session.get_one(Push, self.push_id)
+        push.status_code = push.status_code or self._answered
         if self._landed and self.doubt is not None:
+            ledger_entries.write_bad(session, push, self.doubt.table, self._late)
             ledger_entries.close(session, push, self.doubt)
         self._point(push)
         self._write_lines(session)
@@ -186,11 +205,13 @@ class Book:
         if self._landed and self.doubt is not None:
             self._stretch(self.doubt)
         self.push = push
-        self.doubt, self._landed = self._noted, False
+        self.doubt, self._landed, self._late = self._noted, False, ()
         self._number += len(self._lines)
         self._lines = []
 
     def _stretch(self, chunk: Chunk) -> None:
+        if not chunk.rows:
+            return
         held = self._ranges.get(chunk.table, (chunk.first, chunk.last))
         self._ranges[chunk.table] = (min(held[0], chunk.first), max(held[1], chunk.last))
 

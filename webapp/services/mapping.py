@@ -19,6 +19,9 @@ from webapp.connectors.base import Column, ColumnType, Entity, Mode
 from webapp.errors import Fault, did_you_mean
 from webapp.services.row_makers import Field, unknown_field
 
+DOCUMENTS: Final = ("collection", "endpoint", "entity_set", "operation")
+"""Kinds of entities whose rows are documents: objects and arrays are taken as they are."""
+
 
 @dataclass(frozen=True, slots=True)
 class Cell:
@@ -98,7 +101,7 @@ class _Table:
 
     def __init__(self, fields: Mapping[str, Field], entity: Entity, asked: Asked) -> None:
         self.fields, self.entity, self.asked = fields, entity, asked
-        self.free_form = entity.kind == "collection"
+        self.free_form = entity.kind in ("collection", "endpoint")
         self.cells = {column.name: Cell(column) for column in entity.fields}
         self.used: set[str] = set()
         self.faults: list[Fault] = []
@@ -114,6 +117,9 @@ class _Table:
             self.used.add(name)
             if wanted is not None:
                 self._take(path, wanted, Cell(_nothing(wanted), field=name, how="given"))
+                whole = self.fields.get(name.partition(".")[0])
+                if self.free_form and whole is not None and pa.types.is_struct(whole.dtype):
+                    self.used.add(whole.name)  # what goes member by member does not go as a whole as well
 
     def take_computed(self) -> None:
         """Columns that have formulas."""

@@ -6,13 +6,14 @@ The values are those of the first rows, a block at most. What only the whole pus
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
 from decimal import Decimal
 from typing import Any, Final
 
 import numpy as np
+import orjson
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -54,18 +55,20 @@ class Misfit:
 
 
 def check(
-    planned: Planned, rows: TableRows, session: Session, sent: Sequence[str], kind: str
+    planned: Planned, rows: TableRows, session: Session | None, sent: Sequence[str], kind: str
 ) -> tuple[list[Misfit], int]:
     """The misfits of one table, and how many rows were looked at. `sent` are the targets of the same push, whose rows
-    are not there yet; `kind` is the connection's. Raises `ConnectorError`."""
+    are not there yet; `kind` is the connection's; without a session nobody is asked what the target holds. Raises
+    `ConnectorError`."""
     count = min(rows.count, limits.BLOCK_ROWS)
     numbers = np.arange(rows.offset, rows.offset + count, dtype=np.uint64)
     batch = rows.batch(numbers, NoKeys())
     look = _Look(planned, rows, batch, kind)
     found = list(look.values())
     found += look.repeated()
-    found += look.strangers(session, sent)
-    if planned.spec["mode"] == "insert" and not planned.spec["create"]:
+    if session is not None:
+        found += look.strangers(session, sent)
+    if session is not None and planned.spec["mode"] == "insert" and not planned.spec["create"]:
         found += look.there_already(session)
     shown = {(one.column, one.reason) for one in found}
     return [one for one in by_schema(planned) if (one.column, one.reason) not in shown] + found, count
@@ -89,6 +92,7 @@ def by_schema(planned: Planned) -> Iterator[Misfit]:
             continue
         one, column = planned.wanted.maker.fields[cell.field], cell.column
         alone = column.unique or planned.entity.keys == (column.name,)
+        alone = alone and not _follows(one, planned.wanted.maker.fields.values())
         for reason, message, hint in _doubts(one, column, planned.wanted.count, planned.spec["mode"], alone):
             yield Misfit(planned.wanted.name, column.name, cell.field, reason, message, hint)
 
@@ -132,6 +136,23 @@ def _never_repeats(one: Field) -> bool:
     return made.formula is None and (
         made.type.primary
         or made.type.name in ("row_number", "sequence", "uuid", "ulid", "mongodb_objectid", "reference")
+    )
+
+
+_OF_COUNTRY: Final = frozenset({"country", "country_code"})
+
+
+def _follows(one: Field, fields: Iterable[Field]) -> bool:
+    """A country whose code never repeats, or the other way round: of a group both belong to one place."""
+    if one.column is None or one.column.type.name not in _OF_COUNTRY:
+        return False
+    beside = [other for other in fields if other is not one and other.column is not None]
+    return any(
+        other.column.type.name in _OF_COUNTRY
+        and other.column.spec.common.group == one.column.spec.common.group
+        and _never_repeats(other)
+        for other in beside
+        if other.column is not None
     )
 
 
@@ -265,6 +286,8 @@ def _shown(value: Any) -> Any:
     """A value as JSON, cut where it is long."""
     if isinstance(value, str) and len(value) > limits.PUSH_KEY_CHARS:
         return value[: limits.PUSH_KEY_CHARS] + "…"
+    if isinstance(value, dict | list):
+        return _shown(orjson.dumps(value, default=str).decode())
     if isinstance(value, date | datetime):
         return value.isoformat()
     return value if isinstance(value, bool | int | float | str | type(None)) else str(value)

@@ -1,4 +1,4 @@
-"""Rows of a push once more: a retry of those that did not arrive, and an undo of those that did.
+"""Rows of a push once more: a retry of those that did not arrive or were never sent, and an undo of those that did.
 
 Both are pushes of their own with the same rows under the same numbers; the ledger of the first push tells which.
 """
@@ -8,12 +8,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
-from sqlalchemy import and_, exists, func, select, update
+import numpy as np
+from sqlalchemy import and_, exists, func, or_, select, update
 from sqlalchemy.orm import aliased
 
 from webapp.errors import ApiError, Fault, did_you_mean, validation_error
 from webapp.extensions import db, may_write, only_reads, redis_client
-from webapp.models import END_STATES, Connection, Push, PushRow
+from webapp.models import END_STATES, Connection, Push, PushRange, PushRow
 from webapp.services import (
     audit,
     enqueue,
@@ -22,58 +23,86 @@ from webapp.services import (
     push_rows,
     push_targets,
     pushes,
+    quotas,
 )
 from webapp.services.actors import Actor
 from webapp.services.mapping import Asked
 from webapp.services.push_plan import Wanted
 from webapp.services.push_requests import RetryInput, UndoInput
-from webapp.services.push_targets import Catalogue
 from webapp.services.row_makers import Maker
 
 _OURS: Final = ("push", "retry")
 
 
 def retry(actor: Actor, push_id: str, ask: RetryInput) -> Push:
-    """Rows of a push that has ended, sent once more; commits, and rings for a worker. They were spent when they were
-    first asked for. A mapping, formulas and overrides repair them.
+    """Rows of a push that has ended, sent once more; commits, and rings for a worker. A mapping, formulas and
+    overrides repair them. Failed and unknown rows were spent when they were first asked for; pending ones were given
+    back when the push ended, and are spent now.
 
     Errors: not_found, forbidden, validation_error (nothing to send again, faults of the repair, `confirm`), conflict
-    (it has not ended), read_only_connection.
+    (it has not ended, or is being undone), read_only_connection, row_limit_exceeded, quota_exceeded.
     """
     tables = _tables(actor, push_id, ask)
-    push = pushes.get(actor, push_id, "push", lock=True)
+    push = pushes.get(actor, push_id, "push")
     home = _home(push)
+    undone = select(Push.id).where(Push.of_id == home.id, Push.kind == "undo", Push.status.not_in(END_STATES))
+    if db.session.scalar(undone.limit(1)) is not None:
+        raise ApiError("conflict", "This push is being undone right now.", {"id": home.id})
     wanted = _wanted(push, home, ask)
-    total = db.session.scalar(select(func.count()).select_from(PushRow).where(wanted)) or 0
-    if not total:
-        text = f"No row of this push is {' or '.join(ask.states)}, or they are being sent again already."
-        if ask.rows is not None:
-            text = f"None of these rows is {' or '.join(ask.states)}, or they are being sent again already."
-        path = "states" if ask.rows is None else "rows"
-        hint = f"GET /pushes/{push.id}/rows?state={ask.states[0]} lists them."
-        raise validation_error([Fault(path, "nothing_to_send", text, hint)])
-    kept = dict(home.request["ask"])
-    told = ask.model_dump(mode="json", exclude_defaults=True, exclude={"confirm"})
-    again = _made(actor, home, "retry", total)
-    again.tables = tables
-    again.request = {
-        "ask": {
-            **kept,
-            "overrides": {**(kept.get("overrides") or {}), **ask.overrides},
-            "on_error": ask.on_error,
-            "canary": None,
-            "before_sql": [],
-            "after_sql": [],
-            "retry": told,
-        }
+    marked = db.session.scalar(select(func.count()).select_from(PushRow).where(wanted)) or 0
+    pending = _pending(push, home, ask) if "pending" in ask.states else [[] for _ in tables]
+    spent = [ledger_rows.size(spans) for spans in pending]
+    if not marked + sum(spent):
+        raise _nothing(push, home, ask)
+    again = _made(actor, home, "retry", marked + sum(spent))
+    again.tables = [{**one, "pending": spans} for one, spans in zip(tables, pending, strict=True)]
+    again.request = {"ask": _asked_again(home, ask)}
+    reservation = quotas.reserve_rows(actor, sum(spent), largest=max(spent)) if any(spent) else None
+    try:
+        if reservation is not None:
+            held = {"rows": reservation.rows, "second": reservation.second}
+            again.request = {**again.request, "quota": held}
+        db.session.add(again)
+        db.session.flush()
+        db.session.execute(
+            update(PushRow).where(wanted).values(retried_by=again.id),
+            execution_options={"synchronize_session": False},
+        )
+        return _rung(actor, again, "push.retry", home, rows=sum(spent), states=ask.states)
+    except BaseException:
+        db.session.rollback()
+        if reservation is not None:
+            quotas.give_back(reservation, reservation.rows)
+        raise
+
+
+def _asked_again(home: Push, ask: RetryInput) -> dict[str, Any]:
+    """The request of a retry: the first push's, apart from what is done once."""
+    kept = home.request["ask"]
+    return {
+        **kept,
+        "overrides": {**(kept.get("overrides") or {}), **ask.overrides},
+        "on_error": ask.on_error,
+        "canary": None,
+        "before_sql": [],
+        "after_sql": [],
+        "again": ask.model_dump(mode="json", exclude_defaults=True, exclude={"confirm"}),
     }
-    db.session.add(again)
-    db.session.flush()
-    db.session.execute(
-        update(PushRow).where(wanted).values(retried_by=again.id),
-        execution_options={"synchronize_session": False},
-    )
-    return _rung(actor, again, "push.retry", home, states=ask.states)
+
+
+def _nothing(push: Push, home: Push, ask: RetryInput) -> ApiError:
+    text = f"No row of this push is {' or '.join(ask.states)}, or they are being sent again already."
+    if ask.rows is not None:
+        text = f"None of these rows is {' or '.join(ask.states)}, or they are being sent again already."
+    path = "states" if ask.rows is None else "rows"
+    hint = f"GET /pushes/{push.id}/rows?state={ask.states[0]} lists them."
+    if "pending" in ask.states:
+        hint = f"GET /pushes/{push.id} has the counts."
+    else:
+        left = sum(map(ledger_rows.size, _pending(push, home, ask)))
+        if left:
+            hint = f'{left:,} rows were never sent: ask with states ["pending"] to go on with them.'
+    return validation_error([Fault(path, "nothing_to_send", text, hint)])
 
 
 def _tables(actor: Actor, push_id: str, ask: RetryInput) -> list[dict[str, Any]]:
@@ -92,9 +121,9 @@ def _tables(actor: Actor, push_id: str, ask: RetryInput) -> list[dict[str, Any]]
 
 
 def undo(actor: Actor, push: Push, ask: UndoInput) -> Push:
-    """Delete the rows that a locked push, which has ended, brought to its target: by their keys, children first;
-    commits, and rings for a worker. Errors: validation_error (no keys, nothing delivered), conflict (it has not
-    ended, or is being undone), read_only_connection."""
+    """Delete the rows that a push, which has ended, brought to its target: by their keys, children first; commits, and
+    rings for a worker. Errors: validation_error (no keys, nothing delivered), conflict (it has not ended, or is being
+    undone), read_only_connection."""
     _connection(actor, push, ask.confirm)
     if push.kind not in _OURS:
         raise validation_error(
@@ -112,7 +141,7 @@ def undo(actor: Actor, push: Push, ask: UndoInput) -> Push:
     going = select(Push.id).where(Push.of_id == home.id, Push.status.not_in(END_STATES))
     if db.session.scalar(going.limit(1)) is not None:
         raise ApiError("conflict", "This push is being sent again or undone right now.", {"id": home.id})
-    total = _there(home)
+    total = home.delivered
     if not total:
         raise validation_error([Fault("", "nothing_to_send", "No row of this push is at the target.")])
     again = _made(actor, home, "undo", total)
@@ -144,19 +173,57 @@ def _wanted(push: Push, home: Push, ask: RetryInput) -> Any:
     """Which rows of the first push's ledger. Error: validation_error."""
     other = aliased(Push)
     in_hand = exists().where(other.id == PushRow.retried_by, other.status.not_in(END_STATES))
-    parts = [PushRow.push_id == home.id, PushRow.state.in_(ask.states), ~in_hand]
+    states: Any = PushRow.state.in_([one for one in ask.states if one != "pending"])
+    parts = [PushRow.push_id == home.id, ~in_hand]
     if push.id != home.id:
         parts.append(PushRow.retried_by == push.id)
-    place = _place(home, ask.table)
-    if ask.rows is not None and place is None:
-        if len(home.tables) > 1:
-            raise validation_error([Fault("table", "missing", "Of which table the rows are is needed.")])
-        place = 0
+        if "pending" in ask.states:  # what this retry had not come to has the state that it had before
+            states = or_(states, and_(PushRow.state.in_(("failed", "unknown")), _beyond(push)))
+    parts.append(states)
+    place = _narrowed(home, ask)
     if place is not None:
         parts.append(PushRow.table == place)
     if ask.rows is not None:
         parts.append(PushRow.row.in_(ask.rows))
     return and_(*parts)
+
+
+def _beyond(retry: Push) -> Any:
+    """Rows above those that a retry came to."""
+    reached = exists().where(
+        PushRange.push_id == retry.id, PushRange.table == PushRow.table, PushRange.last >= PushRow.row
+    )
+    return ~reached
+
+
+def _pending(push: Push, home: Push, ask: RetryInput) -> list[list[ledger_rows.Span]]:
+    """Rows of each table that were never sent, and that no other retry has in hand. Error: validation_error."""
+    session, only = db.session(), _narrowed(home, ask)
+    going = [one for one in ledger_rows.retries(session, home) if not one.ended]
+    found = []
+    for place, table in enumerate(home.tables):
+        mine = [(1, int(table["count"]))] if push.id == home.id else ledger_rows.pending_of(push, place)
+        held = ledger_rows.spans_of(session, home.id, place)
+        for other in going:
+            held += ledger_rows.pending_of(other, place)
+        left = ledger_rows.without(mine, held)
+        if only is not None and place != only:
+            left = []
+        elif ask.rows is not None:
+            named = ledger_rows.spans(np.unique(np.array(ask.rows, np.int64)))
+            left = ledger_rows.without(named, ledger_rows.without(named, left))
+        found.append(left)
+    return found
+
+
+def _narrowed(home: Push, ask: RetryInput) -> int | None:
+    """The only table whose rows are wanted; None: those of all. Error: validation_error."""
+    place = _place(home, ask.table)
+    if ask.rows is not None and place is None:
+        if len(home.tables) > 1:
+            raise validation_error([Fault("table", "missing", "Of which table the rows are is needed.")])
+        place = 0
+    return place
 
 
 def _repaired(actor: Actor, home: Push, connection: Connection, ask: RetryInput) -> list[dict[str, Any]]:
@@ -178,7 +245,7 @@ def _repaired(actor: Actor, home: Push, connection: Connection, ask: RetryInput)
     }
     makers = push_rows.makers_of(home.pins, asked, [one.get("given") for one in home.tables])
     maker = makers[before.get("recipe", 0)]
-    catalogue = Catalogue(actor, connection)
+    catalogue = push_targets.catalogue_of(actor, push_targets.again(connection, home))
     entity = catalogue.entity(before["target"])
     if entity is None:
         raise validation_error([catalogue.unknown("", before["target"])])
@@ -233,19 +300,12 @@ def _formulas(before: Mapping[str, Any], ask: RetryInput) -> dict[str, str]:
     return {**{name: text for name, text in kept.items() if name not in taken}, **ask.computed}
 
 
-def _there(home: Push) -> int:
-    """Rows of a push that are at its target: delivered by it or by a retry, and not undone since."""
-    undone = select(func.coalesce(func.sum(Push.delivered), 0)).where(
-        Push.of_id == home.id, Push.kind == "undo"
-    )
-    return home.delivered - int(db.session.scalar(undone) or 0)
-
-
 def _made(actor: Actor, home: Push, kind: str, total: int) -> Push:
     return Push(
         kind=kind,
         of_id=home.id,
         connection_id=home.connection_id,
+        endpoint_id=home.endpoint_id,
         template_id=home.template_id,
         template_version=home.template_version,
         dataset_id=home.dataset_id,
@@ -261,9 +321,9 @@ def _made(actor: Actor, home: Push, kind: str, total: int) -> Push:
     )
 
 
-def _rung(actor: Actor, made: Push, action: str, home: Push, **told: Any) -> Push:
+def _rung(actor: Actor, made: Push, action: str, home: Push, *, rows: int = 0, **told: Any) -> Push:
     told = {"of": home.id, "count": made.total, "target": made.target, **told}
-    audit.record(actor, action, made, join=True, **told)
+    audit.record(actor, action, made, join=True, rows=rows, **told)
     enqueue.after_commit(db.session, redis_client(), pushes.KIND, made.id)
     db.session.commit()
     return made

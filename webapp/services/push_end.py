@@ -12,7 +12,7 @@ from sqlalchemy.orm import Session
 from webapp import clock, ids
 from webapp.extensions import writing
 from webapp.models import AuditEntry, Push, PushLine
-from webapp.services import ledger, ledger_entries, quotas
+from webapp.services import ledger, ledger_entries, ledger_rows, quotas
 from webapp.services.ledger_book import IN_DOUBT
 from webapp.services.ledger_entries import Chunk
 from webapp.services.quotas import Reservation
@@ -20,6 +20,7 @@ from webapp.services.quotas import Reservation
 log = logging.getLogger(__name__)
 
 SETTLED: Final = "settled"  # a word in `Push.request` of a push whose end was told
+_ENDS: Final = ("delivered", "failed", "unknown", "pending")
 
 
 def settle(push_id: str) -> None:
@@ -33,13 +34,24 @@ def settle(push_id: str) -> None:
         close(session, push_id)
         held = push.request.get("quota")
         push.request = {name: value for name, value in push.request.items() if name != "quota"}
-        workspace_id, pending = push.workspace_id, ledger.counts(push)["pending"]
+        workspace_id, pending = push.workspace_id, _never_sent(session, push)
     if not held:
         return
     try:
         quotas.give_back(Reservation(workspace_id, held["rows"], held["second"]), pending)
     except redis.RedisError as error:
         log.warning("the rows of %s were not given back: %s", push_id, error)
+
+
+def _never_sent(session: Session, push: Push) -> int:
+    """Rows that were spent for this push and not sent. Of a retry's rows those that had been sent before were not."""
+    if push.kind != "retry":
+        return ledger.counts(push)["pending"]
+    left = 0
+    for place in range(len(push.tables)):
+        reached = ledger_rows.spans_of(session, push.id, place)
+        left += ledger_rows.size(ledger_rows.without(ledger_rows.pending_of(push, place), reached))
+    return left
 
 
 def close(session: Session, push_id: str) -> None:
@@ -62,8 +74,9 @@ def _tell(session: Session, push: Push, counts: dict[str, int]) -> None:
     """The last line of the log."""
     error = push.error or {"message": "", "details": {}}
     why = f": {error['message']} {error['details'].get('hint', '')}".rstrip(" :")
-    done = ", ".join(f"{counts[name]:,} {name}" for name in ("delivered", "failed", "unknown", "pending"))
-    text = f"{push.status}{why} ({done})"
+    words = {"delivered": "deleted"} if push.kind == "undo" else {}
+    done = ", ".join(f"{counts[name]:,} {words.get(name, name)}" for name in _ENDS)
+    text = ledger_entries.line(f"{push.status}{why} ({done})")
     last = session.scalar(select(func.max(PushLine.number)).where(PushLine.push_id == push.id)) or 0
     session.execute(insert(PushLine).values(push_id=push.id, number=last + 1, at=clock.now(), text=text))
 
@@ -75,7 +88,7 @@ def _entry(push: Push, counts: dict[str, int]) -> AuditEntry:
         "status": push.status,
         "target": push.target,
         "attempt": push.attempt,
-        **{name: counts[name] for name in ("delivered", "failed", "unknown", "pending")},
+        **{name: counts[name] for name in _ENDS},
     }
     return AuditEntry(
         id=ids.new("aud"),

@@ -5,10 +5,10 @@ A plan is `Push.tables`, one JSON object for each table in the order of sending:
     {name, template_id, version, target, count, offset, mode, key_columns, columns, capture, from_parent, later,
      create, definition, recipe, given}
 
-`columns` are `{column, field | formula | object_id, list}`; `from_parent` are columns that take a key which the target
-made for the parent's row; `later` are those of them that are sent null and written in a second pass; `definition`
-are the columns of a table that is made; `recipe` is the place among what makes rows, `given` the storage's key of
-rows that came with the request.
+`columns` are `{column, field | formula | object_id, list, nested}`; `from_parent` are columns that take a key which the
+target made for the parent's row; `later` are columns that are sent null and written in a second pass; `definition` are
+the columns of a table that is made; `recipe` is the place among what makes rows, `given` the storage's key of rows that
+came with the request.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ import pyarrow as pa
 from webapp.connectors.base import Capabilities, Column, Entity, Relation, Writing
 from webapp.engine.expressions import types
 from webapp.errors import Fault, did_you_mean
-from webapp.services import mapping
+from webapp.services import mapping, relations
 from webapp.services.mapping import Asked, Mapped
 from webapp.services.push_rows import TableRows
 from webapp.services.relations import Edge
@@ -67,7 +67,7 @@ class Planned:
 
 def table(wanted: Wanted, can: Capabilities, push_id: str, place: int) -> Planned:
     """One table, by itself; see `related` for keys from parents."""
-    entity = wanted.entity or new_entity(wanted)
+    entity = wanted.entity or new_entity(wanted, can)
     asked = wanted.asked
     faults: list[Fault] = []
     if asked.mode not in can.modes:
@@ -79,7 +79,8 @@ def table(wanted: Wanted, can: Capabilities, push_id: str, place: int) -> Planne
         named = list(entity.keys)
     found = mapping.mapped(wanted.maker.fields, entity, replace(asked, key_columns=named))
     faults += found.faults
-    columns = [_column(cell, wanted.maker, faults, asked) for cell in found.cells if cell.filled]
+    nested = entity.kind in mapping.DOCUMENTS
+    columns = [_column(cell, wanted.maker, faults, asked, nested) for cell in found.cells if cell.filled]
     spec: dict[str, Any] = {
         "name": wanted.name,
         "template_id": wanted.template_id,
@@ -111,7 +112,9 @@ def table(wanted: Wanted, can: Capabilities, push_id: str, place: int) -> Planne
     return planned
 
 
-def _column(cell: mapping.Cell, maker: Maker, faults: list[Fault], asked: Asked) -> dict[str, Any]:
+def _column(
+    cell: mapping.Cell, maker: Maker, faults: list[Fault], asked: Asked, nested: bool
+) -> dict[str, Any]:
     name = cell.column.name
     if cell.formula is not None:
         try:
@@ -123,7 +126,9 @@ def _column(cell: mapping.Cell, maker: Maker, faults: list[Fault], asked: Asked)
     else:
         assert cell.field is not None
         dtype, made = maker.fields[cell.field].dtype, {"column": name, "field": cell.field}
-    if cell.column.type == "array" and pa.types.is_list(dtype) and not pa.types.is_nested(dtype.value_type):
+    if nested and (pa.types.is_nested(dtype) or (cell.field is not None and maker.fields[cell.field].json)):
+        made["nested"] = True
+    elif cell.column.type == "array" and pa.types.is_list(dtype) and not pa.types.is_nested(dtype.value_type):
         made["list"] = True
     return made
 
@@ -201,6 +206,26 @@ def _keys_hint(entity: Entity) -> str:
 # --- Keys from parents ------------------------------------------------------------------------------------------
 
 
+def ordered(tables: list[Planned], edges: Sequence[Edge]) -> list[Edge]:
+    """Puts tables into the order of sending, parents first. A ring is opened where the column that has to wait may be
+    null. Returns the edges that this order cannot keep."""
+    by_id = {one.wanted.template_id: one for one in tables}
+
+    def may_wait(edge: Edge) -> bool:
+        child = by_id[edge.child_template_id]
+        cell = _cell(child, edge)
+        return cell is None or (cell.column.nullable and bool(child.spec["key_columns"]))
+
+    found = relations.order([one for one in by_id if one is not None], edges, may_wait)
+    tables.sort(key=lambda one: found.template_ids.index(one.wanted.template_id or ""))
+    return list(found.broken)
+
+
+def _cell(child: Planned, edge: Edge) -> mapping.Cell | None:
+    """What is written of a reference; None where it is left out."""
+    return next((one for one in child.mapped.cells if one.field == edge.child_field), None)
+
+
 def related(
     tables: Sequence[Planned], edges: Sequence[Edge], broken: Sequence[Edge], can: Capabilities
 ) -> None:
@@ -212,7 +237,7 @@ def related(
         if edge.child_template_id not in place or edge.parent_template_id not in place:
             continue
         child, parent = tables[place[edge.child_template_id]], tables[place[edge.parent_template_id]]
-        cell = next((one for one in child.mapped.cells if one.field == edge.child_field), None)
+        cell = _cell(child, edge)
         if cell is None:
             continue
         made = _key_made(child.entity, cell.column.name, parent, edge.parent_field)
@@ -225,7 +250,7 @@ def related(
             }  # fmt: skip
         ring = (edge.child_template_id, edge.child_field) in rings
         if ring or (edge.to_itself and made is not None):
-            _put_off(child, cell.column)
+            _put_off(child, cell.column, can)
 
 
 def _key_made(child: Entity, column: str, parent: Planned, parent_field: str) -> str | None:
@@ -235,7 +260,12 @@ def _key_made(child: Entity, column: str, parent: Planned, parent_field: str) ->
     filled = parent.mapped.columns()
     if relation is not None and relation.entity == parent.entity.name:
         name = relation.entity_columns[relation.columns.index(column)]
-    elif any(cell.field == parent_field for cell in filled.values()) or len(parent.entity.keys) != 1:
+    elif any(cell.field == parent_field for cell in filled.values()):
+        return None
+    elif parent.entity.kind == "endpoint":
+        brought = [one.name for one in parent.entity.fields if not one.name.startswith("@")]
+        name = parent_field if parent_field in brought else brought[0] if len(brought) == 1 else ""
+    elif len(parent.entity.keys) != 1:
         return None
     else:
         name = parent.entity.keys[0]
@@ -250,9 +280,15 @@ def relation_of(entity: Entity, column: str) -> Relation | None:
     return next((one for one in entity.relations if column in one.columns), None)
 
 
-def _put_off(child: Planned, column: Column) -> None:
+def _put_off(child: Planned, column: Column, can: Capabilities) -> None:
     path = child.wanted.asked.mapping_path
-    if not column.nullable:
+    if can.by_row:
+        text = (
+            f'"{column.name}" refers to rows that are not there yet, and cannot be set afterwards over HTTP.'
+        )
+        hint = "Leave it out by mapping it to null, or take one of the references of the ring away."
+        child.faults.append(Fault(path, "cycle", text, hint))
+    elif not column.nullable:
         text = f'The column "{column.name}" may not be null, and the rows it refers to are not there yet.'
         hint = "Let it be null, or take one of the references of the ring away."
         child.faults.append(Fault(path, "cycle", text, hint))
@@ -266,10 +302,15 @@ def _put_off(child: Planned, column: Column) -> None:
 # --- Tables that are made ---------------------------------------------------------------------------------------
 
 
-def new_entity(wanted: Wanted) -> Entity:
+def new_entity(wanted: Wanted, can: Capabilities) -> Entity:
     """The table that the rows would fill: a column for each visible field, and for each formula."""
     asked, columns = wanted.asked, []
+    named = {
+        name.partition(".")[0] for name, to in asked.mapping.items() if to and not can.sql and "." in name
+    }
     for one in wanted.maker.fields.values():
+        if one.name in named - asked.mapping.keys() and pa.types.is_struct(one.dtype):
+            continue
         name = asked.mapping.get(one.name, one.name if "." not in one.name and not one.hidden else None)
         if name is not None:
             columns.append(_new_column(name, one, wanted.count))
@@ -285,6 +326,8 @@ def new_entity(wanted: Wanted) -> Entity:
         replace(one, key=True, nullable=False) if one.name in keys else one
         for one in {one.name: one for one in columns}.values()
     )
+    if not can.sql:
+        return Entity(wanted.target, (wanted.target,), fields, "collection", keys=keys)
     return Entity(wanted.target, tuple(wanted.target.split(".", 1)), fields, keys=keys)
 
 
@@ -302,7 +345,9 @@ def _long_names(entity: Entity, asked: Asked, can: Capabilities) -> list[Fault]:
 
 def writing_of_new(planned: Planned) -> Writing:
     """What is written to a table that is not there yet."""
-    columns = tuple(planned.mapped.columns()[one["column"]].column for one in planned.spec["columns"])
+    cells = planned.mapped.columns()
+    names = [one["column"] for one in planned.spec["columns"]]
+    columns = tuple(cells[name].column if name in cells else Column(name, "objectid", "") for name in names)
     return Writing(planned.entity, columns, "insert", tuple(planned.spec["key_columns"]))
 
 

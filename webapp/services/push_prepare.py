@@ -33,8 +33,8 @@ from webapp.services.dataset_requests import DatasetExportInput
 from webapp.services.mapping import Asked
 from webapp.services.pins import Pins
 from webapp.services.push_plan import Planned, Wanted
-from webapp.services.push_requests import DatasetPushInput, ExportDbInput, PushInput, SendingInput, TableInput
-from webapp.services.push_targets import Catalogue
+from webapp.services.push_requests import DatasetPushInput, ExportInput, PushInput, SendingInput, TableInput
+from webapp.services.push_targets import Catalogue, Destination, Places
 from webapp.services.relations import Edge
 from webapp.services.row_makers import GivenRows, Maker, TemplateRows
 from webapp.services.row_requests import GenerateInput
@@ -45,7 +45,7 @@ class Prepared:
     """A push that is planned and not saved. `head` are columns of its row, `of` and `told` go into the audit trail."""
 
     push_id: str
-    connection: Connection
+    destination: Destination
     tables: list[Planned]
     pins: dict[str, Any]
     ask: SendingInput
@@ -67,9 +67,14 @@ class Prepared:
         return max(one.spec["count"] for one in self.tables)
 
     @property
+    def connection(self) -> Connection:
+        """The connection that its rows go through."""
+        return self.destination.connection
+
+    @property
     def can(self) -> Capabilities:
         """What the target can do."""
-        return push_targets.capabilities(self.connection)
+        return self.destination.can
 
     @property
     def targets(self) -> list[str]:
@@ -100,8 +105,8 @@ def _looking(prepare: Callable[P, Prepared]) -> Callable[P, Prepared]:
         try:
             prepared = prepare(*args, **kwargs)
             # It is looked at when this session is gone; fetching values from outside has begun another one meanwhile.
-            prepared.connection = db.session.merge(prepared.connection)
-            db.session.refresh(prepared.connection)
+            connection = prepared.destination.connection = db.session.merge(prepared.connection)
+            db.session.refresh(connection)
             return prepared
         finally:
             db.session.remove()
@@ -122,7 +127,7 @@ def of_template(actor: Actor, template_id: str, ask: PushInput, *, keep: bool = 
     """
     template = tenancy.get(actor, Template, template_id, "push")
     found = generate.Head(template.id, template.version, template.project_id, template.team_id)
-    connection = push_targets.connection_of(actor, ask)
+    destination = push_targets.destination_of(actor, ask)
     source = generate.saved_source(found, ask.locale, rows_of=ask.rows)
     count = source.count(ask.count)
     quotas.check_rows(actor, count)
@@ -134,7 +139,7 @@ def of_template(actor: Actor, template_id: str, ask: PushInput, *, keep: bool = 
     maker = TemplateRows(recipe.bound)
     prepared = Prepared(
         ids.new("psh"),
-        connection,
+        destination,
         [],
         recipe.pins.to_json(),
         ask,
@@ -162,14 +167,14 @@ def of_template(actor: Actor, template_id: str, ask: PushInput, *, keep: bool = 
 def _one_table(
     actor: Actor, prepared: Prepared, ask: TableInput, name: str, wanted: Mapping[str, Any]
 ) -> None:
-    catalogue = Catalogue(actor, prepared.connection)
+    catalogue = push_targets.catalogue_of(actor, prepared.destination)
     asked = Asked(ask.mapping, ask.computed, ask.mode, ask.key_columns)
     prepared.tables = [_planned(catalogue, prepared, ask, asked, ask.target, name, "target", dict(wanted), 0)]
     prepared.target = prepared.tables[0].spec["target"]
 
 
 def _planned(
-    catalogue: Catalogue,
+    catalogue: Catalogue | Places,
     prepared: Prepared,
     ask: SendingInput,
     asked: Asked,
@@ -210,14 +215,14 @@ def of_dataset(actor: Actor, dataset_id: str, ask: DatasetPushInput) -> Prepared
     dataset = datasets.get(actor, dataset_id, "push")
     version = datasets.version_of(dataset)
     datasets.known_templates(actor, version.spec, "push")
-    connection = push_targets.connection_of(actor, ask)
+    destination = push_targets.destination_of(actor, ask)
     members = dataset_rows.members(version.spec, version.pins["templates"])
     _check_tables(ask, [one.name for one in members])
     wanted = DatasetExportInput(seed=ask.seed, now=ask.now, format="json")
     bundle = dataset_rows.of_version(actor, version.spec, (dataset.id, version.number), members, wanted)
     prepared = Prepared(
         ids.new("psh"),
-        connection,
+        destination,
         [],
         bundle.pins(),
         ask,
@@ -236,8 +241,8 @@ def of_dataset(actor: Actor, dataset_id: str, ask: DatasetPushInput) -> Prepared
         raise validation_error([Fault("targets", "nothing_mapped", "Every table is left out.")])
     quotas.check_rows(actor, prepared.largest)
     edges = _edges([(one.template_id, one.version) for one in members])
-    ring = relations.order([one.template_id for one in bundle.members], edges).broken
     if not prepared.faults():
+        ring = push_plan.ordered(prepared.tables, edges)
         push_plan.related(prepared.tables, edges, ring, prepared.can)
     return prepared
 
@@ -245,7 +250,7 @@ def of_dataset(actor: Actor, dataset_id: str, ask: DatasetPushInput) -> Prepared
 def _dataset_tables(
     actor: Actor, prepared: Prepared, ask: DatasetPushInput, bundle: dataset_rows.Bundle
 ) -> None:
-    catalogue, lost = Catalogue(actor, prepared.connection), []
+    catalogue, lost = push_targets.catalogue_of(actor, prepared.destination), []
     for recipe, (member, made) in enumerate(zip(bundle.members, bundle.recipes, strict=True)):
         name = member.name
         if name in ask.targets and ask.targets[name] is None:
@@ -307,14 +312,14 @@ def _check_tables(ask: DatasetPushInput, known: Sequence[str]) -> None:
 
 
 @_looking
-def of_rows(actor: Actor, ask: ExportDbInput) -> Prepared:
+def of_rows(actor: Actor, ask: ExportInput) -> Prepared:
     """A push of rows that came with the request. They are stored when the push is saved.
 
     Errors as of `of_template`.
     """
     assert ask.rows is not None
     require(actor, "push")
-    connection = push_targets.connection_of(actor, ask)
+    destination = push_targets.destination_of(actor, ask)
     quotas.check_rows(actor, len(ask.rows))
     table = row_makers.given_table(ask.rows)
     push_id, now = ids.new("psh"), clock.now().replace(microsecond=0)
@@ -322,7 +327,7 @@ def of_rows(actor: Actor, ask: ExportDbInput) -> Prepared:
     maker: Maker = GivenRows(table, pins.seed, pins.now)
     prepared = Prepared(
         push_id,
-        connection,
+        destination,
         [],
         pins.to_json(),
         ask,

@@ -61,7 +61,11 @@ class SendingInput(RowsInput):
     after_sql: Statements = Field(default_factory=list, description="Statements after the rows; admins.")
     push_mode: Literal["per_row", "batch"] | None = Field(None, description=_NULL_UNLESS)
     wrapper_key: Name | None = Field(None, description=_NULL_UNLESS)
+    batch_size: int | None = Field(None, description=_NULL_UNLESS)
     retry: dict[str, Any] | None = Field(None, description=_NULL_UNLESS)
+    request_template: dict[str, Any] | None = Field(None, description=_NULL_UNLESS)
+    parallel: int | None = Field(None, description=_NULL_UNLESS)
+    rate_per_second: float | None = Field(None, description=_NULL_UNLESS)
 
     @property
     def canary_rows(self) -> int | None:
@@ -126,10 +130,9 @@ class DatasetPushInput(SendingInput):
     now: Moment | None = Field(None, description="What relative dates hang on; else the dataset's anchor.")
 
 
-class ExportDbInput(TableInput):
-    """Rows into a table of a database: rows that are given, or rows of a template."""
+class ExportInput(TableInput):
+    """Rows in one call: rows that are given, or rows of a template."""
 
-    table: Target | None = Field(None, description="Another name of target.")
     rows: Annotated[list[dict[str, Any]], Field(max_length=limits.MAX_ROWS_PER_GENERATION)] | None = Field(
         None, description="The rows themselves."
     )
@@ -142,11 +145,24 @@ class ExportDbInput(TableInput):
     overrides: dict[str, Any] = Field(default_factory=dict)
 
 
+class ExportDbInput(ExportInput):
+    """Rows into a table of a database."""
+
+    table: Target | None = Field(None, description="Another name of target.")
+
+
+class ExportRestInput(ExportInput):
+    """Rows to an endpoint, or to a connection that speaks HTTP."""
+
+
 class RetryInput(RowsInput):
     """Rows of a push that did not arrive, sent once more; a mapping and overrides may repair them."""
 
-    states: Annotated[list[Literal["failed", "unknown"]], Field(min_length=1)] = Field(
-        default_factory=lambda: ["failed", "unknown"], description="Which rows."
+    states: Annotated[list[Literal["failed", "unknown", "pending"]], Field(min_length=1, max_length=3)] = (
+        Field(
+            default_factory=lambda: ["failed", "unknown"],
+            description="Which rows. Pending: those that were never sent, because the push failed or was cancelled.",
+        )
     )
     rows: Annotated[list[Count], Field(max_length=limits.MAX_ROWS_PER_GENERATION)] | None = Field(
         None, description="Row numbers from 1, to narrow the retry; of the table `table`."

@@ -32,7 +32,7 @@ from webapp.extensions import db
 from webapp.models import Push
 from webapp.services import dataset_rows, fetched, generate, tenancy
 from webapp.services.pins import Pins
-from webapp.services.row_makers import Faulty, GivenRows, Maker, Reckoned, TemplateRows, View
+from webapp.services.row_makers import JSON_TEXT, Faulty, GivenRows, Maker, Reckoned, TemplateRows, View
 
 HIDDEN: Final = "********"
 """What stands for a sensitive value."""
@@ -120,7 +120,8 @@ class TableRows:
 
     def batch(self, rows: np.ndarray, keys: Keys | None = None) -> pa.RecordBatch:
         """Some rows (``uint64[n]``, from 0), a column for each of `columns`: nested values as JSON text, columns of
-        `later` null. `keys` are those of the parents, where `from_parent` asks for any.
+        `later` null. `keys` are those of the parents, where `from_parent` asks for any. Targets that take objects and
+        arrays get them nested, and text that is JSON in fields that say so (`engine.formats.nested.is_json_text`).
 
         Error: validation_error for a formula that cannot be carried out.
         """
@@ -162,7 +163,16 @@ class TableRows:
             for start in range(0, max(1, rows.size), self.block_rows)
         ]
         arrays = parts[0] if len(parts) == 1 else [_joined(pieces) for pieces in zip(*parts, strict=True)]
-        return pa.RecordBatch.from_arrays(arrays, names=list(names))
+        fields = [
+            pa.field(one["column"], values.type, metadata=self._told(one, values.type))
+            for one, values in zip(wanted, arrays, strict=True)
+        ]
+        return pa.RecordBatch.from_arrays(arrays, schema=pa.schema(fields))
+
+    def _told(self, one: Mapping[str, Any], dtype: pa.DataType) -> Mapping[bytes, bytes] | None:
+        """What the batch says of a column beside its type."""
+        field = self.maker.fields.get(one.get("field", "")) if one.get("nested") else None
+        return JSON_TEXT if field is not None and field.json and not pa.types.is_nested(dtype) else None
 
     def _part(
         self, rows: np.ndarray, wanted: Sequence[Mapping[str, Any]], keys: Keys | None, empty: Sequence[str]
@@ -183,14 +193,12 @@ class TableRows:
             rows, valid = view.parents(parent["field"])
             return _where(_given(keys).take(parent["table"], parent["column"], rows), valid)
         if "formula" in one:
-            return _flat(
-                self._formula(one).column(Reckoned(view, self.maker.env, name)), bool(one.get("list"))
-            )
+            return _flat(self._formula(one).column(Reckoned(view, self.maker.env, name)), one)
         if "object_id" in one:
             return _object_ids(one["object_id"], view.rows)
         if "field" not in one:  # a key that the target made
             return _given(keys).take(self.place, name, view.rows)
-        return _flat(view.column(one["field"]), bool(one.get("list")))
+        return _flat(view.column(one["field"]), one)
 
     def _formula(self, one: Mapping[str, Any]) -> Expression:
         name = one["column"]
@@ -212,15 +220,26 @@ def _where(values: pa.Array, valid: np.ndarray | None) -> pa.Array:
     return values if valid is None else pc.if_else(pa.array(valid), values, pa.scalar(None, values.type))
 
 
-def _flat(values: pa.Array, keep_lists: bool) -> pa.Array:
-    """Nested values as JSON text; lists stay where the target's column is an array."""
-    if not pa.types.is_nested(values.type) or (keep_lists and pa.types.is_list(values.type)):
+def _flat(values: pa.Array, one: Mapping[str, Any]) -> pa.Array:
+    """Nested values as JSON text; lists stay where the target's column is an array, all where it takes them."""
+    if not pa.types.is_nested(values.type) or (one.get("list") and pa.types.is_list(values.type)):
         return values
+    if one.get("nested"):
+        return values.cast(_undivided(values.type))
     return pc.if_else(values.is_valid(), json_texts(values), pa.scalar(None, pa.string()))
 
 
 def _joined(pieces: Sequence[pa.Array]) -> pa.Array:
     return pa.concat_arrays([_decoded(piece) for piece in pieces])
+
+
+def _undivided(dtype: pa.DataType) -> pa.DataType:
+    """A type without dictionaries, however deep: pieces of such can be joined."""
+    if pa.types.is_struct(dtype):
+        return pa.struct([field.with_type(_undivided(field.type)) for field in dtype])
+    if pa.types.is_list(dtype):
+        return pa.list_(dtype.value_field.with_type(_undivided(dtype.value_type)))
+    return dtype.value_type if pa.types.is_dictionary(dtype) else dtype
 
 
 def _decoded(values: pa.Array) -> pa.Array:
@@ -234,23 +253,16 @@ def _object_ids(salt: str, rows: np.ndarray) -> pa.Array:
 
 
 def _objects(batch: pa.RecordBatch) -> bytes:
-    fields = [pa.field(field.name, field.type) for field in batch.schema]
-    struct = pa.StructArray.from_arrays([_decoded(column) for column in batch.columns], fields=_plain(fields))
+    fields = [field.with_type(_undivided(field.type)) for field in batch.schema]
+    struct = pa.StructArray.from_arrays([_decoded(column) for column in batch.columns], fields=fields)
     return json_texts(struct)[0].as_py().encode()
-
-
-def _plain(fields: Sequence[pa.Field]) -> list[pa.Field]:
-    return [
-        pa.field(one.name, one.type.value_type if pa.types.is_dictionary(one.type) else one.type)
-        for one in fields
-    ]
 
 
 def _column(entity: Entity, name: str) -> Column:
     found = entity.column(name)
     if found is not None:
         return found
-    if entity.kind == "collection":
+    if entity.kind in ("collection", "endpoint"):
         return Column(name, "other", "")
     told = f'The table "{entity.name}" has no column "{name}".'
     raise ConnectorError(told, reason="no_column", hint="It was there when the push was asked for.")

@@ -4,58 +4,97 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import replace
-from typing import Final
+from dataclasses import dataclass, replace
+from typing import Any
 
 from webapp import limits
 from webapp.connectors import KINDS
 from webapp.connectors.base import Capabilities, ConnectorError, Entity, Metadata, Session
+from webapp.connectors.channel import Channel, HttpConnector
 from webapp.errors import ApiError, Fault, did_you_mean, validation_error
 from webapp.extensions import db, may_write, only_reads
-from webapp.models import Connection
-from webapp.services import connections, deadline, rows, tenancy
+from webapp.models import Connection, Endpoint, Push
+from webapp.services import (
+    connection_links,
+    connection_looks,
+    connection_settings,
+    deadline,
+    http_targets,
+    rows,
+    tenancy,
+)
 from webapp.services.actors import Actor, require
 from webapp.services.push_requests import SendingInput
 
-_HTTP: Final = ("push_mode", "wrapper_key", "retry")
+
+@dataclass(slots=True)
+class Destination:
+    """Where a push goes. `changed` are settings that stand in for the connection's: the endpoint's, the push's own."""
+
+    connection: Connection
+    endpoint: Endpoint | None
+    changed: dict[str, Any]
+
+    @property
+    def can(self) -> Capabilities:
+        """What the target can do."""
+        return capabilities(self.connection)
 
 
-def connection_of(actor: Actor, ask: SendingInput) -> Connection:
-    """The connection of a push that may be sent there so.
+def destination_of(actor: Actor, ask: SendingInput) -> Destination:
+    """Where a push goes that may be sent there so.
 
-    Errors: not_found, validation_error (none named, one that holds no tables), read_only_connection, forbidden
-    (statements of one who is no admin), those of `confirmed`.
+    Errors: not_found, validation_error (none named or both, one that takes no rows, settings that do not fit),
+    read_only_connection, forbidden (statements of one who is no admin), those of `confirmed`.
     """
-    if ask.endpoint_id is not None:
-        text = "Endpoints take no pushes yet; name a connection to a database."
-        raise validation_error([Fault("endpoint_id", "not_allowed", text)])
-    if ask.connection_id is None:
-        raise validation_error([Fault("connection_id", "missing", "Where the rows go is needed.")])
-    found = named(actor, ask.connection_id)
-    unfit = [
-        Fault(name, "not_for_this_type", "This is for connections that speak HTTP.", "Leave it out.")
-        for name in _HTTP
-        if getattr(ask, name) is not None
-    ]
+    if (ask.connection_id is None) == (ask.endpoint_id is None):
+        text = "Where the rows go is needed: connection_id or endpoint_id, and not both."
+        raise validation_error([Fault("connection_id", "missing", text)])
+    endpoint = tenancy.get(actor, Endpoint, ask.endpoint_id, "push") if ask.endpoint_id is not None else None
+    found = named(actor, ask.connection_id if endpoint is None else endpoint.connection_id)
+    can = capabilities(found)
+    unfit = _unfit(can, ask)
     if unfit:
         raise validation_error(unfit)
     if ask.before_sql or ask.after_sql:
         require(actor, "admin")
-        if not capabilities(found).sql:
-            text = "This kind of connection carries out no statements."
-            raise validation_error([Fault("before_sql", "not_for_this_type", text, "Leave them out.")])
     usable(found)
     if not ask.dry_run:
         confirmed(found, ask.confirm)
-    return found
+    changed = http_targets.changed(endpoint, ask.model_dump(include=set(http_targets.OF_A_PUSH))) if can.by_row else {}
+    connection_settings.check_changed(found, KINDS[found.type], changed)
+    return Destination(found, endpoint, changed)
+
+
+def again(connection: Connection, push: Push) -> Destination:
+    """Where a push went."""
+    endpoint = db.session.get(Endpoint, push.endpoint_id) if push.endpoint_id else None
+    return Destination(connection, endpoint, http_targets.changed(endpoint, push.request["ask"]))
+
+
+def _unfit(can: Capabilities, ask: SendingInput) -> list[Fault]:
+    """What is asked for, and is not for this kind of connection."""
+    told: dict[str, str] = {}
+    if not can.by_row:
+        told = dict.fromkeys(http_targets.OF_A_PUSH, "This is for connections that speak HTTP.")
+    if not can.sql:
+        told |= dict.fromkeys(("before_sql", "after_sql"), "This kind of connection carries out no statements.")
+    if not can.create_table and can.by_row:
+        told["create_table"] = "This kind of connection makes no tables."
+    return [
+        Fault(name, "not_for_this_type", text, "Leave it out.")
+        for name, text in told.items()
+        if getattr(ask, name, None) not in (None, [], False)
+    ]
 
 
 def named(actor: Actor, connection_id: str) -> Connection:
     """A connection with tables that the actor may push to. Errors: not_found, forbidden, validation_error."""
     found = tenancy.get(actor, Connection, connection_id, "push")
-    if found.type not in KINDS:
-        text = f"A connection of type {found.type} has no tables to send rows to."
-        hint = f"Name one of type {', '.join(KINDS)}."
+    if not KINDS[found.type].can.modes:
+        text = f"A connection of type {found.type} takes no rows."
+        fitting = ", ".join(name for name, kind in KINDS.items() if kind.can.modes)
+        hint = f"It answers fields of type {found.type}. Send rows to one of type {fitting}."
         raise validation_error([Fault("connection_id", "not_for_this_type", text, hint)])
     return found
 
@@ -88,15 +127,59 @@ def told() -> Iterator[None]:
     try:
         yield
     except ConnectorError as error:
-        raise connections.told(error) from None
+        raise connection_links.told(error) from None
+
+
+@contextmanager
+def channel_of(destination: Destination) -> Iterator[Channel]:
+    """Ready to send; whatever fails in it is told as the API tells it."""
+    with told(), connection_links.open_link(destination.connection, changed=destination.changed) as channel:
+        assert isinstance(channel, Channel)
+        yield channel
 
 
 @contextmanager
 def session_of(connection: Connection) -> Iterator[Session]:
     """An open session, to look at the target; whatever fails in it, or takes too long, is told as the API tells it."""
     whole = limits.PUSH_LOOK_SECONDS
-    with told(), connections.open_session(connection) as session, deadline.limited(session, whole, whole):
+    with told(), connection_links.open_session(connection) as session, deadline.limited(session, whole, whole):
         yield session
+
+
+class Places:
+    """The paths of a connection that lists no tables: any is one. Stands in for `Catalogue`."""
+
+    def __init__(self, destination: Destination) -> None:
+        made = connection_links.connector_of(destination.connection, destination.changed)
+        assert isinstance(made, HttpConnector)
+        self._connector = made
+
+    def entity(self, name: str) -> Entity | None:
+        """A path."""
+        try:
+            return self._connector.place(name)
+        except ConnectorError as error:
+            raise validation_error([Fault("target", "invalid", error.message, error.hint)]) from None
+
+    def fitting(self, _name: str) -> Entity | None:
+        """The path of the settings."""
+        return self._connector.place(None)
+
+    def unknown(self, path: str, name: str) -> Fault:
+        """Never told: see `entity`."""
+        return Fault(path, "unknown_table", f'There is no path "{name}".')
+
+    def renewed(self) -> bool:
+        """There is nothing to read anew."""
+        return False
+
+
+def catalogue_of(actor: Actor, destination: Destination) -> Catalogue | Places:
+    """What rows can be sent to there."""
+    kind = KINDS[destination.connection.type]
+    if issubclass(kind, HttpConnector) and not kind.has_entities:
+        return Places(destination)
+    return Catalogue(actor, destination.connection)
 
 
 class Catalogue:
@@ -126,9 +209,11 @@ class Catalogue:
 
     def unknown(self, path: str, name: str) -> Fault:
         """The fault of a table that is not there."""
-        text = f'There is no table "{name}" in "{self._connection.name}".'
+        makes = capabilities(self._connection).create_table
+        text = f'There is no {"table" if makes else "target"} "{name}" in "{self._connection.name}".'
         known = [one.name for one in self._entities()]
-        hint = did_you_mean(name, known) or "Set create_table to have it made."
+        otherwise = "Set create_table to have it made." if makes else "Its metadata lists those that are there."
+        hint = did_you_mean(name, known) or otherwise
         return Fault(path, "unknown_table", text, hint)
 
     def renewed(self) -> bool:
@@ -155,6 +240,6 @@ class Catalogue:
     def _read(self, refresh: bool = False) -> None:
         may_write()  # what was read anew is kept
         try:
-            self._metadata = connections.metadata(self._actor, self._connection, refresh=refresh)
+            self._metadata = connection_looks.metadata(self._actor, self._connection, refresh=refresh)
         finally:
             only_reads()

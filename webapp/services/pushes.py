@@ -18,6 +18,7 @@ from webapp.models import Push
 from webapp.services import (
     audit,
     enqueue,
+    http_look,
     ledger,
     misfits,
     paging,
@@ -31,7 +32,7 @@ from webapp.services import (
 )
 from webapp.services.actors import Actor
 from webapp.services.push_prepare import Prepared
-from webapp.services.push_requests import ExportDbInput, PushInput
+from webapp.services.push_requests import ExportDbInput, ExportInput, PushInput
 
 KIND: Final = "push"
 
@@ -46,7 +47,7 @@ def as_json(push: Push) -> dict[str, Any]:
         "status": push.status,
         "counts": ledger.counts(push),
         "connection_id": push.connection_id,
-        "endpoint_id": None,
+        "endpoint_id": push.endpoint_id,
         "template_id": push.template_id,
         "template_version": push.template_version,
         "dataset_id": push.dataset_id,
@@ -109,6 +110,7 @@ def queue(actor: Actor, prepared: Prepared, action: str, **columns: Any) -> Push
             id=prepared.push_id,
             workspace_id=actor.workspace_id,
             connection_id=prepared.connection.id,
+            endpoint_id=prepared.destination.endpoint.id if prepared.destination.endpoint else None,
             target=prepared.target[: limits.MAX_NAME_CHARS],
             total=prepared.total,
             tables=[one.spec for one in prepared.tables],
@@ -203,6 +205,8 @@ def dry_run(prepared: Prepared) -> dict[str, Any]:
     """
     prepared.check()
     db.session.remove()
+    if prepared.can.by_row:
+        return http_look.dry_run(prepared)
     found, checked, tables = [], 0, []
     with push_targets.session_of(prepared.connection) as session:
         for place, one in enumerate(prepared.tables):
@@ -212,9 +216,12 @@ def dry_run(prepared: Prepared) -> dict[str, Any]:
             told, count = misfits.check(one, rows, session, sent, prepared.connection.type)
             found += told
             checked += count
-            tables.append({"name": rows.name, "target": rows.target, "statements": statements})
+            tables.append(
+                {"name": rows.name, "target": rows.target, "statements": statements, "requests": None}
+            )
     return {
         "statements": [text for one in tables for text in one["statements"]],
+        "requests": None,
         "misfits": [one.as_json() for one in found],
         "checked_rows": checked,
         "tables": tables,
@@ -313,18 +320,20 @@ def cancel(actor: Actor, push: Push) -> Push:
     return push
 
 
-def asked_for_rows(ask: ExportDbInput) -> PushInput | None:
-    """The push of a template that `/export/db` asks for; None where it brings its rows. Error: validation_error."""
+def asked_for_rows(ask: ExportInput) -> PushInput | None:
+    """The push of a template that `/export/db` or `/export/rest` asks for; None where it brings its rows. Error:
+    validation_error."""
     if (ask.rows is None) == (ask.template_id is None):
         text = "Either rows or a template_id is needed, and not both."
         raise validation_error([Fault("rows", "missing", text)])
-    if ask.table is not None and ask.target is not None and ask.table != ask.target:
+    table = ask.table if isinstance(ask, ExportDbInput) else None
+    if table is not None and ask.target is not None and table != ask.target:
         raise validation_error([Fault("table", "contradiction", "table and target name two tables.")])
-    if ask.table is None and ask.target is None and ask.rows is not None:
+    if isinstance(ask, ExportDbInput) and table is None and ask.target is None and ask.rows is not None:
         raise validation_error([Fault("table", "missing", "The table is needed.")])
     if ask.rows is not None:
         if not ask.rows:
             raise validation_error([Fault("rows", "too_short", "There are no rows.")])
         return None
     told = ask.model_dump(exclude={"rows", "table", "template_id"}, exclude_unset=True)
-    return PushInput(**{**told, "target": ask.table or ask.target})
+    return PushInput(**{**told, "target": table or ask.target})

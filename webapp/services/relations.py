@@ -6,7 +6,7 @@ for the keys of an SQL file and for the diagram of a dataset.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -72,7 +72,11 @@ def edges(templates: Templates) -> list[Edge]:
 
 def said(field: Stored) -> bool:
     """Whether a field says how many rows of its template each row of the other one has."""
-    return field["type"] == REFERENCE and field.get("group") is not None and bool(field["options"].get("cardinality"))
+    return (
+        field["type"] == REFERENCE
+        and field.get("group") is not None
+        and bool(field["options"].get("cardinality"))
+    )
 
 
 def among(found: Sequence[Edge], template_ids: Sequence[str]) -> list[Edge]:
@@ -101,28 +105,41 @@ class Order:
     broken: tuple[Edge, ...]
 
 
-def order(template_ids: Sequence[str], found: Sequence[Edge]) -> Order:
+def order(
+    template_ids: Sequence[str], found: Sequence[Edge], may_wait: Callable[[Edge], bool] = lambda _: False
+) -> Order:
     """Parents first; as the templates stand where relations leave it open. A ring is opened before the table of it
-    that stands first, so the same dataset always has the same order."""
-    inside = among(found, template_ids)
-    parents = {
-        one: {
-            edge.parent_template_id for edge in inside if edge.child_template_id == one and not edge.to_itself
-        }
-        for one in template_ids
-    }
+    that stands first, so the same dataset always has the same order; of its tables those go before all others whose
+    every reference into the ring may wait, where `may_wait` says so of any."""
+    inside = [edge for edge in among(found, template_ids) if not edge.to_itself]
+    parents = _parents(template_ids, inside)
+    strict = _parents(template_ids, [edge for edge in inside if not may_wait(edge)])
     left, made = list(template_ids), []
     while left:
         free = next((one for one in left if not parents[one] & set(left)), None)
-        made.append(free if free is not None else _first_of_a_ring(left, parents))
-        left.remove(made[-1])
+        if free is None:
+            ring = _ring(left, parents)
+            free = next((one for one in ring if not strict[one] & set(left)), ring[0])
+        made.append(free)
+        left.remove(free)
     place = {one: at for at, one in enumerate(made)}
-    broken = [edge for edge in inside if place[edge.parent_template_id] >= place[edge.child_template_id]]
+    broken = [
+        edge
+        for edge in among(found, template_ids)
+        if place[edge.parent_template_id] >= place[edge.child_template_id]
+    ]
     return Order(tuple(made), tuple(broken))
 
 
-def _first_of_a_ring(left: Sequence[str], parents: Mapping[str, set[str]]) -> str:
-    """The first template of a ring that waits for nothing but itself; what merely hangs on a ring is not one."""
+def _parents(template_ids: Sequence[str], found: Sequence[Edge]) -> dict[str, set[str]]:
+    return {
+        one: {edge.parent_template_id for edge in found if edge.child_template_id == one}
+        for one in template_ids
+    }
+
+
+def _ring(left: Sequence[str], parents: Mapping[str, set[str]]) -> list[str]:
+    """The templates of the first ring that waits for nothing but itself; what merely hangs on a ring is not one."""
 
     def above(one: str) -> set[str]:
         seen: set[str] = set()
@@ -134,7 +151,8 @@ def _first_of_a_ring(left: Sequence[str], parents: Mapping[str, set[str]]) -> st
         return seen
 
     all_above = {one: above(one) for one in left}
-    return next(one for one in left if all(one in all_above[other] for other in all_above[one]))
+    first = next(one for one in left if all(one in all_above[other] for other in all_above[one]))
+    return [one for one in left if one in all_above[first]]
 
 
 def depths(template_ids: Sequence[str], found: Sequence[Edge]) -> dict[str, int]:

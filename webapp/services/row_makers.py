@@ -25,6 +25,7 @@ from webapp.engine.expressions.errors import FormulaError, FormulaErrors
 from webapp.engine.expressions.expression import Columns, Expression, compile_with, kind_of
 from webapp.engine.expressions.types import Kind
 from webapp.engine.fields.base import RELATION
+from webapp.engine.formats.nested import is_json_text
 from webapp.engine.layers import Column
 from webapp.errors import Fault, did_you_mean
 
@@ -57,6 +58,8 @@ class Field:
     hidden: bool = False
     longest: int | None = None
     """Characters of the longest text, where that is known."""
+    json: bool = False
+    """Texts are JSON, to be embedded as it is."""
 
 
 class Maker(ABC):
@@ -163,8 +166,9 @@ def _fields_of(bound: Bound) -> Iterable[Field]:
 def _field(field: pa.Field, column: Column, label: str, *, hidden: bool = False) -> Field:
     told = (field.metadata or {}).get(b"max_length")
     longest = int(told) if told else None
+    sensitive = bool(column.spec.common.sensitive)
     return Field(
-        field.name, plain(field.type), label, column, bool(column.spec.common.sensitive), hidden, longest
+        field.name, plain(field.type), label, column, sensitive, hidden, longest, is_json_text(field)
     )
 
 
@@ -175,7 +179,8 @@ def _members(path: str, dtype: pa.DataType, column: Column) -> Iterable[Field]:
     for child in dtype:
         told = (child.metadata or {}).get(b"max_length")
         name = f"{path}.{child.name}"
-        yield Field(name, plain(child.type), "", None, sensitive, False, int(told) if told else None)
+        longest = int(told) if told else None
+        yield Field(name, plain(child.type), "", None, sensitive, False, longest, is_json_text(child))
         yield from _members(name, child.type, column)
 
 
@@ -196,7 +201,7 @@ class GivenRows(Maker):
         self.block_rows = limits.PUSH_CHUNK_ROWS
         self.fields = {}
         for field in table.schema:
-            self.fields[field.name] = Field(field.name, field.type)
+            self.fields[field.name] = Field(field.name, field.type, json=is_json_text(field))
 
     def at(self, rows: np.ndarray) -> View:
         return _GivenView(self._table, rows)
@@ -222,16 +227,28 @@ class _GivenView(View):
 
 
 _WHOLE: Final = range(-(2**63), 2**63)
+JSON_TEXT: Final = {b"json": b"1"}
+"""What Arrow's fields say of JSON text (`engine.formats.nested.is_json_text`)."""
 
 
 def given_table(rows: Sequence[Mapping[str, Any]]) -> pa.Table:
     """Rows of JSON as columns, one for each key in the order of their coming; a key that a row has not is null.
 
     Numbers with a point come as doubles, whole ones beyond 64 bits as decimals, objects and arrays as JSON text,
-    lists of single values as lists; values of several kinds in one column as text.
+    lists of single values as lists; values of several kinds in one column as text. Columns of JSON text alone say so.
     """
     names = list(dict.fromkeys(name for row in rows for name in row))
-    return pa.table({name: _column([row.get(name) for row in rows]) for name in names})
+    made = [_column([row.get(name) for row in rows]) for name in names]
+    fields = [
+        pa.field(name, column.type, metadata=JSON_TEXT if _is_json([row.get(name) for row in rows]) else None)
+        for name, column in zip(names, made, strict=True)
+    ]
+    return pa.table(made, schema=pa.schema(fields))
+
+
+def _is_json(values: Sequence[Any]) -> bool:
+    kinds = {_kind(value) for value in values if value is not None}
+    return "nested" in kinds and kinds <= {"nested", "list", "empty"}
 
 
 def _column(values: list[Any]) -> pa.Array:

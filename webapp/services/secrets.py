@@ -191,13 +191,15 @@ def _texts(value: Any) -> Iterable[str]:
             yield from _texts(item)
 
 
-def unknown_references(workspace_id: str, settings: Mapping[str, Any]) -> list[Fault]:
+def unknown_references(
+    workspace_id: str, settings: Mapping[str, Any], front: str = "settings."
+) -> list[Fault]:
     """A fault for each reference to a secret that is not there."""
     wanted = {key: referred(_texts(value)) for key, value in settings.items()}
     known = set(db.session.scalars(select(Secret.name).where(Secret.workspace_id == workspace_id)))
     return [
         Fault(
-            f"settings.{key}",
+            f"{front}{key}",
             "unknown_secret",
             f'There is no secret "{name}".',
             did_you_mean(name, [one for one in known if one]) or "An admin can add it under Settings, Secrets.",

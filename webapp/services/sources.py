@@ -82,6 +82,24 @@ class PlanMemory:
 MEMORY: Final = PlanMemory()
 
 
+def kept(
+    template_id: str,
+    version: int,
+    locale: str | None,
+    stated: Mapping[str, int] = NOTHING,
+    instead: Mapping[str, int] = NOTHING,
+) -> Source | None:
+    """What `of_version` has made before, where none of the templates it is related to was deleted since."""
+    found = MEMORY.get(_key_of(template_id, version, locale, stated, instead))
+    return found if found is not None and (not found.related or kin.still_there(found.related)) else None
+
+
+def _key_of(
+    template_id: str, version: int, locale: str | None, stated: Mapping[str, int], instead: Mapping[str, int]
+) -> Hashable:
+    return template_id, version, locale, tuple(sorted(stated.items())), tuple(sorted(instead.items()))
+
+
 def of_version(
     template_id: str,
     version: int,
@@ -97,9 +115,8 @@ def of_version(
     Errors: validation_error (a locale that is none, a template this engine cannot carry out, a related template that
     was deleted), unavailable (its vocabulary is missing).
     """
-    key = (template_id, version, locale, tuple(sorted(stated.items())), tuple(sorted(instead.items())))
-    found = MEMORY.get(key)
-    if found is not None and (not found.related or kin.still_there(found.related)):
+    found = kept(template_id, version, locale, stated, instead)
+    if found is not None:
         return found
     spec, pins = load()
     versions = kin.gather(spec["fields"], template_id, kin.pinned(pins, instead))
@@ -110,6 +127,7 @@ def of_version(
     plan = plans.compiled(parsed, plans.vocabulary(pins.get("vocabulary")), locale, library)
     related = kin.related_of(versions, library)
     found = Source(plan, spec["name"], spec["quantity"], plans.anchor_of(spec), template_id, version, related)
+    key = _key_of(template_id, version, locale, stated, instead)
     MEMORY.put(key, found, len(orjson.dumps(spec)) * (1 + len(versions)))
     return found
 

@@ -24,7 +24,7 @@ from webapp.services.wire import Script, Wire
 
 # KEYS: log, epoch. ARGV: expected epoch ("" = any), limit, window (us).
 # -> 1 accepted | 0 refused | -1 the epoch is another; remaining; reset (us); now (us) as pushed
-_ENTER = Script("""
+_ENTER_LUA: Final = """
 local epoch = false
 if ARGV[1] ~= '' then
   epoch = redis.call('GET', KEYS[2])
@@ -47,11 +47,11 @@ local text = string.format('%.0f', now)
 redis.call('LPUSH', KEYS[1], text)
 redis.call('PEXPIRE', KEYS[1], string.format('%.0f', window / 1000 + 1000))
 return string.format('1 %d %.0f %s', limit - used - 1, (oldest or now) + window, text)
-""")
+"""
 
 # KEYS: rows by second (hash, `total` beside), seconds (list, newest first). ARGV: rows, limit, window (s).
 # -> 1 taken | 0 refused | -1 unknown; total; the second taken in | the second at which it would fit
-_TAKE_ROWS = Script("""
+_TAKE_LUA: Final = """
 local total = tonumber(redis.call('HGET', KEYS[1], 'total') or '-1')
 if total < 0 then return '-1 0 0' end
 local want, limit, window = tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3])
@@ -86,6 +86,17 @@ end
 redis.call('EXPIRE', KEYS[1], window + 60)
 redis.call('EXPIRE', KEYS[2], window + 60)
 return string.format('1 %.0f %.0f', total, now)
+"""
+
+_ENTER = Script(_ENTER_LUA)
+_TAKE_ROWS = Script(_TAKE_LUA)
+# Both at once. KEYS and ARGV: of the first, then of the second. -> the first's answer; if accepted, the second's too.
+_ENTER_AND_TAKE = Script(f"""
+local function enter(KEYS, ARGV) {_ENTER_LUA} end
+local function take(KEYS, ARGV) {_TAKE_LUA} end
+local passed = enter({{KEYS[1], KEYS[2]}}, {{ARGV[1], ARGV[2], ARGV[3]}})
+if string.sub(passed, 1, 2) ~= '1 ' then return passed end
+return passed .. ' ' .. take({{KEYS[3], KEYS[4]}}, {{ARGV[4], ARGV[5], ARGV[6]}})
 """)
 
 # KEYS as above. ARGV: second, rows. -> rows given back: never more than that second still holds.
@@ -146,17 +157,19 @@ class Windows:
 
     def enter(self, log: str, limit: int, window: float, epoch_key: str = "", epoch: str = "") -> Passage:
         """Ask for one place in the window named `log`, if `epoch_key` still holds `epoch` ("" = do not ask)."""
-        state, remaining, reset, mark = self._wire.run(
-            _ENTER, [log, epoch_key or log], [epoch, limit, int(window * 1_000_000)]
+        told = self._wire.run(_ENTER, [log, epoch_key or log], [epoch, limit, int(window * 1_000_000)])
+        return _passage(told, limit)
+
+    def enter_and_take(
+        self, log: str, limit: int, window: float, epoch_key: str, epoch: str, name: str, rows: int, most: int
+    ) -> tuple[Passage, RowsAnswer | None]:
+        """`enter` and, where it accepts, `take_rows` of `name` (`rows` of `most` an hour), in one round trip."""
+        told = self._wire.run(
+            _ENTER_AND_TAKE,
+            [log, epoch_key, *_rows_keys(name)],
+            [epoch, limit, int(window * 1_000_000), rows, most, limits.ROWS_WINDOW_SECONDS],
         )
-        return Passage(
-            accepted=state == b"1",
-            stale=state == b"-1",
-            limit=limit,
-            remaining=int(remaining),
-            reset=int(reset) / 1e6,
-            mark=mark,
-        )
+        return _passage(told, limit), _rows_answer(*told[4:]) if len(told) > 4 else None
 
     def give_back(self, log: str, passage: Passage) -> None:
         """Take one accepted passage out of its window."""
@@ -164,10 +177,8 @@ class Windows:
 
     def take_rows(self, name: str, rows: int, limit: int) -> RowsAnswer:
         """Take `rows` of the hour's `limit`; all or nothing. `rows` 0 only asks."""
-        state, used, second = self._wire.run(
-            _TAKE_ROWS, _rows_keys(name), [rows, limit, limits.ROWS_WINDOW_SECONDS]
-        )
-        return RowsAnswer(_STATES[state], int(used), int(second))
+        told = self._wire.run(_TAKE_ROWS, _rows_keys(name), [rows, limit, limits.ROWS_WINDOW_SECONDS])
+        return _rows_answer(*told)
 
     def give_rows(self, name: str, second: int, rows: int) -> int:
         """Give unused rows back to the second they were taken in. Returns how many that second still held."""
@@ -184,6 +195,15 @@ class Windows:
 
 
 _STATES: Final = {b"1": "taken", b"0": "refused", b"-1": "unknown"}
+
+
+def _passage(told: list[bytes], limit: int) -> Passage:
+    state, remaining, reset, mark = told[:4]
+    return Passage(state == b"1", state == b"-1", limit, int(remaining), int(reset) / 1e6, mark)
+
+
+def _rows_answer(state: bytes, used: bytes, second: bytes) -> RowsAnswer:
+    return RowsAnswer(_STATES[state], int(used), int(second))
 
 
 def _rows_keys(name: str) -> list[str]:

@@ -2,7 +2,9 @@
 
 redis-py's own way costs 90 us of processor time a call (pool, retry and metrics layers, one parse for each
 element of an answer). Here each thread keeps one of redis-py's connections, packs the command and reads the answer
-itself, and scripts answer with one text. Address, password, TLS, database and timeouts are those of the client.
+itself, and scripts answer with one text. Address, password, TLS, database and timeouts are those of the client; the
+timeout of a plain socket is left to the kernel, since Python's own polls before every read and write, and each system
+call lets go of the interpreter's lock.
 """
 
 from __future__ import annotations
@@ -11,13 +13,14 @@ import hashlib
 import os
 import socket
 import ssl
+import struct
 import threading
 from typing import Any, Final
 
 import redis
 from redis.exceptions import NoScriptError
 
-_SHORT: Final = 256  # bytes; the scripts answer with four numbers at most
+_SHORT: Final = 512  # bytes; the scripts answer with a few numbers
 
 
 class Script:
@@ -48,15 +51,14 @@ class Wire:
                 raise
             # Redis was restarted or an idle connection cut. Asked twice at worst, which counts once too often.
             answer = self._ask(script, tail)
-        return bytes(answer).split(b" ")
+        return answer.split(b" ")
 
-    def _ask(self, script: Script, tail: list[bytes]) -> Any:
+    def _ask(self, script: Script, tail: list[bytes]) -> bytes:
         connection = self._connection() or self._connect()
         try:
             return _exchange(connection, _pack([b"EVALSHA", script.name, *tail]))
         except NoScriptError:
-            connection.send_packed_command([_pack([b"EVAL", script.source, *tail])], check_health=False)
-            return connection.read_response()
+            return _exchange(connection, _pack([b"EVAL", script.source, *tail]))
 
     def _connection(self) -> Any:
         """This thread's connection, if it has one and it was made in this process."""
@@ -66,6 +68,7 @@ class Wire:
     def _connect(self) -> Any:
         connection = self._pool.connection_class(**self._pool.connection_kwargs)
         connection.connect()
+        _leave_timeout_to_kernel(connection._sock)
         self._local.held = (os.getpid(), connection)
         return connection
 
@@ -80,24 +83,48 @@ class Wire:
         self._drop()
 
 
-def _exchange(connection: Any, message: bytes) -> Any:
-    """Send a command, read its answer. A text that came whole is taken here; all else is left to redis-py."""
+def _leave_timeout_to_kernel(sock: socket.socket) -> None:
+    wait = sock.gettimeout()
+    if not wait or isinstance(sock, ssl.SSLSocket):
+        return
+    span = struct.pack("ll", int(wait), int(wait % 1 * 1_000_000))  # struct timeval
+    sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, span)
+    sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, span)
+    sock.settimeout(None)
+
+
+def _exchange(connection: Any, message: bytes) -> bytes:
+    """Send a command, read the text that it answers with. Raises redis.RedisError."""
     sock = connection._sock
-    if sock is None or isinstance(sock, ssl.SSLSocket):  # to be connected; cannot be looked into
+    if sock is None or isinstance(sock, ssl.SSLSocket):  # to be connected; has no short way
         connection.send_packed_command([message], check_health=False)
-        return connection.read_response()
+        return bytes(connection.read_response())
     try:
         sock.sendall(message)
-        seen = sock.recv(_SHORT, socket.MSG_PEEK)
-        head, _, text = seen.partition(b"\r\n")
-        if head[:1] == b"$" and len(text) == int(head[1:]) + 2:
-            sock.recv(len(seen))
-            return text[:-2]
+        seen = sock.recv(_SHORT)
+        while not _is_whole(seen):
+            more = sock.recv(_SHORT)
+            if not more:
+                raise ConnectionError("the connection was closed")
+            seen += more
     except OSError as error:
         connection.disconnect()  # an answer that comes late must not be taken for the next one's
-        kind = redis.TimeoutError if isinstance(error, TimeoutError) else redis.ConnectionError
-        raise kind(str(error)) from error
-    return connection.read_response()
+        late = isinstance(error, BlockingIOError | TimeoutError)  # how the kernel, and Python, tell a timeout
+        raise (redis.TimeoutError if late else redis.ConnectionError)(str(error)) from error
+    head, _, text = seen.partition(b"\r\n")
+    if head[:1] == b"-":
+        raise connection._parser.parse_error(head[1:].decode(errors="replace"))
+    return text[:-2]
+
+
+def _is_whole(seen: bytes) -> bool:
+    """Whether this is all of an answer, a text or an error. Raises OSError for what is neither."""
+    head, _, text = seen.partition(b"\r\n")
+    if head[:1] == b"$":
+        return len(text) >= 2 and len(text) == int(head[1:]) + 2
+    if head and head[:1] != b"-":
+        raise ConnectionError("an answer that no script gives")
+    return seen.endswith(b"\r\n")
 
 
 def _pack(parts: list[bytes]) -> bytes:

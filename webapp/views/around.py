@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from itertools import count
 from typing import Any, Final
+from urllib.parse import quote
 
+from webapp import limits
 from webapp.engine.fields import find
 from webapp.engine.kinship import SELF
 from webapp.errors import ApiError
@@ -15,21 +18,29 @@ from webapp.forms.from_model import form_class
 from webapp.services import kin, related, templates
 from webapp.services.actors import Actor
 from webapp.services.related import Shared, Told
+from webapp.views.around_tables import Choice, Tables
 
 TONES: Final = 6  # colours of groups; a seventh group has the first one's again
-Choice = tuple[str, str]
-"""Value and text of an option of a select."""
 
 
 class Around:
     """Asked by the builder's templates while they draw; what nobody asks for is not looked up.
 
     `whole`: selects are drawn with every choice. A page of many rows draws each with its own choice alone, and the
-    others come once, in lists that the rows share (`lists`).
+    others come once, in lists that the rows share (`lists`). `asks`: see `Tables`.
     """
 
-    def __init__(self, actor: Actor, given: Mapping[str, Any], own: str = "", *, whole: bool = False) -> None:
+    def __init__(
+        self,
+        actor: Actor,
+        given: Mapping[str, Any],
+        own: str = "",
+        *,
+        whole: bool = False,
+        asks: bool = False,
+    ) -> None:
         self._actor, self._given, self.own, self.whole = actor, given, own, whole
+        self.tables = Tables(actor, asks)
 
     @cached_property
     def _look(self) -> related.Look:
@@ -118,36 +129,111 @@ class Around:
             names = self._reached.get(template_id, ("", []))[1]
         return [(name, name) for name in names if name]
 
+    # Connections
+
+    def pick(self, field: Any, row: Row) -> Pick:
+        """What a select offers for an option that names a template, a connection, or a part of one."""
+        kind, whole = field.pick["kind"], self.whole or row.is_open
+        of = str(row.options_value(field.pick.get("of", "")) or "")
+        place = str(row.options_value(field.pick.get("in", "")) or "")
+        listed, choices = self._offered(field.pick, of, place)
+        named = {"template": self.template_name, "connection": self.tables.connection}.get(kind, str)
+        typed = kind in ("table", "column") and bool(of) and not self._has_list(kind, of, place)
+        empty = field.pick.get("empty", "choose")
+        if kind in ("table", "column") and not of:
+            empty = "table first" if kind == "column" else "connection first"
+        return Pick(
+            listed="" if whole or typed or ("of" in field.pick and not of) else listed,
+            choices=choices() if whole and not typed else [],
+            named=named(field.data) if field.data else "",
+            empty=empty,
+            again=kind in ("template", "connection", "table"),
+            typed=typed,
+            many=typed and kind == "table" and self.tables.known(of),
+            whole=whole,
+        )
+
+    def _has_list(self, kind: str, of: str, place: str) -> bool:
+        if kind == "table":
+            return self.tables.known(of) and len(self.tables.tables(of)) <= limits.PICKED_TABLES
+        return bool(self.tables.columns(place, of))
+
+    def _offered(
+        self, pick: Mapping[str, Any], of: str, place: str
+    ) -> tuple[str, Callable[[], list[Choice]]]:
+        """The id of the list that rows share, and what makes its choices."""
+        match pick["kind"]:
+            case "template":
+                return list_of("template", pick["role"]), lambda: self.template_choices(pick["role"])
+            case "field":
+                return list_of("field", of), lambda: self.field_choices(of)
+            case "connection":
+                return list_of("connection", pick["needs"]), lambda: self.tables.connections(pick["needs"])
+            case "table":
+                return list_of("table", of), lambda: _plain(self.tables.tables(of))
+            case _:
+                return list_of("column", place, of), lambda: _plain(self.tables.columns(place, of))
+
     def forget_strangers(self, field_id: str) -> None:
-        """Takes out of a field's options the names of fields that the template it refers to does not have."""
+        """Takes out of a field's options the names of fields that the template it refers to does not have, and of
+        tables and columns that its connection is known not to have."""
         for one in _walk(self._given["fields"]):
             if one.get("id") != field_id:
                 continue
             options = one["options"]
             for name, pick in _picks(one).items():
-                known = dict(self.field_choices(str(options.get(pick.get("of"), ""))))
-                if pick["kind"] == "field" and options.get(name) not in known:
+                of, place = (str(options.get(pick.get(key), "")) for key in ("of", "in"))
+                if pick["kind"] not in ("field", "table", "column") or (
+                    pick["kind"] != "field" and not self.tables.known(place or of)
+                ):
+                    continue
+                if options.get(name) not in dict(self._offered(pick, of, place)[1]()):
                     options.pop(name, None)
 
     @property
     def lists(self) -> list[tuple[str, list[Choice]]]:
-        """What rows of a page share: a list of templates for each role, and one of fields for each template."""
-        fields = list(_walk(self._given["fields"]))
-        roles = dict.fromkeys(role for one in fields if (role := _role(one)))
-        asked = dict.fromkeys(
-            str(one["options"]["template_id"]) for one in fields if one["options"].get("template_id")
-        )
-        made = [(list_of("template", role), self.template_choices(role)) for role in roles]
-        return [*made, *((list_of("field", one), self.field_choices(one)) for one in asked)]
+        """What rows of a page share: a list of templates for each role, one of fields for each template, and so on."""
+        found: dict[str, list[Choice]] = {}
+        for one in _walk(self._given["fields"]):
+            options = one["options"]
+            for pick in _picks(one).values():
+                of, place = (str(options.get(pick.get(key), "")) for key in ("of", "in"))
+                if pick["kind"] not in _OFFERED or ("of" in pick and not of):
+                    continue
+                if pick["kind"] in ("table", "column") and not self._has_list(pick["kind"], of, place):
+                    continue
+                listed, choices = self._offered(pick, of, place)
+                if listed not in found:
+                    found[listed] = choices()
+        return list(found.items())
 
 
-def list_of(kind: str, word: str) -> str:
+@dataclass(frozen=True, slots=True)
+class Pick:
+    """A select of the builder: the list that it shares with other rows ("": none), its choices, how what is chosen is
+    called, what its empty choice says, and whether its row is drawn again when it changes. `typed`: there is nothing
+    to choose from, it is a box to type in; `many`: one that searches."""
+
+    listed: str
+    choices: list[Choice]
+    named: str
+    empty: str
+    again: bool
+    typed: bool
+    many: bool
+    whole: bool
+
+
+_OFFERED: Final = ("template", "field", "connection", "table", "column")
+
+
+def _plain(names: Sequence[str]) -> list[Choice]:
+    return [(name, name) for name in names]
+
+
+def list_of(kind: str, *words: str) -> str:
     """The id of a list that rows share."""
-    return f"l-{kind}-{word}"
-
-
-def _role(field: Mapping[str, Any]) -> str:
-    return next((pick["role"] for pick in _picks(field).values() if pick["kind"] == "template"), "")
+    return "-".join(("l", kind, *(quote(word, safe="") for word in words)))
 
 
 def _picks(field: Mapping[str, Any]) -> Mapping[str, Mapping[str, Any]]:

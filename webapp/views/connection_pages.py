@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Annotated, Any, Final
 
 from flask import Blueprint, Response, current_app, g, redirect, render_template, request, url_for
@@ -12,9 +13,9 @@ from webapp import limits
 from webapp.connectors import KINDS
 from webapp.connectors.base import Connector
 from webapp.errors import ApiError
-from webapp.forms.from_model import ModelForm, bound, keys
+from webapp.forms.settings import Group, SettingsForm
 from webapp.models import Connection
-from webapp.services import connections, table_templates
+from webapp.services import connection_looks, connections, table_templates
 from webapp.services.actors import Actor
 from webapp.views import snippets
 from webapp.views.inputs import Query, form_values
@@ -31,14 +32,35 @@ ABOUT: Final = {
     "mssql": "1433; SQL Server",
     "oracle": "1521; thin, no client needed",
     "db2": "50000; needs its extra",
+    "rest": "any API that takes JSON",
+    "odata": "V2 and V4; SAP Gateway, CAP",
+    "openapi": "an API by its document",
+    "ai": "a chat endpoint, for texts",
 }
-_GROUPS: Final = (
-    ("file", "File"),
-    ("string", "Connection string"),
-    ("server", "Server"),
-    ("tls", "Encryption"),
-    ("more", "More"),
+_SECTIONS: Final = (  # key, title, whether it is folded
+    ("file", "File", False),
+    ("string", "Connection string", False),
+    ("server", "Server", False),
+    ("target", "", False),
+    ("rows", "How rows are sent", False),
+    ("requests", "Every request", True),
+    ("tls", "Encryption", True),
+    ("more", "More", True),
 )
+# Where settings stand that say nothing of it themselves; those that are needed stand first.
+_SECTION_OF: Final = {
+    "document_url": "target", "base_url": "target", "service_url": "target", "model": "target", "api_key": "target",
+    "auth": "target", "push_path": "rows", "push_mode": "rows", "wrapper_key": "rows", "batch_size": "rows",
+    "batch": "rows", "parallel": "rows", "rate_per_second": "rows", "capture": "rows", "delete_path": "rows",
+    "idempotent": "rows", "default_headers": "requests", "csrf": "requests", "sap_client": "requests",
+    "language": "requests", "odata_version": "requests", "verify_tls": "requests",
+}  # fmt: skip
+_WORDS: Final = {
+    "mongodb": ("collection", "collections", "keys"),
+    "odata": ("entity set", "entity sets", "properties"),
+    "openapi": ("operation", "operations", "properties"),
+}
+_ALONE: Final = ("request_template", "retry")  # groups that are folded under their own titles
 
 
 class KindQuery(Query):
@@ -55,38 +77,72 @@ class TablesQuery(Query):
     refresh: bool = False
 
 
-def form_of(kind: type[Connector], data: Mapping[str, Any] | None = None) -> list[tuple[str, list[Any]]]:
-    """The controls of a kind's settings in their groups, filled with `data`. Secrets have a box of their own kind."""
-    made: ModelForm = bound(kind.Settings, data or {}, prefix="settings.")
-    schema = kind.Settings.model_json_schema(by_alias=True)["properties"]
-    groups: dict[str, list[Any]] = {}
-    for name in keys(kind.Settings):
-        told = schema.get(name, {})
-        field = made[name]
-        field.sealed = bool(told.get("secret"))
-        groups.setdefault(told.get("group", "more"), []).append(field)
-    return [(title, groups[name]) for name, title in _GROUPS if name in groups]
+@dataclass(frozen=True, slots=True)
+class Section:
+    """A part of the form: controls and groups under one title."""
+
+    title: str
+    folded: bool
+    parts: list[Any]
+    open: bool
 
 
-def settings_from(kind: type[Connector]) -> dict[str, Any]:
+def sections(kind: type[Connector], form: SettingsForm, faults: Mapping[str, str]) -> list[Section]:
+    """The controls of a kind's settings, in the parts of the form."""
+    takes_rows = bool(kind.can.modes)
+    found: dict[str, list[Any]] = {}
+    for part in form.parts:
+        said = None if isinstance(part, Group) else part.group
+        place = _SECTION_OF.get(part.short_name) or ("target" if getattr(part, "required", False) else "more")
+        place = "more" if place == "rows" and not takes_rows else place
+        key = part.name if part.short_name in _ALONE else said or place
+        found.setdefault(key, []).append(part)
+    shown = [
+        Section(title, folded, found[key], folded and _unusual(found[key], faults))
+        for key, title, folded in _SECTIONS
+        if key in found
+    ]
+    order = list(_SECTION_OF)
+    for one in shown:  # those that say nothing of it stand in the order of the table
+        one.parts.sort(key=lambda part: (order.index(part.short_name) if part.short_name in order else -1))
+    place = next((at for at, one in enumerate(shown) if one.folded), len(shown))
+    alone = [Section("", True, found[one.name], False) for one in form.parts if one.name in found]
+    return shown[:place] + alone + shown[place:]
+
+
+def _unusual(parts: Sequence[Any], faults: Mapping[str, str]) -> bool:
+    """Whether something in a folded part was said, or is wrong."""
+    for part in parts:
+        inner = part.controls() if isinstance(part, Group) else [part]
+        if any(one.name in faults for one in inner):
+            return True
+        if part.filled if isinstance(part, Group) else part.data not in ("", None, [], part.default):
+            return True
+    return False
+
+
+def settings_from(kind: type[Connector], stored: Mapping[str, Any]) -> dict[str, Any]:
     """Settings as the form of this request has them; what was left empty was not given."""
-    made = bound(kind.Settings, formdata=request.form, prefix="settings.").payload()
-    return {key: value for key, value in made.items() if value not in ("", None)}
+    return SettingsForm(kind.Settings, stored, formdata=request.form).values()
 
 
 def page(
     actor: Actor, kind: str, connection: Connection | None, given: Mapping[str, Any], error: ApiError | None = None
 ) -> Response:
-    """The form of a new connection, or of one that is there."""
-    faults = {one["path"]: one["message"] for one in (error.details.get("fields", ()) if error else ())}
+    """The form of a new connection, or of one that is there; as it was sent, where it was."""
+    formdata = request.form if request.method == "POST" else None
+    form = SettingsForm(KINDS[kind].Settings, given.get("settings"), formdata=formdata)
+    told = error.details.get("fields", ()) if error else ()
+    faults = form.placed(told)
     shown = render_template(
         FORM,
         kind=KINDS[kind],
         kinds=[(one, ABOUT.get(name, "")) for name, one in KINDS.items()],
         connection=connections.as_json(connection) if connection else None,
         given=given,
-        groups=form_of(KINDS[kind], given.get("settings")),
+        sections=sections(KINDS[kind], form, faults),
         faults=faults,
+        others=[one for one in told if not form.placed([one])],
         error=error,
         networks=current_app.config["SETTINGS"].reachable_networks,
     )
@@ -104,7 +160,9 @@ def create(actor: Actor) -> Response:
     """Make a connection from its form; with faults the form again."""
     given = form_values(request.form)
     kind = connections.kind_of(str(given.get("type", "")))
-    settings = settings_from(KINDS[kind])
+    if request.form.get("do") == "draw":
+        return page(actor, kind, None, given)
+    settings = settings_from(KINDS[kind], {})
     try:
         made = connections.create(
             actor,
@@ -115,7 +173,7 @@ def create(actor: Actor) -> Response:
             read_only="read_only" in given,
         )
     except ApiError as error:
-        return page(actor, kind, None, {**given, "settings": settings}, error)
+        return page(actor, kind, None, {**given, "settings": {}}, error)
     return redirect(url_for("connections.show", connection_id=made.id), 303)
 
 
@@ -131,18 +189,21 @@ def change(actor: Actor, connection_id: str) -> Response:
     """Change a connection from its form; with faults the form again."""
     found = connections.get(actor, connection_id, "write", lock=True)
     given = form_values(request.form)
-    settings = settings_from(KINDS[found.type])
+    stored = connections.as_json(found)["settings"]
+    if request.form.get("do") == "draw":
+        return page(actor, found.type, found, {**given, "settings": stored})
+    settings = settings_from(KINDS[found.type], stored)
     changes = {
         "name": _name(given, found.name),
         "environment": _environment(given),
         "read_only": "read_only" in given,
     }
-    if settings != connections.as_json(found)["settings"]:
+    if settings != stored:
         changes["settings"] = settings
     try:
         connections.change(actor, found, changes)
     except ApiError as error:
-        return page(actor, found.type, found, {**given, "settings": settings}, error)
+        return page(actor, found.type, found, {**given, "settings": stored}, error)
     return redirect(url_for("connections.show", connection_id=connection_id), 303)
 
 
@@ -174,7 +235,7 @@ def _tables(
 ) -> Response:
     known, fit = None, []
     try:
-        known = connections.metadata(actor, found, query.refresh)
+        known = connection_looks.metadata(actor, found, query.refresh)
     except ApiError as trouble:
         error = error or trouble
     if known is not None:
@@ -214,24 +275,57 @@ def templates_of(actor: Actor, connection_id: str) -> Response:
 def reached(connection: Mapping[str, Any]) -> str:
     """Where a connection leads, in a few words: host, port and database, or the file."""
     settings = connection["settings"]
-    if text := settings.get("file") or settings.get("connection_string"):
-        return str(text)
+    for key in ("file", "connection_string", "base_url", "service_url", "document_url"):
+        if settings.get(key):
+            return str(settings[key])
     place = f"{settings.get('host', '')}{':' + str(settings['port']) if settings.get('port') else ''}"
     return f"{place}/{settings['database']}" if settings.get("database") else place
 
 
 def by_program(connection: Mapping[str, Any]) -> list[tuple[str, str]]:
     """The same by program."""
-    at = f"{snippets.origin()}/connections/{connection['id']}"
-    return [
-        ("Verify it", snippets.curl("POST", f"{at}/verify")),
+    at, kind = f"{snippets.origin()}/connections/{connection['id']}", KINDS[connection["type"]]
+    made = [("Verify it", snippets.curl("POST", f"{at}/verify"))]
+    if not holds(connection):
+        return made
+    one = {"odata": "Orders", "openapi": "POST /orders"}.get(kind.kind, "customers")
+    made += [
         ("What it holds", snippets.curl("GET", f"{at}/metadata?refresh=true")),
-        ("Templates of its tables", snippets.curl("POST", f"{at}/templates", {"entities": ["customers"]})),
+        (f"Templates of its {words(connection)[1]}", snippets.curl("POST", f"{at}/templates", {"entities": [one]})),
     ]
+    if getattr(kind, "reads_document", False):
+        upload = snippets.curl("PUT", f"{at}/metadata-document", more="--data-binary @metadata.xml")
+        made.append(("Upload its document", upload))
+    return made
+
+
+def words(connection: Mapping[str, Any]) -> tuple[str, str, str]:
+    """What a connection holds, and what that is made of: one, several, and several parts."""
+    return _WORDS.get(connection["type"], ("table", "tables", "columns"))
+
+
+def holds(connection: Mapping[str, Any]) -> bool:
+    """Whether there is something to look into: an API without a document lists nothing."""
+    return bool(getattr(KINDS[connection["type"]], "has_entities", True))
+
+
+def reads_document(connection: Mapping[str, Any]) -> bool:
+    """Whether a metadata document can be uploaded."""
+    return bool(getattr(KINDS[connection["type"]], "reads_document", False))
 
 
 @bp.app_context_processor
 def helpers() -> dict[str, Any]:
     """What the pages of connections call."""
-    return {"reached": reached, "connection_code": by_program} if getattr(g, "face", "") == "person" else {}
+    if getattr(g, "face", "") != "person":
+        return {}
+    return {
+        "reached": reached,
+        "connection_code": by_program,
+        "words_of": words,
+        "holds": holds,
+        "reads_document": reads_document,
+        "takes_rows": lambda connection: bool(KINDS[connection["type"]].can.modes),
+        "by_http": lambda connection: KINDS[connection["type"]].can.by_row,
+    }
 

@@ -9,7 +9,7 @@ from pydantic import Field
 
 from webapp import limits
 from webapp.errors import Fault, validation_error
-from webapp.services import connections
+from webapp.services import connection_looks, connections
 from webapp.services.actors import Actor
 from webapp.views.inputs import READ_ONLY, Input, ListQuery, Query
 from webapp.views.outputs import Listed, Output, Raw
@@ -32,7 +32,7 @@ class ConnectionQuery(ListQuery):
 class ConnectionIn(Input):
     """A new connection. `type` may be called `connection_type`, and a connection string may stand beside it."""
 
-    read_only = READ_ONLY | {"verification", "metadata_at"}
+    read_only = READ_ONLY | {"verification", "metadata_at", "metadata_document"}
 
     name: Name
     type: Annotated[str, Field(max_length=50)] | None = None
@@ -55,7 +55,7 @@ class ConnectionChange(Input):
     """What changes. `settings` are given whole; a secret that comes back as `********` is kept."""
 
     read_only = READ_ONLY | {
-        "verification", "metadata_at", "type", "connection_type", "project_id", "team_id"
+        "verification", "metadata_at", "metadata_document", "type", "connection_type", "project_id", "team_id"
     }  # fmt: skip
 
     name: Name | None = None
@@ -97,6 +97,7 @@ class ConnectionOut(Output):
     read_only: bool
     verification: VerificationOut | None
     metadata_at: str | None
+    metadata_document: bool
     project_id: str
     team_id: str
     created_by: str | None
@@ -238,7 +239,7 @@ def restore(actor: Actor, connection_id: str) -> Response:
 def verify(actor: Actor, connection_id: str) -> Response:
     """Verify a connection again, stage by stage."""
     found = connections.get(actor, connection_id, "write")
-    answer = connections.verify(actor, found)
+    answer = connection_looks.verify(actor, found)
     if g.face == "program":
         return reply(answer)
     see = url_for(".show", connection_id=connection_id)
@@ -251,7 +252,7 @@ def verify(actor: Actor, connection_id: str) -> Response:
 def metadata(actor: Actor, connection_id: str, query: MetadataQuery) -> Response:
     """What the target holds: its tables, their columns, keys and relations, as last read."""
     found = connections.get(actor, connection_id)
-    known = connections.metadata_json(actor, found, query.refresh)
+    known = connection_looks.metadata_json(actor, found, query.refresh)
     wanted = (query.q or "").casefold()
     names = {one.strip() for one in query.entity.split(",")} if query.entity else None
     fit = [

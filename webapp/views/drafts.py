@@ -85,7 +85,8 @@ def edit_rows(actor: Actor) -> Response:
     if verb == "guess":
         given = [_guessed(one, field_id) for one in given]
     edited, opened = draft.edit(given, do, new_id)
-    around = Around(actor, {**draft.read(request.form), "fields": edited}, template_id(), whole=True)
+    given_now = {**draft.read(request.form), "fields": edited}
+    around = Around(actor, given_now, template_id(), whole=True, asks=verb == "again")
     if verb == "again":
         around.forget_strangers(field_id)
     made = field_rows.rows(edited, new_id, opened=opened | open_rows())
@@ -129,6 +130,19 @@ def pasted(text: str) -> list[dict[str, Any]]:
             made = draft.blank(new_id, name[: limits.MAX_NAME_CHARS])
             found.append({**made, "type": kind or made["type"]})
     return found
+
+
+@route(bp, "/tables", ["POST"], scope="read", reads=True, hidden=True, programs=False)
+def tables(actor: Actor) -> Response:
+    """Tables for the box of a row that searches: those of its connection whose names hold what was typed."""
+    wanted = pressed().partition(":")[2]
+    given = draft.read(request.form)
+    found = next((one for one in field_rows.rows(given["fields"], new_id) if one.id == wanted), None)
+    asked, text = (
+        str(found.options_value(name) or "") if found else "" for name in ("connection_id", "table")
+    )
+    names = Around(actor, given).tables.tables(asked, text)[: limits.PICKED_TABLES]
+    return Response(render_template("pushes/targets.html", entities=names), mimetype="text/html")
 
 
 @route(bp, "/types", scope="read", hidden=True, programs=False)

@@ -70,6 +70,7 @@ class PreviewOut(Output):
     body=GenerateInput,
     returns=_ROWS,
     reads=True,
+    with_rows=True,
     errors=_ERRORS,
     produces=_PRODUCES,
 )

@@ -11,6 +11,7 @@ from typing import Any, Final
 import orjson
 
 from webapp.errors import ApiError
+from webapp.views import push_where
 
 FORMULA: Final = " ="
 """The choice of a formula instead of a field; no field's name begins with a space."""
@@ -81,7 +82,7 @@ def of_template(given: Mapping[str, Any]) -> dict[str, Any]:
     asked = _common(given)
     for one in tables_of(given)[:1]:
         asked |= {"target": one["target"] or None, **_mapping(one, asked["mode"])}
-    for key in ("count", "seed"):
+    for key in ("count", "seed", "locale"):
         if text := _text(given, key).strip():
             asked[key] = text
     return asked
@@ -105,7 +106,7 @@ def of_dataset(given: Mapping[str, Any]) -> dict[str, Any]:
 
 def _common(given: Mapping[str, Any]) -> dict[str, Any]:
     asked: dict[str, Any] = {
-        "connection_id": _text(given, "connection_id") or None,
+        **push_where.named(_text(given, "connection_id")),
         "mode": _text(given, "mode") or "insert",
         "on_error": _text(given, "on_error") or "continue",
         "create_table": "create_table" in given,

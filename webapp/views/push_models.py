@@ -9,13 +9,15 @@ from webapp.views.outputs import Output
 
 
 class Counts(Output):
-    """Rows of a push by what became of them."""
+    """Rows of a push by what became of them; the total is the sum of the others. `undone` were delivered, and taken
+    out again since."""
 
     total: int
     delivered: int
     failed: int
     unknown: int
     pending: int
+    undone: int
 
 
 class PushColumn(Output):
@@ -91,17 +93,20 @@ class MisfitOut(Output):
 
 
 class DryTable(Output):
-    """The statements of the first rows of one table."""
+    """The statements of the first rows of one table, or their requests over HTTP."""
 
     name: str
     target: str
-    statements: list[str]
+    statements: list[str] | None = None
+    requests: list[str] | None = None
 
 
 class DryRunOut(Output):
-    """What would be sent: the statements of three rows of each table, and every value that will not fit."""
+    """What would be sent: the statements of three rows of each table (over HTTP their requests), and every value that
+    will not fit."""
 
-    statements: list[str]
+    statements: list[str] | None = None
+    requests: list[str] | None = None
     misfits: list[MisfitOut]
     checked_rows: int
     tables: list[DryTable]

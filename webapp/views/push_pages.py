@@ -11,13 +11,14 @@ from flask import Blueprint, Response, g, redirect, render_template, request, ur
 from pydantic import Field
 
 from webapp import limits
-from webapp.connectors import KINDS
 from webapp.errors import ApiError
 from webapp.models import Template
 from webapp.services import (
+    connection_looks,
     connections,
     dataset_rows,
     datasets,
+    plans,
     push_again,
     push_prepare,
     pushes,
@@ -27,7 +28,7 @@ from webapp.services import (
 from webapp.services.actors import Actor
 from webapp.services.push_prepare import Prepared
 from webapp.services.push_requests import DatasetPushInput, PushInput, RetryInput
-from webapp.views import push_form, push_repair, pushes_shown, snippets
+from webapp.views import push_form, push_repair, push_where, pushes_shown, snippets
 from webapp.views.inputs import Query, form_values, parse
 from webapp.views.reply import render_block
 from webapp.views.routes import route
@@ -59,11 +60,14 @@ class Source:
 
 
 class WhereQuery(Query):
-    """Where the rows shall go."""
+    """Where the rows shall go, and which: what the form begins with, checked when it is sent. An endpoint's id may
+    stand for a connection's, as in the form."""
 
     connection_id: Annotated[str, Field(max_length=limits.MAX_NAME_CHARS)] = ""
     target: Annotated[str, Field(max_length=limits.MAX_NAME_CHARS)] = ""
     seed: Annotated[str, Field(max_length=limits.MAX_SEED_CHARS)] = ""
+    count: Annotated[str, Field(max_length=limits.MAX_NAME_CHARS)] = ""
+    locale: Annotated[str, Field(max_length=limits.MAX_NAME_CHARS)] = ""
 
 
 class TargetQuery(Query):
@@ -137,11 +141,14 @@ def dataset_form(actor: Actor, dataset_id: str) -> Response:
 
 
 def _begun(actor: Actor, source: Source, query: WhereQuery) -> Response:
+    if "HX-Request" in request.headers:  # from the export dialog: a page of its own, not a part of that one
+        return Response(status=204, headers={"HX-Redirect": request.script_root + request.full_path})
     given: dict[str, Any] = {
         "connection_id": query.connection_id,
         "was": query.connection_id,
         "seed": query.seed or source.seed,
-        "count": str(source.count or ""),
+        "count": query.count or str(source.count or ""),
+        "locale": query.locale,
         "create_table": "yes",
         "t": [{"name": one, "target": query.target, "was": ""} for one in source.names[:1]],
     }
@@ -154,10 +161,17 @@ def _pressed(actor: Actor, source: Source) -> Response:
     if verb != "send":
         return _drawn(actor, source, given, verb)
     try:
-        push = pushes.queue(actor, source.prepare(source.body(given), True), f"{source.kind}.push")
+        chosen = _chosen(push_where.known(actor, str(given.get("connection_id", ""))), given)
+        how = push_where.sending(chosen, request.form)
+        asked = push_where.asked(source.body(given), chosen, how)
+        push = pushes.queue(actor, source.prepare(asked, True), f"{source.kind}.push")
     except ApiError as error:
         return _drawn(actor, source, given, "", error)
     return _sent(url_for("pushes.show", push_id=push.id))
+
+
+def _chosen(known: list[dict[str, Any]], given: Mapping[str, Any]) -> dict[str, Any] | None:
+    return next((one for one in known if one["id"] == given.get("connection_id")), None)
 
 
 def _sent(where: str) -> Response:
@@ -170,23 +184,25 @@ def _drawn(
     actor: Actor, source: Source, given: dict[str, Any], verb: str, error: ApiError | None = None
 ) -> Response:
     """The page with the plan of what its form says; `verb` dry: with what would be sent."""
-    known = _connections(actor, str(given.get("connection_id", "")))
+    known = push_where.known(actor, str(given.get("connection_id", "")))
     usable = [one for one in known if not one["read_only"]]
     if not given.get("connection_id") and len(usable) == 1:
         given = {**given, "connection_id": usable[0]["id"], "was": usable[0]["id"]}
-    chosen = next((one for one in known if one["id"] == given.get("connection_id")), None)
+    chosen = _chosen(known, given)
+    how = push_where.sending(chosen, request.form if request.method == "POST" else None)
     entities: list[str] = []
     plan, dry = None, None
-    asked = source.body(given)
+    asked = push_where.asked(source.body(given), chosen, how)
     try:
         if chosen is not None:
-            entities = _tables(actor, chosen["id"])
+            entities = _tables(actor, chosen["id"]) if chosen["lists"] and not chosen["endpoint"] else []
             prepared = source.prepare(asked, False)
             plan = pushes.plan(prepared)
             if verb == "dry":
                 dry = pushes.dry_run(prepared)
     except ApiError as trouble:
         error = error or trouble
+    faults = push_form.faults(error, plan)
     context = {
         "source": source,
         "given": given,
@@ -198,9 +214,12 @@ def _drawn(
         "tables": push_form.drawn(plan, given, source.names),
         "dry": dry,
         "error": error,
-        "faults": push_form.faults(error, plan),
+        "faults": faults,
+        "how": how,
+        "how_faults": push_where.placed(how, faults),
         "FORMULA": push_form.FORMULA,
         "code": _code(source, asked),
+        "locales": plans.vocabulary().locales,
         "is_admin": actor.can("admin"),
     }
     status = error.status if error is not None and request.method == "POST" and error.status < 500 else 200
@@ -210,24 +229,15 @@ def _drawn(
 
 
 def choices(actor: Actor) -> list[dict[str, Any]]:
-    """Connections that somebody may push to; none for those who may not."""
-    return [one for one in _connections(actor, "") if not one["read_only"]] if actor.can("push") else []
-
-
-def _connections(actor: Actor, chosen: str) -> list[dict[str, Any]]:
-    """Connections that hold tables, the chosen one among them. Error: not_found."""
-    page = connections.listing(actor, limit=limits.PAGE_LIMIT_MAX)
-    found = {one.id: one for one in page.items if one.type in KINDS}
-    if chosen and chosen not in found:
-        found[chosen] = connections.get(actor, chosen)
-    return [
-        {"id": one.id, "name": one.name, "type": one.type, "environment": one.environment, "read_only": one.read_only}
-        for one in found.values()
-    ]
+    """Where somebody may push to; nothing for those who may not."""
+    if not actor.can("push"):
+        return []
+    usable = [one for one in push_where.known(actor, "") if not one["read_only"]]
+    return [{**one, "name": f"{one['name']} (endpoint)"} if one["endpoint"] else one for one in usable]
 
 
 def _tables(actor: Actor, connection_id: str, text: str = "") -> list[str]:
-    known = connections.metadata(actor, connections.get(actor, connection_id))
+    known = connection_looks.metadata(actor, connections.get(actor, connection_id))
     wanted = text.strip().casefold()
     return [one.name for one in known.entities if one.kind != "view" and wanted in one.name.casefold()]
 

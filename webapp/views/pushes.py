@@ -233,7 +233,8 @@ def follow(actor: Actor, push_id: str) -> Response:
     errors=(*ERRORS, "conflict"),
 )
 def retry(actor: Actor, push_id: str, body: RetryInput) -> Response:
-    """Send the rows that did not arrive once more, perhaps with another mapping or fixed values."""
+    """Send the rows that did not arrive once more, or go on with those that were never sent; perhaps with another
+    mapping or fixed values."""
     return _again(push_again.retry(actor, push_id, body))
 
 
@@ -250,7 +251,7 @@ def retry(actor: Actor, push_id: str, body: RetryInput) -> Response:
 )
 def undo(actor: Actor, push_id: str, body: UndoInput) -> Response:
     """Delete the rows that arrived, by their keys, children first."""
-    return _again(push_again.undo(actor, pushes.get(actor, push_id, "push", lock=True), body))
+    return _again(push_again.undo(actor, pushes.get(actor, push_id, "push"), body))
 
 
 def _again(push: Push) -> Response:

@@ -10,11 +10,12 @@ from flask import g
 from sqlalchemy import select
 
 from webapp import limits
+from webapp.connectors import KINDS
 from webapp.extensions import db
-from webapp.models import END_STATES, Connection, Dataset, Push, Template
+from webapp.models import END_STATES, Connection, Dataset, Endpoint, Push, Template
 from webapp.services import ledger, paging, pushes
 from webapp.services.actors import Actor
-from webapp.views import exports_shown, push_repair, snippets
+from webapp.views import exports_shown, push_reasons, push_repair, snippets
 
 STATES: Final = ("failed", "unknown", "delivered", "undone")
 _LINES: Final = 12  # chosen: the last lines of the log
@@ -27,6 +28,7 @@ def context(actor: Actor, push: Push, data: Mapping[str, Any]) -> dict[str, Any]
         return {}
     counts, total = data["counts"], data["counts"]["total"]
     connection = db.session.get(Connection, push.connection_id) if push.connection_id else None
+    endpoint = db.session.get(Endpoint, push.endpoint_id) if push.endpoint_id else None
     state = "failed" if counts["failed"] or not counts["unknown"] else "unknown"
     found = ledger.rows(push.id, state=state, limit=limits.PAGE_LIMIT_DEFAULT + 1)
     ends = found[: limits.PAGE_LIMIT_DEFAULT]
@@ -39,6 +41,10 @@ def context(actor: Actor, push: Push, data: Mapping[str, Any]) -> dict[str, Any]
         "shown": items,
         "after": paging.cursor_of("push_rows", f"{push.id} {state} None", last) if last else None,
         "reasons": _reasons(items),
+        "explained": push_reasons.of_rows(items),
+        "stopped_by": push_reasons.of_error(data["error"]),
+        "http": connection is not None and KINDS[connection.type].can.by_row,
+        "endpoint": endpoint if endpoint is not None and endpoint.deleted_at is None else None,
         "lines": ledger.last_lines(push.id, _LINES),
         "related": pushes.listing(actor, of_id=push.id, limit=limits.PAGE_LIMIT_MAX).items,
         "of": db.session.get(Push, push.of_id) if push.of_id else None,
@@ -138,7 +144,7 @@ def code(data: Mapping[str, Any]) -> list[tuple[str, str]]:
 def bar(counts: Mapping[str, int]) -> list[tuple[str, float, float]]:
     """Parts of the bar: what became of rows, where its part begins and how wide it is, in percent."""
     total, at, made = max(1, counts["total"]), 0.0, []
-    for name in ("delivered", "unknown", "failed"):
+    for name in ("delivered", "undone", "unknown", "failed"):
         wide = counts[name] * 100 / total
         if wide:
             wide = max(wide, 0.4)

@@ -17,6 +17,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Literal
 
+import redis
 from flask import Blueprint, Flask, Response, current_app, g, make_response, request
 from pydantic import BaseModel
 from werkzeug.exceptions import HTTPException
@@ -37,9 +38,11 @@ class Declaration:
     """What a route says about itself.
 
     `reads`: writes nothing although it is a POST (preview), so it takes no writers' lock. `counted`: spends a
-    request (health and static do not). `people`: a browser session may use it; `programs`: an API key may.
-    `on_fault(actor, error, **address)` draws a person's form again with its faults. `produces` lists other
-    content types than JSON, for the documentation; `also` what other statuses of success answer.
+    request (health and static do not). `with_rows`: a known key's request is counted with its rows, when the view
+    reserves them, and nothing else is done for its caller before (see `identity.Entry`). `people`: a browser session
+    may use it; `programs`: an API key may. `on_fault(actor, error, **address)` draws a person's form again with its
+    faults. `produces` lists other content types than JSON, for the documentation; `also` what other statuses of
+    success answer.
     """
 
     rule: str
@@ -55,6 +58,7 @@ class Declaration:
     idempotent: bool
     reads: bool
     counted: bool
+    with_rows: bool
     max_body: int
     people: bool
     programs: bool
@@ -78,6 +82,7 @@ def route(
     idempotent: bool = False,
     reads: bool | None = None,
     counted: bool = True,
+    with_rows: bool = False,
     max_body: int = limits.MAX_BODY_BYTES,
     people: bool = True,
     programs: bool = True,
@@ -114,6 +119,7 @@ def route(
             idempotent=idempotent,
             reads=READING.issuperset(upper) if reads is None else reads,
             counted=counted,
+            with_rows=with_rows,
             max_body=max_body,
             people=people,
             programs=programs,
@@ -161,6 +167,27 @@ def methods_here(face: str) -> list[str]:
 
 
 def _run(declared: Declaration, view: View, wanted: frozenset[str], address: dict[str, Any]) -> Any:
+    entry = g.actor.entry if g.actor is not None else None
+    if entry is None:
+        return _answer(declared, view, wanted, address)
+    try:
+        made = _answer(declared, view, wanted, address)
+        if entry.passage is not None:
+            return made
+    except redis.RedisError:  # it may have been counted
+        raise
+    except Exception:
+        if entry.passage is not None:
+            raise
+    finally:
+        g.passage = entry.passage
+    # It ended before it was counted, and so before it did anything: whatever was wrong is told in the usual order.
+    extensions.db.session.rollback()
+    g.begin_anew()
+    return _answer(declared, view, wanted, address)
+
+
+def _answer(declared: Declaration, view: View, wanted: frozenset[str], address: dict[str, Any]) -> Any:
     actor: Actor | None = g.actor
     if declared.reads:
         extensions.only_reads()

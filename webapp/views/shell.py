@@ -26,6 +26,7 @@ NAV: Final = (
     ("/templates", "Templates", ("/templates", "/trash")),
     ("/datasets", "Datasets", ("/datasets",)),
     ("/connections", "Connections", ("/connections",)),
+    ("/endpoints", "Endpoints", ("/endpoints",)),
     ("/pushes", "Pushes", ("/pushes",)),
     ("/exports", "Exports", ("/exports",)),
     (

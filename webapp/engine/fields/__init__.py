@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from webapp.engine.fields import (
     addresses,
+    ai,
+    api_response,
     calendar,
     cards,
     children,
@@ -198,6 +200,8 @@ REGISTRY: tuple[type[FieldType], ...] = (
     internet.Password,
     # external
     outside.DbResponse,
+    api_response.ApiResponse,
+    ai.Ai,
     # misc
     misc.Color,
     misc.HexColor,

@@ -44,11 +44,13 @@ class ForeignKey(Outside):
             json_schema_extra=picks.connection(),
         )  # fmt: skip
         table: str = Field(
-            min_length=1, max_length=limits.MAX_NAME_CHARS, description="The table whose keys are drawn."
-        )
+            min_length=1, max_length=limits.MAX_NAME_CHARS, description="The table whose keys are drawn.",
+            json_schema_extra=picks.table_of("connection_id"),
+        )  # fmt: skip
         column: str = Field(
-            min_length=1, max_length=limits.MAX_NAME_CHARS, description="The column that is shown."
-        )
+            min_length=1, max_length=limits.MAX_NAME_CHARS, description="The column that is shown.",
+            json_schema_extra=picks.column_of("table", "connection_id"),
+        )  # fmt: skip
         filter: str = Field(
             "", max_length=limits.MAX_FORMULA_CHARS,
             description="Which rows may be drawn: a condition in the target's own language, as after WHERE.",

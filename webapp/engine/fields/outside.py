@@ -46,6 +46,11 @@ class Fetched(Options):
         2, ge=0, le=limits.MAX_DECIMALS, description="Places after the point, where kind is decimal."
     )
 
+    @property
+    def falls_back(self) -> bool:
+        """Whether the default may come to be used."""
+        return self.on_empty == "default"
+
 
 class Outside(FieldType):
     """A column out of an answer: ``use`` makes it ready, `picked` takes values by their number."""
@@ -62,10 +67,8 @@ class Outside(FieldType):
         method = (field.common.masking or {}).get("method", "redact")
         if self.redacted and method != "redact":
             text = f'Values of this type are masked by redacting them; "{method}" is not available for them.'
-            compiler.fault(
-                field, "masking", "not_available", text, 'Write {"method": "redact"}, or nothing.'
-            )
-        if options.on_empty != "default" and options.default is not None:
+            compiler.fault(field, "masking", "not_available", text, 'Write {"method": "redact"}, or nothing.')
+        if not options.falls_back and options.default is not None:
             text = f"default is not used where on_empty is {options.on_empty}."
             compiler.fault(
                 field, "options.default", "contradiction", text, "Write on_empty: default, or remove it."
@@ -89,7 +92,7 @@ class Outside(FieldType):
             return
         self._pool, self.json_text = made
         self.dtype = self._pool.type
-        if options.on_empty == "default" and options.default is not None:
+        if options.falls_back and options.default is not None:
             self._default = postprocess.fixed(options.default, self.dtype)
             if not len(self._pool):
                 self.dtype = self._default.type
@@ -99,7 +102,7 @@ class Outside(FieldType):
         if self.redacted and pa.types.is_string(self.dtype):
             self.max_length, self.json_text = len(REDACTED), False
         elif pa.types.is_string(self.dtype):
-            pools = [pool for pool in (self._pool, self._default) if pool is not None and len(pool)]
+            pools = [one for one in (self._pool, self._default) if one is not None and one.type == self.dtype]
             self.max_length = max((pc.max(pc.utf8_length(pool)).as_py() or 0 for pool in pools), default=0)
 
     def empty(self, compiler: Compiler, text: str) -> None:
@@ -158,7 +161,7 @@ class DbResponse(Outside):
     class Options(Fetched):
         connection_id: str = Field(
             max_length=limits.MAX_NAME_CHARS, description="The connection to the database.",
-            json_schema_extra=picks.connection(),
+            json_schema_extra=picks.connection("sql"),
         )  # fmt: skip
         query: str = Field(
             min_length=1, max_length=limits.MAX_FORMULA_CHARS,
@@ -192,7 +195,9 @@ class DbResponse(Outside):
         self._counts = np.diff(answer.starts)
         without = np.flatnonzero(self._counts == 0)
         if without.size:
-            shown = "" if self._quiet else f", such as {outside.shown_key(answer.keys[int(without[0])].as_py())}"
+            shown = (
+                "" if self._quiet else f", such as {outside.shown_key(answer.keys[int(without[0])].as_py())}"
+            )
             text = f"The query answers no rows for {without.size:,} of {len(answer.keys):,} sets of values{shown}."
             self.empty(compiler, text)
 

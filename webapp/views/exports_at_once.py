@@ -1,4 +1,4 @@
-"""Rows into a table of a database in one call, for programs: always a push, which small ones are waited for."""
+"""Rows to a target in one call, for programs: always a push, which small ones are waited for."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from webapp import limits
 from webapp.extensions import db
 from webapp.services import ledger, push_prepare, pushes
 from webapp.services.actors import Actor
-from webapp.services.push_requests import ExportDbInput
+from webapp.services.push_requests import ExportDbInput, ExportInput, ExportRestInput
 from webapp.views.push_models import DryRunOut, PushOut
 from webapp.views.pushes import ERRORS
 from webapp.views.reply import reply
 from webapp.views.routes import route
 
-bp = Blueprint("exports_db", __name__)
+bp = Blueprint("exports_at_once", __name__)
 
 
 @route(
@@ -31,14 +31,35 @@ bp = Blueprint("exports_db", __name__)
     idempotent=True,
     errors=ERRORS,
 )
-def create(actor: Actor, body: ExportDbInput) -> Response:
+def to_database(actor: Actor, body: ExportDbInput) -> Response:
     """Send rows that are given, or rows of a template, into a table: up to 1,000 rows answered when they are there."""
+    return _sent(actor, body.model_copy(update={"target": body.table or body.target}))
+
+
+@route(
+    bp,
+    "/export/rest",
+    ["POST"],
+    scope="push",
+    body=ExportRestInput,
+    returns=PushOut,
+    status=201,
+    also={200: DryRunOut},
+    idempotent=True,
+    errors=ERRORS,
+)
+def to_endpoint(actor: Actor, body: ExportRestInput) -> Response:
+    """Send rows that are given, or rows of a template, over HTTP: up to 1,000 rows answered when they are there."""
+    return _sent(actor, body)
+
+
+def _sent(actor: Actor, body: ExportInput) -> Response:
     ask = pushes.asked_for_rows(body)
     if ask is not None:
         assert body.template_id is not None
         prepared = push_prepare.of_template(actor, body.template_id, ask, keep=not body.dry_run)
     else:
-        prepared = push_prepare.of_rows(actor, body.model_copy(update={"target": body.table or body.target}))
+        prepared = push_prepare.of_rows(actor, body)
     if body.dry_run:
         return reply(pushes.dry_run(prepared))
     push_id, total = prepared.push_id, prepared.total

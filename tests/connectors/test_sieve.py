@@ -1,0 +1,56 @@
+"""Bad rows are taken out of a chunk in few attempts, and no other row with them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from webapp.connectors.sieve import Refusal, sift
+
+ROWS = 1_000
+
+
+class Target:
+    """Takes what has no bad row; says of others what `tells` asks of it."""
+
+    def __init__(self, bad: set[int], tells: str) -> None:
+        self.bad, self.tells = bad, tells
+        self.attempts = 0
+        self.taken: list[int] = []
+
+    def __call__(self, piece: np.ndarray) -> Refusal | None:
+        self.attempts += 1
+        places = [place for place, row in enumerate(piece.tolist()) if row in self.bad]
+        if not places:
+            self.taken += piece.tolist()
+            return None
+        said = Refusal("check", "no")
+        known = {
+            "nothing": said,
+            "at": replace(said, at=places[0]),
+            "bad": replace(said, bad=np.array(places)),
+            "suspect": replace(said, suspect=places[0]),
+            "the wrong one": replace(said, suspect=(places[0] + 1) % piece.size),
+            "one beyond": replace(said, suspect=piece.size),
+        }
+        return known[self.tells]
+
+
+@pytest.mark.parametrize("tells", ["nothing", "at", "bad", "suspect", "the wrong one", "one beyond"])
+@given(bad=st.sets(st.integers(0, 59)))
+def test_just_the_bad_rows_are_refused_and_the_others_go_in_order(tells, bad):
+    target = Target(bad, tells)
+    failures = sift(np.arange(60), target)
+    assert [one.index for one in failures] == sorted(bad)
+    assert target.taken == [row for row in range(60) if row not in bad]
+
+
+@pytest.mark.parametrize(("tells", "most"), [("at", 3), ("bad", 2), ("suspect", 4), ("nothing", 25)])
+def test_a_row_that_is_named_costs_few_attempts(tells, most):
+    target = Target({700}, tells)
+    sift(np.arange(ROWS), target)
+    assert target.attempts <= most

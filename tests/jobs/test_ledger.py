@@ -1,0 +1,74 @@
+"""The book of a push by itself: outcomes that are known after the commit, counts that hold."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from tests.jobs.pushing import rows, table_spec
+from webapp.extensions import reading, writing
+from webapp.models import PushRow
+from webapp.services import ledger
+from webapp.services.ledger_book import Book, next_numbers
+from webapp.services.ledger_entries import Bad, Chunk
+
+
+@pytest.fixture
+def book(pushing):
+    given = rows(100)
+    made = Book(pushing.push([(table_spec("people", given), given)]), writing)
+    made.load()
+    return made
+
+
+def counts(book) -> dict[str, int]:
+    with reading() as session:
+        return ledger.counts(session.merge(book.push, load=False))
+
+
+ENDS = [
+    Bad(3, "http", "No.", attempts=3, status_code=500),
+    Bad(4, "unknown", "No answer.", state="unknown", attempts=2),
+    Bad(5, "", "", state="delivered", attempts=2, status_code=201),
+]
+
+
+def test_an_outcome_that_is_known_after_the_commit_is_written_with_the_next_chunk(book):
+    chunk = Chunk(0, 1, 50, 50)
+    book.intend(chunk, [])
+    book.landed(replace(chunk, last=10, rows=10, failed=1, unknown=1), ENDS)
+    assert book.reach(0) == (1, 10), "the others of the chunk have no end yet"
+    assert next_numbers(book.push, 0, book.reach(0), 5).tolist() == [11, 12, 13, 14, 15]
+    book.intend(Chunk(0, 11, 20, 10), [])
+    assert {name: n for name, n in counts(book).items() if n} == {
+        "total": 100, "delivered": 8, "failed": 1, "unknown": 1, "pending": 90,
+    }  # fmt: skip
+    told = [one for one in ledger.rows(book.push_id, limit=20) if one.row in (2, 3, 4, 5)]
+    assert [(one.state, one.attempts, one.status_code) for one in told] == [
+        ("delivered", 1, None), ("failed", 3, 500), ("unknown", 2, None), ("delivered", 2, 201),
+    ]  # fmt: skip
+    book.landed()
+    book.close()
+    assert counts(book)["delivered"] == 18
+    with reading() as session:
+        assert session.query(PushRow).count() == 3, "each is written once"
+
+
+def test_a_chunk_of_which_nothing_took_place_leaves_no_trace(book):
+    chunk = Chunk(0, 1, 50, 50)
+    book.intend(chunk, [])
+    book.landed(replace(chunk, last=0, rows=0))
+    assert book.reach(0) is None
+    book.close()
+    assert counts(book)["pending"] == 100
+    assert ledger.rows(book.push_id) == []
+
+
+def test_what_was_known_of_a_chunk_that_is_retracted_is_forgotten(book):
+    chunk = Chunk(0, 1, 50, 50)
+    book.intend(chunk, [])
+    book.landed(replace(chunk, failed=1, unknown=1), ENDS)
+    book.retract()
+    book.close()
+    assert counts(book)["pending"] == 100

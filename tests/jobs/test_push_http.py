@@ -1,0 +1,487 @@
+"""A push over HTTP: what the ledger says of each row is what its target saw, however the push is stopped."""
+
+from __future__ import annotations
+
+import threading
+from collections import Counter
+from dataclasses import replace
+
+import pyarrow as pa
+import pytest
+import sqlalchemy as sa
+
+from jobs import lease, push_http
+from tests.fakes.echo_target import Answer, EchoTarget, busy
+from tests.jobs.pushing import Pushing, rows, table_spec
+from tests.jobs.test_push_crash import Died, lose
+from webapp import clock as present
+from webapp import limits
+from webapp.connectors.rest import RestConnector
+from webapp.extensions import writing
+from webapp.models import Push
+from webapp.net.gate import Gate
+from webapp.services import ledger, push_order
+from webapp.services.ledger_book import Book
+
+CHUNK = 48  # rows in hand at most: with 8 threads, whole rounds of at most limits.HTTP_CHUNK_ROWS
+
+
+@pytest.fixture
+def echo():
+    with EchoTarget() as made:
+        yield made
+
+
+@pytest.fixture
+def pushing(app, echo, monkeypatch):
+    """Pushes to the echo target; `pushing.settings` are the connection's."""
+    made = Pushing(app, monkeypatch)
+    made.settings = {"retry": {"backoff_seconds": [0, 0, 0]}}
+
+    def connect():
+        settings = RestConnector.Settings.model_validate({"base_url": echo.url("/api"), **made.settings})
+        return RestConnector(settings, Gate(["127.0.0.0/8"])).open()
+
+    def order(push_id):
+        return replace(made.order(push_id), can=RestConnector.can)
+
+    made.connect = connect
+    monkeypatch.setattr(push_order, "order", order)
+    return made
+
+
+def people(count: int, path: str = "people", spec=(), **columns):
+    given = rows(count, **columns)
+    return [(table_spec(path, given, **dict(spec)), given)]
+
+
+def seen_rows(echo: EchoTarget) -> Counter[int]:
+    """How often each row had an effect."""
+    return Counter(int(one.headers["x-rowsmith-row"]) for one in echo.effects)
+
+
+def told(pushing, push_id: str) -> Counter[str]:
+    """Rows by their end, one by one."""
+    return Counter(one.state for one in ledger.rows(push_id, limit=10_000))
+
+
+def counts(push) -> tuple[int, int, int, int]:
+    ended = push.delivered + push.failed + push.unknown
+    return push.delivered, push.failed, push.unknown, push.total - ended
+
+
+def change(push_id: str, **columns) -> None:
+    with writing() as session:
+        session.execute(sa.update(Push).where(Push.id == push_id).values(**columns))
+
+
+def at_row(app, number: int, do):
+    """Answers each row after a moment, and does something when a row comes."""
+    done = threading.Event()
+
+    def rule(seen):
+        if int(seen.headers["x-rowsmith-row"]) == number and not done.is_set():
+            done.set()
+            with app.app_context():
+                do()
+        return Answer(201, delay=0.05)
+
+    return rule
+
+
+# --- Stopped on the way ---------------------------------------------------------------------------------------
+
+
+def test_rows_not_begun_stay_pending_when_a_push_is_cancelled(app, pushing, echo):
+    push_id = pushing.push(people(2_000))
+    echo.on("*", at_row(app, 60, lambda: change(push_id, cancel_requested_at=present.now())))
+    done = pushing.do(push_id)
+    assert done.status == "cancelled"
+    assert counts(done)[1:3] == (0, 0)
+    assert done.delivered == len(echo.effects) < 2_000
+    assert set(seen_rows(echo)) == set(range(1, done.delivered + 1))
+    assert told(pushing, push_id) == {"delivered": done.delivered}
+
+
+def test_rows_in_flight_that_do_not_answer_a_cancel_are_unknown(app, pushing, echo):
+    pushing.settings["parallel"] = 4
+    push_id = pushing.push(people(100))
+    hangs = at_row(app, 20, lambda: change(push_id, cancel_requested_at=present.now()))
+
+    def rule(seen):
+        answer = hangs(seen)
+        return replace(answer, delay=60) if int(seen.headers["x-rowsmith-row"]) >= 20 else answer
+
+    echo.on("*", rule)
+    done = pushing.do(push_id)
+    assert done.status == "cancelled"
+    assert counts(done) == (19, 0, 4, 77)
+    assert len(echo.calls()) == 23
+
+
+def test_a_worker_that_takes_over_is_not_written_over(app, pushing, echo):
+    push_id = pushing.push(people(2_000))
+
+    def taken_over():
+        change(push_id, epoch=Push.epoch + 1)
+
+    echo.on("*", at_row(app, 60, taken_over))
+    done = pushing.do(push_id)
+    assert (done.status, counts(done)) == ("running", (CHUNK, 0, 0, 2_000 - CHUNK))
+    assert done.intent["chunk"]["first"] == CHUNK + 1
+    seen, first = len(echo.calls()), max(one.at for one in echo.calls())
+    assert 60 <= seen < 2_000
+    assert all(one.at <= first for one in echo.calls())
+
+
+@pytest.fixture
+def stopping(monkeypatch):
+    made = threading.Event()
+    monkeypatch.setattr(lease, "stopping", made)
+    return made
+
+
+def test_a_worker_asked_to_stop_lets_begun_rows_end_and_begins_no_other(app, pushing, echo, stopping):
+    pushing.settings["retry"] = {"backoff_seconds": [1.0]}
+    push_id = pushing.push(people(500))
+    first = Counter()
+
+    def rule(seen):
+        number = int(seen.headers["x-rowsmith-row"])
+        first[number] += 1
+        if number == 60:
+            stopping.set()
+        return busy(0, 503) if number == 57 and first[57] == 1 else Answer(201, delay=0.02)
+
+    echo.on("*", rule)
+    handed = pushing.do(push_id)
+    assert (handed.status, handed.lease_owner, handed.intent["chunk"]) == ("running", None, None)
+    assert handed.failed == handed.unknown == 0, "row 57 waited a second, and came through"
+    assert handed.delivered == len(echo.effects) < 500
+    stopping.clear()
+    done = pushing.do(push_id)
+    assert (done.status, counts(done), done.attempt) == ("completed", (500, 0, 0, 0), 1)
+    assert set(seen_rows(echo).values()) == {1}
+
+
+def test_a_drain_has_its_limit(app, pushing, echo, stopping, monkeypatch):
+    monkeypatch.setattr(limits, "PUSH_DRAIN_SECONDS", 0.3)
+    pushing.settings.update(parallel=1)
+    push_id = pushing.push(people(10))
+
+    def rule(seen):
+        stopping.set()
+        return busy(100)
+
+    echo.on("*", rule)
+    handed = pushing.do(push_id)
+    assert counts(handed) == (0, 1, 0, 9)
+    assert [(one.row, one.code) for one in ledger.rows(push_id, state="failed")] == [(1, "interrupted")]
+
+
+# --- Crashes --------------------------------------------------------------------------------------------------
+
+
+def dies_before_outcome(monkeypatch, pushing, push_id, chunk: int) -> None:
+    """The worker is gone when a chunk has been sent, and before that is written."""
+    real, calls = Book.landed, []
+
+    def landed(book, *arguments):
+        calls.append(1)
+        if len(calls) == chunk:
+            raise Died
+        real(book, *arguments)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Book, "landed", landed)
+        with pytest.raises(Died):
+            pushing.do(push_id)
+    lose(push_id)
+
+
+def test_after_a_crash_the_chunk_in_hand_is_unknown_and_not_sent_again(pushing, echo, monkeypatch):
+    push_id = pushing.push(people(200))
+    dies_before_outcome(monkeypatch, pushing, push_id, 2)
+    done = pushing.do(push_id)
+    assert (done.status, counts(done)) == ("completed", (200 - CHUNK, 0, CHUNK, 0))
+    assert seen_rows(echo) == dict.fromkeys(range(1, 201), 1)
+    assert any("nobody can tell" in line.text for line in ledger.lines(push_id))
+
+
+def test_a_crash_costs_nothing_where_the_target_honours_the_key(pushing, echo, monkeypatch):
+    echo.honours_keys = True
+    pushing.settings["idempotent"] = True
+    push_id = pushing.push(people(200))
+    dies_before_outcome(monkeypatch, pushing, push_id, 2)
+    done = pushing.do(push_id)
+    assert (done.status, counts(done)) == ("completed", (200, 0, 0, 0))
+    assert seen_rows(echo) == dict.fromkeys(range(1, 201), 1)
+    assert len(echo.calls()) == 200 + CHUNK
+
+
+def test_rows_that_a_crash_left_unknown_are_sent_again_under_the_key_they_had(pushing, echo, monkeypatch):
+    echo.honours_keys = True  # and the connection does not say so
+    push_id = pushing.push(people(100))
+    dies_before_outcome(monkeypatch, pushing, push_id, 1)
+    assert pushing.do(push_id).unknown == CHUNK
+    assert pushing.do(pushing.retry(push_id)).status == "completed"
+    assert counts(pushing.read(push_id)) == (100, 0, 0, 0)
+    assert seen_rows(echo) == dict.fromkeys(range(1, 101), 1)
+    assert echo.keys[f"{push_id}-1"] == 2
+
+
+def test_a_retry_of_rows_never_sent_sends_them_once(app, pushing, echo):
+    push_id = pushing.push(people(300))
+    echo.on("*", at_row(app, 60, lambda: change(push_id, cancel_requested_at=present.now())), method="POST")
+    left = pushing.do(push_id)
+    assert left.status == "cancelled" and counts(left)[3]
+    echo.on("*", Answer(201))
+    assert pushing.do(pushing.retry(push_id, ["pending"])).status == "completed"
+    assert counts(pushing.read(push_id)) == (300, 0, 0, 0)
+    assert seen_rows(echo) == dict.fromkeys(range(1, 301), 1)
+
+
+def test_the_intent_stands_before_the_first_request_and_the_outcome_comes_after_the_last(
+    app, pushing, echo, monkeypatch
+):
+    push_id = pushing.push(people(100))
+
+    def rule(seen):
+        number = int(seen.headers["x-rowsmith-row"])
+        with app.app_context():
+            chunk = pushing.read(push_id).intent["chunk"]
+        inside.append(chunk["first"] <= number <= chunk["last"])
+        return Answer(201)
+
+    inside: list[bool] = []
+    echo.on("*", rule)
+    assert pushing.do(push_id).status == "completed"
+    assert inside == [True] * 100
+
+
+def test_a_deletion_that_was_sent_before_a_crash_counts_as_done(pushing, echo, monkeypatch):
+    echo.on("*", lambda seen: Answer(201, headers={"Location": f"/api/{seen.headers['x-rowsmith-row']}"}), method="POST")
+    gone: set[str] = set()
+
+    def delete(seen):
+        known = seen.path in gone
+        gone.add(seen.path)
+        return Answer(404 if known else 204)
+
+    echo.on("*", delete, method="DELETE")
+    push_id = pushing.push(people(60, spec={"key_columns": ["@location"], "capture": ["@location"]}))
+    assert pushing.do(push_id).delivered == 60
+    undo = pushing.undo(push_id)
+    dies_before_outcome(monkeypatch, pushing, undo, 1)
+    done = pushing.do(undo)
+    assert (done.status, counts(done)) == ("completed", (60, 0, 0, 0))
+    assert len(gone) == 60
+
+
+# --- Told to stop ---------------------------------------------------------------------------------------------
+
+
+def test_the_first_refused_row_is_the_last_one_begun(pushing, echo):
+    echo.on("*", lambda seen: Answer(422 if seen.headers["x-rowsmith-row"] == "20" else 201, delay=0.01))
+    push_id = pushing.push(people(300), ask={"on_error": "stop"})
+    done = pushing.do(push_id)
+    assert (done.status, done.failed, done.error["details"]["row"]) == ("failed", 1, 20)
+    assert done.delivered == len(echo.effects) <= 20 + limits.HTTP_PARALLEL
+    assert counts(done)[3] == 300 - done.delivered - 1
+
+
+def test_a_canary_that_fails_ends_the_push(pushing, echo):
+    echo.on("*", lambda seen: Answer(422 if seen.headers["x-rowsmith-row"] == "3" else 201))
+    push_id = pushing.push(people(300), ask={"canary": 10})
+    done = pushing.do(push_id)
+    assert (done.status, counts(done)) == ("failed", (9, 1, 0, 290))
+    assert len(echo.calls()) == 10
+
+
+# --- Faults in the middle -------------------------------------------------------------------------------------
+
+
+def fails_at(pushing, number: int, error: Exception, times: int = 1) -> list[int]:
+    """No token is to be had for that row, so many times."""
+    connect, left = pushing.connect, [number] * times
+
+    def opened():
+        channel = connect()
+        make = channel.sending
+
+        def sending(*arguments):
+            made = make(*arguments)
+            real = made._exchanged
+
+            def exchanged(request):
+                if left and request.headers["X-Rowsmith-Row"] == str(left[-1]):
+                    left.pop()
+                    raise error
+                return real(request)
+
+            made._exchanged = exchanged
+            return made
+
+        channel.sending = sending
+        return channel
+
+    pushing.connect = opened
+    return left
+
+
+def refused(transient: bool = False) -> push_http.ConnectorError:
+    return push_http.ConnectorError("No token.", code="token_request_failed", reason="x", transient=transient)
+
+
+def test_a_chunk_that_is_cut_goes_on_where_it_was_cut(pushing, echo):
+    left = fails_at(pushing, 60, refused())
+    push_id = pushing.push(people(200))
+    done = pushing.do(push_id)
+    assert (left, done.status) == ([], "completed")
+    assert sum(counts(done)) == 200 and not counts(done)[3], "no row is passed over"
+    assert done.delivered == len(echo.effects) >= 199
+    assert set(seen_rows(echo).values()) == {1}
+
+
+def test_a_token_that_is_refused_for_good_ends_the_push_and_leaves_the_rest_pending(pushing, echo):
+    pushing.settings["parallel"] = 1
+    fails_at(pushing, 60, refused(), times=50)
+    push_id = pushing.push(people(200))
+    done = pushing.do(push_id)
+    assert (done.status, done.error["code"]) == ("failed", "token_request_failed")
+    assert counts(done) == (59, 0, 0, 141)
+    assert len(echo.calls()) == 59
+
+
+def test_a_fault_of_our_own_leaves_nothing_sending(pushing, echo):
+    echo.on("*", Answer(201, delay=0.1))
+    fails_at(pushing, 60, ZeroDivisionError("ours"))
+    push_id = pushing.push(people(200))
+    done = pushing.do(push_id)
+    assert (done.status, done.error["code"]) == ("failed", "internal_error")
+    calls = len(echo.calls())
+    assert 59 <= calls < 80
+    assert echo.in_hand == 0, "the others had been waited for"
+    assert counts(done) == (CHUNK, 0, CHUNK, 200 - 2 * CHUNK)
+
+
+# --- What answers say -----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("parallel", [1, 8])
+def test_a_target_that_wants_to_be_left_alone_is_left_alone_by_all_threads(pushing, echo, parallel):
+    pushing.settings = {"parallel": parallel, "retry": {"backoff_seconds": [0]}}
+    asked: list[float] = []
+
+    def rule(seen):
+        if seen.headers["x-rowsmith-row"] == "10" and not asked:
+            asked.append(seen.at)
+            return busy(1)
+        return Answer(201, delay=0.01)
+
+    echo.on("*", rule)
+    done = pushing.do(pushing.push(people(40)))
+    assert done.delivered == 40
+    within = [one for one in echo.calls() if asked[0] + 0.1 < one.at < asked[0] + 0.95]
+    assert within == []
+
+
+def test_requests_a_second_count_retries(pushing, echo):
+    pushing.settings = {"rate_per_second": 50, "retry": {"backoff_seconds": [0]}}
+    echo.on("*", *[Answer(503)] * 10, Answer(201))
+    done = pushing.do(pushing.push(people(40)))
+    assert done.delivered == 40
+    moments = sorted(one.at for one in echo.calls())
+    assert len(moments) == 50
+    assert moments[-1] - moments[0] >= 49 / 50 * 0.95
+
+
+def test_a_row_says_that_an_earlier_attempt_may_have_arrived(pushing, echo):
+    pushing.settings["parallel"] = 1
+    echo.on("*", Answer(cut="read"), Answer(201), Answer(cut="read"), Answer(400), Answer(cut="read"), Answer(409))
+    push_id = pushing.push(people(3))
+    done = pushing.do(push_id)
+    assert counts(done) == (1, 1, 1, 0)
+    messages = [one.message for one in ledger.rows(push_id)]
+    assert all("An earlier attempt was not answered and may have arrived" in one for one in messages)
+
+
+def test_a_cut_answer_delivers_and_says_that_its_keys_are_lost(pushing, echo):
+    pushing.settings = {"parallel": 1, "capture": {"id": "$.id"}}
+    echo.on("*", Answer(201, {"id": 1}), Answer(201, {"id": 2}, cut="body"), Answer(201, {"name": "no id"}))
+    push_id = pushing.push(people(3, spec={"capture": ["id"]}))
+    done = pushing.do(push_id)
+    assert counts(done) == (3, 0, 0, 0)
+    assert [one.message for one in ledger.rows(push_id)] == ["", "Its answer was cut off. id could not be read.", ""]
+    assert any("the answer brings no id" in line.text for line in ledger.lines(push_id))
+
+
+def test_children_carry_the_keys_that_their_parents_were_given(pushing, echo):
+    pushing.settings["capture"] = {"id": "$.id"}
+    keys = {n: 7_000 + n if n <= 60 else f"key-{n}" for n in range(1, 121)}  # numbers first, then texts
+
+    def parent(seen):
+        number = int(seen.headers["x-rowsmith-row"])
+        return Answer(422) if number == 100 else Answer(201, {"id": keys[number]})
+
+    echo.on("/api/bosses", parent)
+    parents = rows(120).drop_columns(["id"])
+    children = rows(120, boss=lambda i: i - 1).drop_columns(["id"])
+    refer = {"boss": {"table": 0, "column": "id", "field": "boss"}}
+    push_id = pushing.push(
+        [
+            (table_spec("bosses", parents, capture=["id"]), parents),
+            (table_spec("staff", children, from_parent=refer), children),
+        ],
+        parents={"boss": "boss"},
+    )
+    done = pushing.do(push_id)
+    assert (done.status, counts(done)) == ("completed", (238, 2, 0, 0))
+    sent = {one.json["name"]: one.json["boss"] for one in echo.calls("/api/staff")}
+    assert {f"name {n}": str(key) for n, key in keys.items() if n != 100} == {n: str(key) for n, key in sent.items()}
+    assert [(one.table, one.row, one.code) for one in ledger.rows(push_id, state="failed")][1:] == [
+        (1, 100, "foreign_key")
+    ]
+
+
+def test_keys_that_fit_no_column_of_numbers_are_kept_as_text():
+    made = push_http._captured
+    assert made([1, None, 2]).type == pa.int64()
+    assert made([1, 2**63]).to_pylist() == ["1", str(2**63)]
+    assert made([True, 1]).to_pylist() == ["True", "1"]
+    assert made([1.5, "x", None]).to_pylist() == ["1.5", "x", None]
+
+
+@pytest.mark.parametrize("body", [{"id": [1]}, {"id": {"a": 1}}, [], 5, None, "text", {"id": None}, b"\xff\x00"])
+def test_answers_of_any_shape_deliver(pushing, echo, body):
+    pushing.settings["capture"] = {"id": "$.id", "odd": "$[?(@.price > 5)].id"}
+    echo.on("*", Answer(201, body))
+    done = pushing.do(pushing.push(people(2, spec={"capture": ["id", "odd"]})))
+    assert counts(done) == (2, 0, 0, 0)
+
+
+# --- Batches --------------------------------------------------------------------------------------------------
+
+
+def test_a_refused_batch_is_told_once_and_hides_the_values_of_all_its_rows(pushing, echo, monkeypatch):
+    monkeypatch.setattr("webapp.services.push_rows.TableRows.sensitive", frozenset({"name"}))
+    pushing.settings |= {"push_mode": "batch", "batch_size": 50}
+    echo.on("*", Answer(422, "row 7: hidden-name-7 is taken, hidden-name-44 too"))
+    push_id = pushing.push(people(50, name=lambda i: f"hidden-name-{i}"))
+    assert counts(pushing.do(push_id)) == (0, 50, 0, 0)
+    messages = [one.message for one in ledger.rows(push_id, limit=100)]
+    assert messages[0] == "422 Unprocessable Entity: row 7: ******** is taken, ******** too"
+    assert set(messages[1:]) == {"Sent with row 1: see there."}
+
+
+def test_a_secret_at_the_end_of_what_is_kept_of_an_answer_is_cut_out_whole(pushing, echo):
+    secret = "wholly-secret-value"
+    made = RestConnector.Settings.model_validate({"base_url": echo.url("/api")})
+    connector = RestConnector(made, Gate(["127.0.0.0/8"]))
+    connector.hush = lambda text: text.replace(secret, "********")
+    pushing.connect = connector.open
+    echo.on("*", Answer(400, "x" * (limits.HTTP_BODY_CHARS - 25) + secret))
+    push_id = pushing.push(people(1))
+    pushing.do(push_id)
+    message = ledger.rows(push_id)[0].message
+    assert "wholly" not in message and len(message) <= limits.HTTP_BODY_CHARS

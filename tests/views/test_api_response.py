@@ -1,0 +1,89 @@
+"""A template with values of an API, over the API and in the builder."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.fakes.echo_target import Answer, EchoTarget
+from tests.views.speak import faults, make, rows_used
+from tests.views.targets import connection, shop, sqlite_target  # noqa: F401
+from tests.views.test_builder import form_of, key_of, press, send
+from tests.views.test_builder_picks import drawn
+
+PRICES = {"a": {"net": {"amount": 12.5}, "tags": ["x"]}, "b": {"net": {"amount": 3.25}, "tags": []}}
+
+
+@pytest.fixture
+def target():
+    with EchoTarget() as made:
+        made.on("/prices/*", lambda seen: Answer(200, PRICES[seen.path[-1]]))
+        yield made
+
+
+@pytest.fixture
+def prices(app, cast, target):
+    return connection(app, cast, "rest", {"base_url": target.url("/")}, name="Prices")
+
+
+def fields(prices: str, kind: str = "api_response") -> list[dict]:
+    def priced(name: str, extract: str) -> dict:
+        options = {"connection_id": prices, "path": "/prices/{{sku}}", "extract": extract}
+        return {"name": name, "type": kind, "options": options}
+
+    skus = {"name": "sku", "type": "list_sequential", "options": {"values": ["a", "b"]}}
+    return [skus, priced("price", "$.net.amount"), priced("tags", "$.tags")]
+
+
+def test_a_template_with_values_of_an_api_is_kept_and_generated_in_any_format(api, cast, target, prices):
+    edith = api(cast.edith)
+    saved = make(edith, fields=fields(prices, "API Response"))
+    assert [one["type"] for one in saved["fields"]] == ["list_sequential", "api_response", "api_response"]
+    path = f"/templates/{saved['id']}"
+    look = edith.post(f"{path}/preview", json={"seed": "s"}).json
+    assert look["warnings"] == []
+    assert (rows_used(edith), len(target.calls())) == (0, 2)
+    made = edith.post(f"{path}/generate", json={"count": 4, "seed": "s"})
+    rows = [{"sku": "a", "price": 12.5, "tags": ["x"]}, {"sku": "b", "price": 3.25, "tags": []}]
+    assert made.json == rows * 2
+    assert made.json[:3] == look["rows"]
+    csv = edith.post(f"{path}/generate", json={"count": 4, "seed": "s"}, headers={"Accept": "text/csv"})
+    assert csv.text.splitlines()[:2] == ["sku,price,tags", 'a,12.5,"[""x""]"']
+    assert csv.headers["X-Snapshot"] == made.headers["X-Snapshot"]
+    assert len(target.calls()) == 2
+
+
+def test_an_option_that_is_not_there_is_refused_by_name(api, cast, prices):
+    edith = api(cast.edith)
+    (_, priced, _) = fields(prices)
+    for option, value in (("metod", "GET"), ("on_error", "ignore"), ("extract", "$."), ("path", "")):
+        given = {**priced, "options": {**priced["options"], option: value}}
+        answer = edith.post("/templates", json={"name": "T", "fields": [given]})
+        assert f"fields[0].options.{option}" in faults(answer)
+
+
+def test_a_connection_in_use_says_by_which_template(api, cast, prices):
+    edith = api(cast.edith)
+    saved = make(edith, fields=fields(prices))
+    answer = edith.delete(f"/connections/{prices}")
+    assert answer.json["error"]["details"]["used_by"] == [
+        {"type": "template", "id": saved["id"], "name": "T"}
+    ]
+
+
+def test_the_builder_offers_the_connections_that_have_paths(browser, cast, prices, shop):  # noqa: F811
+    edith = browser(cast.edith)
+    lists = send(edith, "/builder/rest", drawn(edith, {}, "api_response")[2]).text
+    assert f'<option value="{prices}">Prices (REST API)</option>' in lists
+    assert shop.connection_id not in lists
+
+
+def test_the_builder_keeps_what_a_field_says(api, browser, cast, prices):
+    saved = make(api(cast.edith), fields=fields(prices))
+    edith = browser(cast.edith)
+    form = form_of(edith.get(f"/templates/{saved['id']}?open={saved['fields'][1]['id']}"))
+    key = key_of(form, "price")
+    assert form[f"{key}.o.path"] == "/prices/{{sku}}"
+    form[f"{key}.o.extract"] = "$.tags[0]"
+    assert press(edith, f"/templates/{saved['id']}/edit", form, "save").status_code == 303
+    options = api(cast.edith).get(f"/templates/{saved['id']}").json["fields"][1]["options"]
+    assert options == {**saved["fields"][1]["options"], "extract": "$.tags[0]"}

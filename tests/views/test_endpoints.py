@@ -1,0 +1,108 @@
+"""Endpoints over REST: kept, changed, pushed to; credentials never come back."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.fakes.echo_target import EchoTarget
+from tests.views.speak import faults, make
+from tests.views.targets import CUSTOMERS, connection, work  # noqa: F401
+
+
+@pytest.fixture
+def target():
+    with EchoTarget() as made:
+        yield made
+
+
+@pytest.fixture
+def edith(api, cast):
+    return api(cast.edith)
+
+
+@pytest.fixture
+def template(edith):
+    return make(edith, name="Customers", fields=CUSTOMERS)["id"]
+
+
+def test_an_endpoint_with_an_address_of_its_own_keeps_its_secret(edith, target):
+    given = {
+        "name": "People", "method": "PUT", "url": target.url("/people/{{id}}"), "headers": {"X-Kind": "{{age}}"},
+        "auth": {"type": "bearer", "token": "very-secret-token"},
+    }  # fmt: skip
+    answer = edith.post("/endpoints", json=given)
+    assert answer.status_code == 201, answer.json
+    made = answer.json
+    assert (made["url"], made["method"], made["connection_id"]) == (given["url"], "PUT", None)
+    assert made["auth"] == {"type": "bearer", "token": "********"}
+    assert edith.get(f"/endpoints/{made['id']}").json == made
+    assert [one["id"] for one in edith.get("/endpoints").json["items"]] == [made["id"]]
+    assert edith.get("/connections").json["total"] == 0
+
+
+def test_rows_go_to_an_endpoint_as_it_says(edith, target, template, work):  # noqa: F811
+    given = {
+        "name": "People", "method": "PUT", "url": target.url("/people/{{id}}"),
+        "body": {"mail": "{{E-Mail}}"},
+        "auth": {"type": "api-key", "in": "query", "name": "key", "value": "s3cret-key"},
+    }  # fmt: skip
+    endpoint = edith.post("/endpoints", json=given).json
+    answer = edith.post(f"/templates/{template}/push", json={"endpoint_id": endpoint["id"], "count": 3, "seed": "s"})
+    assert answer.status_code == 201, answer.json
+    work(answer.json["id"])
+    push = edith.get(f"/pushes/{answer.json['id']}").json
+    assert (push["counts"]["delivered"], push["endpoint_id"]) == (3, endpoint["id"])
+    rows = edith.post(f"/templates/{template}/generate", json={"count": 3, "seed": "s"}).json
+    seen = {one.path: one for one in target.calls()}
+    assert {path: seen[path].json for path in seen} == {f"/people/{row['id']}": {"mail": row["E-Mail"]} for row in rows}
+    assert {one.query["key"][0] for one in seen.values()} == {"s3cret-key"}
+
+
+def test_an_endpoint_on_a_connection_uses_its_address_and_credentials(app, cast, edith, target, template, work):  # noqa: F811
+    auth = {"type": "basic", "username": "u", "password": "p"}
+    made = connection(app, cast, "rest", {"base_url": target.url("/api"), "auth": auth})
+    endpoint = edith.post("/endpoints", json={"name": "P", "connection_id": made, "path": "/people"}).json
+    assert (endpoint["path"], endpoint["url"], endpoint["auth"]) == ("/people", None, None)
+    push = edith.post(f"/templates/{template}/push", json={"endpoint_id": endpoint["id"], "count": 2}).json
+    work(push["id"])
+    assert {(one.path, one.headers["authorization"]) for one in target.calls()} == {("/api/people", "Basic dTpw")}
+    used = edith.delete(f"/connections/{made}")
+    assert (used.status_code, used.json["error"]["code"]) == (409, "in_use")
+
+
+def test_a_mask_keeps_the_secret_only_while_the_address_stays(edith, target):
+    given = {"name": "P", "url": target.url("/a"), "auth": {"type": "bearer", "token": "very-secret-token"}}
+    made = edith.post("/endpoints", json=given).json
+    same = edith.patch(f"/endpoints/{made['id']}", json={"url": target.url("/b"), "auth": made["auth"]})
+    assert (same.status_code, same.json["url"]) == (200, target.url("/b"))
+    moved = edith.patch(f"/endpoints/{made['id']}", json={"url": "http://other.example/a", "auth": made["auth"]})
+    assert faults(moved) == {"auth.token": "needed_again"}
+
+
+@pytest.mark.parametrize(
+    ("given", "told"),
+    [
+        ({}, {"url": "missing"}),
+        ({"url": "http://a.example/", "connection_id": "con_x"}, {"url": "missing"}),
+        ({"url": "/people"}, {"url": "invalid"}),
+        ({"url": "http://a.example/{{x"}, {"path": "invalid"}),
+        ({"url": "http://a.example/", "headers": {"Bad Name": "x"}}, {"headers.Bad Name.[key]": "invalid"}),
+        ({"url": "http://a.example/", "headers": {"Authorization": "Bearer x"}}, {"headers": "invalid"}),
+        ({"url": "http://a.example/", "auth": {"type": "digest"}}, {"auth": "wrong_type"}),
+        ({"url": "http://a.example/", "retry": {"retries": -1}}, {"retry.retries": "out_of_range"}),
+        ({"url": "http://a.example/", "capture": {"id": "$.[["}}, {"capture.id": "invalid"}),
+        ({"url": "http://a.example/", "body": {"x": "{{a | nope}}"}}, {"body": "invalid"}),
+    ],
+)
+def test_what_cannot_be_is_refused_by_name(edith, given, told):
+    assert faults(edith.post("/endpoints", json={"name": "P", **given})) == told
+
+
+def test_rows_that_are_given_arrive_in_one_call(app, edith, target, work, monkeypatch):  # noqa: F811
+    endpoint = edith.post("/endpoints", json={"name": "P", "url": target.url("/in")}).json
+    monkeypatch.setattr("webapp.views.exports_at_once._wait", lambda push_id: work(push_id))
+    rows = [{"id": 1, "tags": ["a", "b"], "who": {"name": "Ann"}}, {"id": 2, "tags": [], "who": None}]
+    answer = edith.post("/export/rest", json={"endpoint_id": endpoint["id"], "rows": rows})
+    assert answer.status_code == 201, answer.json
+    assert (answer.json["status"], answer.json["counts"]["delivered"]) == ("completed", 2)
+    assert sorted((one.json for one in target.calls()), key=lambda row: row["id"]) == rows

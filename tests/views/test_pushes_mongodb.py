@@ -1,0 +1,147 @@
+"""Pushes into MongoDB: what is nested in the template is nested in the documents."""
+
+from __future__ import annotations
+
+import datetime as dt
+
+import pytest
+from bson import Decimal128, Int64, ObjectId
+
+from tests.connectors.kind_mongodb import WRITER, MongodbKind
+from tests.views.speak import make
+from tests.views.targets import connection, work  # noqa: F401
+
+ADDRESS = [
+    {"name": "city", "type": "city"},
+    {"name": "since", "type": "date", "options": {"min": "2020-01-01", "max": "2020-12-31"}},
+    {"name": "floor", "type": "number", "options": {"min": 1, "max": 9}},
+]
+LINES = [
+    {"name": "sku", "type": "number", "options": {"min": 1, "max": 99}},
+    {"name": "price", "type": "number", "options": {"min": 1, "max": 50, "decimals": 2}},
+]
+FIELDS = [
+    {"name": "name", "type": "first_name"},
+    {"name": "address", "type": "nested", "options": {"fields": ADDRESS}},
+    {
+        "name": "lines",
+        "type": "nested",
+        "options": {"fields": LINES, "array": True, "count": {"min": 1, "max": 3}},
+    },
+]
+
+
+@pytest.fixture
+def mongo(tmp_path):
+    made = MongodbKind(tmp_path)
+    made.start()
+    try:
+        yield made
+    finally:
+        made.stop()
+
+
+@pytest.fixture
+def edith(api, cast):
+    return api(cast.edith)
+
+
+@pytest.fixture
+def place(app, cast, mongo):
+    settings = {
+        "host": "127.0.0.1", "port": mongo.server.port, "database": "shop", "username": WRITER[0],
+        "password": WRITER[1], "options": {"authMechanism": "PLAIN"},
+    }  # fmt: skip
+    return connection(app, cast, "mongodb", settings)
+
+
+@pytest.fixture
+def send(edith, place, work):  # noqa: F811
+    template = make(edith, name="Customers", fields=FIELDS)["id"]
+
+    def ask(**body):
+        how = {
+            "connection_id": place,
+            "count": 5,
+            "seed": "s",
+            "target": "customers",
+            "create_table": True,
+            **body,
+        }
+        answer = edith.post(f"/templates/{template}/push", json=how)
+        assert answer.status_code in (200, 201), answer.json
+        if not body.get("dry_run"):
+            work(answer.json["id"])
+        return answer.json
+
+    ask.template = template
+    return ask
+
+
+def test_objects_and_arrays_arrive_as_documents_of_the_types_that_mongodb_has(edith, send, mongo):
+    push = send()
+    told = edith.get(f"/pushes/{push['id']}").json
+    assert (told["status"], told["counts"]["delivered"]) == ("completed", 5), told
+    made = edith.post(f"/templates/{send.template}/generate", json={"count": 5, "seed": "s"}).json
+    found = mongo.documents("customers")
+    assert {type(one["_id"]) for one in found} == {ObjectId}
+    for one, wanted in zip(found, made, strict=True):
+        assert one["name"] == wanted["name"]
+        assert one["address"] == {
+            "city": wanted["address"]["city"],
+            "since": dt.datetime.combine(
+                dt.date.fromisoformat(wanted["address"]["since"]), dt.time(), dt.UTC
+            ),
+            "floor": wanted["address"]["floor"],
+        }
+        assert type(one["address"]["floor"]) is Int64
+        prices = [str(line["price"]) for line in wanted["lines"]]
+        assert [float(str(line["price"])) for line in one["lines"]] == [float(price) for price in prices]
+        assert {type(line["price"]) for line in one["lines"]} == {Decimal128}
+
+
+def test_a_member_that_is_mapped_by_itself_goes_to_its_own_key(send, mongo):
+    send(mapping={"address.city": "town"})
+    assert {frozenset(one) for one in mongo.documents("customers")} == {
+        frozenset({"_id", "name", "lines", "town"})
+    }
+    assert all(isinstance(one["town"], str) for one in mongo.documents("customers"))
+
+
+def test_a_dry_run_shows_nested_documents_and_what_will_not_fit(send, mongo):
+    told = send(dry_run=True)
+    assert told["misfits"] == []
+    assert 'db.createCollection("customers")' in told["statements"][0]
+    assert '"address": {"city": ' in told["statements"][1]
+    rule = {"address": {"bsonType": "string"}, "name": {"bsonType": "string", "maxLength": 1}}
+    create = {"create": "strict", "validator": {"$jsonSchema": {"properties": rule}}, "$db": "shop"}
+    mongo.server._answer(create, [WRITER[0]])
+    told = send(dry_run=True, target="strict")
+    assert {(one["column"], one["reason"]) for one in told["misfits"]} >= {("name", "too_long")}
+
+
+def test_rows_that_were_refused_are_shown_with_what_is_nested(edith, send, mongo):
+    create = {
+        "create": "strict",
+        "validator": {"$jsonSchema": {"properties": {"name": {"bsonType": "string", "maxLength": 3}}}},
+        "$db": "shop",
+    }
+    mongo.server._answer(create, [WRITER[0]])
+    push = send(target="strict", count=20)
+    bad = edith.get(f"/pushes/{push['id']}/rows?state=failed&values=true").json["items"]
+    assert bad
+    assert isinstance(bad[0]["values"]["address"]["city"], str), bad[0]
+
+
+def test_objects_of_rows_that_are_given_arrive_as_they_were(edith, place, work, mongo):  # noqa: F811
+    rows = [
+        {"_id": "a", "at": {"city": "Ulm"}, "tags": [{"t": 1}]},
+        {"_id": "b", "at": {"no": 5.5}, "tags": None},
+    ]
+    with mongo.connector().open() as session:
+        session.create("given", [], ())
+    answer = edith.post("/export/db", json={"connection_id": place, "table": "given", "rows": rows})
+    assert answer.status_code in (200, 201, 202), answer.json
+    if not mongo.documents("given"):
+        work(answer.json["id"])
+    assert mongo.documents("given") == rows

@@ -1,0 +1,260 @@
+"""Rows as requests: one for each row, or one for many with the rows in an array."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Final
+from urllib.parse import urlencode, urljoin, urlsplit
+
+import orjson
+import pyarrow as pa
+import requests
+from jsonpath_ng.ext import parse as parse_path
+from requests.auth import AuthBase
+
+from webapp import limits
+from webapp.connectors.base import ConnectorError, Writing
+from webapp.connectors.channel import LOCATION, Ended, Hand, Rows, Sending
+from webapp.connectors.http_auth import authorised
+from webapp.connectors.http_token import Renewing
+from webapp.connectors.outcomes import ended
+from webapp.connectors.parallel import Lanes
+from webapp.connectors.redaction import without
+from webapp.connectors.request_template import Made, Renderer, RequestTemplate
+from webapp.net.session import Reply, Session
+
+if TYPE_CHECKING:
+    from webapp.connectors.rest import RestConnector
+
+_REPEATABLE: Final = frozenset({"PUT", "DELETE", "GET"})  # RFC 9110, 9.2.2
+MASK: Final = "********"
+_CUT_OFF: Final = "Its answer was cut off."
+
+
+class RestSending(Sending):
+    """Rows of one table on their way to one path."""
+
+    def __init__(
+        self, connector: RestConnector, session: Session, auth: AuthBase, writing: Writing, hand: Hand
+    ) -> None:
+        self.settings = connector.settings
+        self._own, self._session, self._auth, self._writing = connector.hush, session, auth, writing
+        self._template = self.settings.request_template.model_copy(update={"path": writing.entity.name})
+        self._render = Renderer(self._template, "")
+        self._batch = self.settings.push_mode == "batch"
+        self._lanes = Lanes(hand, self.settings.retry, self.settings.parallel, self.settings.rate_per_second)
+        self._captured = {
+            name: parse_path(self.settings.capture[name])
+            for name in writing.capture
+            if name in self.settings.capture
+        }
+        self.together = self._batch
+        self.size = (
+            (self.settings.batch_size or limits.HTTP_BATCH_ROWS)
+            if self._batch
+            else _whole_rounds(self.settings.parallel)
+        )
+        self.repeatable = self.settings.idempotent or self._template.method in _REPEATABLE
+
+    def close(self) -> None:
+        """Let its threads go."""
+        self._lanes.close()
+
+    def _hush(self, text: str) -> str:
+        """A message without the secrets of the settings, nor tokens that were fetched with them."""
+        fetched = self._auth.fetched() if isinstance(self._auth, Renewing) else []
+        return without(self._own(text), fetched)
+
+    # --- Sending ----------------------------------------------------------------------------------------------
+
+    def send(self, rows: Rows, stop_at_failure: bool = False) -> list[Ended]:
+        """See `Sending.send`."""
+        if self._batch:
+            return self._send_wrapped(rows)
+        made = self._render.rows(rows.batch)
+
+        def one(place: int) -> Ended:
+            return self._tried(place, self._request(made[place], _row(rows, place)))
+
+        return self._lanes.run(len(made), one, stop_at_failure)
+
+    def _send_wrapped(self, rows: Rows) -> list[Ended]:
+        request = self._request(self._wrapped(rows), self._named(rows))
+        told = self._lanes.run(1, lambda place: self._tried(place, request, captures=False))
+        return [
+            Ended(place, one.state, one.status_code, one.attempts, one.reason, one.message, one.ms)
+            for one in told
+            for place in range(len(rows.numbers))
+        ]
+
+    def _wrapped(self, rows: Rows) -> Made:
+        """One request for all rows of a batch; its path, query and headers read none of them."""
+        first = self._render.rows(rows.batch.slice(0, 1))[0]
+        array = f"[{','.join(self._render.bodies(rows.batch))}]"
+        key = self.settings.wrapper_key
+        body = f"{{{orjson.dumps(key).decode()}:{array}}}" if key else array
+        return Made(first.path, first.headers, first.query, body)
+
+    def _named(self, rows: Rows) -> dict[str, str]:
+        first, last = rows.numbers[0], rows.numbers[-1]
+        return {"Idempotency-Key": f"{rows.keys[0]}-{last}", "X-Rowsmith-Row": f"{first}-{last}"}
+
+    def _request(self, made: Made, row: Mapping[str, str]) -> requests.Request:
+        headers = {"Content-Type": "application/json", "Accept": "application/json"} | dict(row)
+        headers = over(headers, self.settings.default_headers, made.headers)
+        body = made.body.encode() if made.body is not None else None
+        return requests.Request(
+            self._template.method,
+            url_of(self.settings.base_url, made.path),
+            headers=headers,
+            params=made.query,
+            data=body,
+            auth=self._auth,
+        )
+
+    def _tried(self, place: int, request: requests.Request, captures: bool = True) -> Ended:
+        unfit = next((name for name, value in request.headers.items() if not _fits(value)), None)
+        if unfit is not None:
+            told = f"The row's value for the header {unfit} holds a line break, or characters beyond Latin-1."
+            return Ended(place, "failed", None, 1, "wrong_type", told)
+        tried, stopped = self._lanes.attempt(lambda: self._exchanged(request))
+        again = self._writing.again
+        if not captures:
+            return ended(place, tried, stopped, self._hush, again=again)
+        one = ended(place, tried, stopped, self._hush, self._keys, again)
+        if one.state == "delivered" and tried.reply is not None and tried.reply.truncated:
+            lacking = [name for name in self._captured if name not in one.keys]
+            told = f"{_CUT_OFF} {', '.join(lacking)} could not be read." if lacking else _CUT_OFF
+            one = replace(one, message=f"{one.message} {told}".lstrip())
+        return one
+
+    def _exchanged(self, request: requests.Request) -> Reply:
+        seconds = self.settings.retry.timeout_seconds
+        return authorised(self._session, request, timeout_seconds=seconds, max_bytes=limits.HTTP_ANSWER_BYTES)
+
+    def _keys(self, reply: Reply) -> Mapping[str, Any]:
+        found: dict[str, Any] = {}
+        if LOCATION in self._writing.capture and (location := reply.headers.get("Location")):
+            found[LOCATION] = urljoin(reply.url, location)
+        if self._captured:
+            try:
+                body = orjson.loads(reply.body)
+            except orjson.JSONDecodeError:
+                return found
+            found |= {
+                name: value for name, path in self._captured.items() if (value := _at(path, body)) is not None
+            }
+        return found
+
+    # --- Taking out again -------------------------------------------------------------------------------------
+
+    def delete(self, rows: Rows) -> list[Ended]:
+        """See `Sending.delete`."""
+        urls = self._doomed(rows.batch)
+
+        def one(place: int) -> Ended:
+            if urls[place] is None:
+                told = "The Location of this row leads to another host, and is not followed."
+                return Ended(place, "failed", None, 1, "redirected", told)
+            headers = over({"Accept": "application/json"}, self.settings.default_headers)
+            request = requests.Request("DELETE", urls[place], headers=headers, auth=self._auth)
+            tried, stopped = self._lanes.attempt(lambda: self._exchanged(request))
+            if tried.reply is not None and tried.reply.status in (404, 410):
+                if tried.unanswered or self._writing.again:  # by the request that nobody knew of
+                    return Ended(place, "delivered", tried.reply.status, tried.attempts, ms=tried.ms)
+                told = "The target has no such row any more."
+                return Ended(
+                    place, "failed", tried.reply.status, tried.attempts, "missing_row", told, tried.ms
+                )
+            return ended(place, tried, stopped, self._hush)
+
+        return self._lanes.run(len(urls), one)
+
+    def _doomed(self, batch: pa.RecordBatch) -> list[str | None]:
+        if LOCATION not in batch.schema.names:
+            path = self.settings.delete_path
+            if path is None:
+                told = "It is not known how rows are deleted."
+                raise ConnectorError(told, reason="unsupported", hint="Set delete_path.")
+            return [
+                url_of(self.settings.base_url, one.path)
+                for one in Renderer(RequestTemplate(path=path), "").rows(batch)
+            ]
+        own = self._origin
+        found = batch.column(LOCATION).to_pylist()
+        return [one if urlsplit(one)[:2] == own else None for one in found]
+
+    @cached_property
+    def _origin(self) -> tuple[str, str]:
+        return urlsplit(self.settings.base_url)[:2]
+
+    # --- Looking ----------------------------------------------------------------------------------------------
+
+    def requests(self, rows: Rows) -> list[str]:
+        """See `Sending.requests`."""
+        if not rows.numbers:
+            return []
+        if self._batch:
+            return [self._shown(self._request(self._wrapped(rows), self._named(rows)))]
+        made = self._render.rows(rows.batch)
+        return [self._shown(self._request(one, _row(rows, place))) for place, one in enumerate(made)]
+
+    def _shown(self, request: requests.Request) -> str:
+        headers, params = dict(request.headers), dict(request.params)
+        auth = self.settings.auth
+        if auth.type == "api-key" and auth.where == "query":
+            params[auth.name] = MASK
+        elif auth.type == "api-key":
+            headers[auth.name] = MASK
+        elif auth.type != "none":
+            headers["Authorization"] = f"{'Basic' if auth.type == 'basic' else 'Bearer'} {MASK}"
+        query = urlencode(params, safe="*")
+        url = f"{request.url}{('&' if '?' in request.url else '?') + query if query else ''}"
+        lines = [f"{request.method} {url}", *(f"{name}: {value}" for name, value in headers.items())]
+        return self._hush("\n".join([*lines, "", (request.data or b"").decode()]).rstrip())
+
+
+def url_of(base: str, path: str) -> str:
+    """A path resolved against a base URL, each with the query that it may have."""
+    if path.strip("/") == "":
+        return base
+    front, question, query = base.partition("?")
+    joined = f"{front.rstrip('/')}/{path.lstrip('/')}"
+    return f"{joined}{'&' if '?' in joined else '?'}{query}" if question else joined
+
+
+def _whole_rounds(parallel: int) -> int:
+    """Rows of a chunk: as many as are allowed, and every thread has equally many of them."""
+    return limits.HTTP_CHUNK_ROWS // parallel * parallel or limits.HTTP_CHUNK_ROWS
+
+
+def _at(path: Any, body: Any) -> str | int | float | None:
+    """What a JSONPath finds first, where it is a plain value."""
+    try:
+        match = next(iter(path.find(body)), None)
+    except Exception:  # filters compare what cannot be compared, answers are nested deeper than it walks
+        return None
+    value = match.value if match is not None else None
+    return value if isinstance(value, str | int | float) else None
+
+
+def _row(rows: Rows, place: int) -> dict[str, str]:
+    return {"Idempotency-Key": rows.keys[place], "X-Rowsmith-Row": str(rows.numbers[place])}
+
+
+def over(*headers: Mapping[str, str]) -> dict[str, str]:
+    """Headers, later ones over earlier ones whatever their case."""
+    found: dict[str, tuple[str, str]] = {}
+    for one in headers:
+        found |= {name.lower(): (name, value) for name, value in one.items()}
+    return dict(found.values())
+
+
+def _fits(value: str) -> bool:
+    try:
+        value.encode("latin-1")
+    except UnicodeEncodeError:
+        return False
+    return not any(ch in value for ch in "\r\n\0")

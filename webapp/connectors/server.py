@@ -1,0 +1,135 @@
+"""What kinds share that reach a server by its host name: settings, driver, verification."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable, Iterator, Mapping
+from types import ModuleType
+from typing import Any, ClassVar, Final, Protocol, Self
+
+from pydantic import Field, model_validator
+
+from webapp import limits
+from webapp.connectors.base import Connector, DriverMissing, Settings, Stage
+from webapp.connectors.stages import of_gate, staged
+from webapp.net.gate import Gate, GateError
+
+SPOKEN: Final = {
+    "disable": "Without TLS, as set.",
+    "require": "With TLS, certificate not verified.",
+    "verify-full": "With TLS, certificate verified.",
+}
+"""How TLS went, by its mode, where the driver tells no more."""
+_PEM: Final = "-----BEGIN CERTIFICATE-----"
+
+
+def part(order: int, most: int, **more: Any) -> Any:
+    """A text among the parts of the server; `most` characters."""
+    return Field(
+        None, min_length=1, max_length=most, json_schema_extra={"group": "server", "order": order}, **more
+    )
+
+
+def tls_part() -> Any:
+    """The TLS mode: each kind names its own."""
+    return Field(None, json_schema_extra={"group": "tls", "order": 8})
+
+
+def more_part() -> Any:
+    """Further options, by name."""
+    return Field(default_factory=dict, json_schema_extra={"group": "more", "order": 10})
+
+
+class ServerSettings(Settings):
+    """`connection_string` leads to the server; the parts given beside it win."""
+
+    connection_string: str | None = Field(
+        None, max_length=2_000, json_schema_extra={"secret": True, "group": "string", "order": 1}
+    )
+    host: str | None = part(2, 255)
+    port: int | None = Field(None, ge=1, le=65_535, json_schema_extra={"group": "server", "order": 3})
+    database: str | None = part(4, 128)
+    username: str | None = Field(None, max_length=128, json_schema_extra={"group": "server", "order": 5})
+    password: str | None = Field(
+        None, max_length=1_000, json_schema_extra={"secret": True, "group": "server", "order": 6}
+    )
+    ca_certificate: str | None = Field(
+        None, max_length=100_000, json_schema_extra={"group": "tls", "order": 9, "multiline": True}
+    )
+
+    @model_validator(mode="after")
+    def _leads_somewhere(self) -> Self:
+        if not self.connection_string and not self.host:
+            raise ValueError("give a connection_string or a host")
+        if self.ca_certificate and _PEM not in self.ca_certificate:
+            raise ValueError(f"ca_certificate: give the certificate as PEM text ({_PEM})")
+        return self
+
+
+class ServerConnector(Connector):
+    """See `Connector`. `module` is the driver's, imported when it is first needed."""
+
+    module: ClassVar[str]
+
+    @classmethod
+    def driver(cls) -> ModuleType:
+        """See `Connector.driver`."""
+        try:
+            return importlib.import_module(cls.module)
+        except ImportError:
+            raise DriverMissing(cls.title, cls.extra) from None
+
+
+class Way(Protocol):
+    """Where settings lead, as far as the stages look at it."""
+
+    @property
+    def host(self) -> str: ...
+    @property
+    def port(self) -> int: ...
+    @property
+    def tls(self) -> str: ...
+
+
+def in_one_go(
+    gate: Gate, way: Callable[[], Way], enter: Callable[[], Any], spoken: Mapping[str, str]
+) -> Iterator[Stage]:
+    """The stages of a driver that signs in and agrees on TLS in one go. `enter` opens a session with `title`,
+    `permitted` and `sampled`; `spoken` says how TLS went, by its mode."""
+    opened: list[Any] = []
+    found: list[Way] = []
+
+    def resolve() -> str:
+        found.append(way())
+        return f"{found[0].host} is {', '.join(gate.addresses(found[0].host, found[0].port))}."
+
+    def connect() -> str:
+        gate.connect(found[0].host, found[0].port, limits.TARGET_CONNECT_SECONDS).close()
+        return f"Port {found[0].port} answers."
+
+    def auth() -> str:
+        opened.append(enter())
+        return f"Signed in to {opened[0].title}. {spoken[found[0].tls]}"
+
+    try:
+        yield from staged(
+            (
+                ("resolve", resolve),
+                ("connect", connect),
+                ("auth", auth),
+                ("permission", lambda: opened[0].permitted()),
+                ("sample", lambda: opened[0].sampled()),
+            )
+        )
+    finally:
+        for one in opened:
+            one.close()
+
+
+def answering(gate: Gate, host: str, port: int, seconds: float) -> str:
+    """The address of a host that answers, judged by the guard. Raises `ConnectorError`."""
+    try:
+        with gate.connect(host, port, seconds) as answer:
+            return str(answer.getpeername()[0])
+    except GateError as error:
+        raise of_gate(error) from None

@@ -1,0 +1,247 @@
+"""Values that a model writes for fields of type ai: many rows a request, checked row by row, asked for again.
+
+    made = ai_values.written(channel, question, wanted)
+
+What came before an error is in `made` all the same: it is kept, and whoever asks again pays for the rest alone.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+import orjson
+import pyarrow as pa
+from webapp import limits
+from webapp.connectors import KINDS
+from webapp.connectors.ai import AiChannel
+from webapp.connectors.ai_chat import Prompt
+from webapp.connectors.base import ConnectorError, Link
+from webapp.engine.outside import Ask, Question
+from webapp.errors import ApiError, Fault, validation_error
+from webapp.extensions import db
+from webapp.models import Connection
+from webapp.services import ai_answers, tenancy
+from webapp.services.actors import Actor
+
+HOW_TO: Final = "Make a connection of type ai (base_url, model, api_key): any server with OpenAI's chat API will do."
+_SYSTEM: Final = (
+    "You write realistic test data. For every id you are given a prompt, and you answer with one value for it. Answer "
+    'with JSON alone, in this form: {"rows": [{"id": 1, "value": ...}, ...]}, with every id once. Where prompts are '
+    "alike, write something different for each id. The values are used as they stand: no explanations in them."
+)
+_WANTED: Final = {
+    "text": "Each value is a text{most}.",
+    "choice": "Each value is exactly one of: {choices}.",
+    "integer": "Each value is a whole number.",
+    "decimal": "Each value is a number with at most {decimals} places after the point.",
+    "boolean": "Each value is true or false.",
+    "date": "Each value is a date in the form YYYY-MM-DD.",
+}
+_TYPES: Final = {"integer": "integer", "decimal": "number", "boolean": "boolean"}
+
+
+# --- Which model ------------------------------------------------------------------------------------------
+
+
+def only_model(actor: Actor, scope: str = "read") -> Connection:
+    """The project's connection of type ai. Errors: provider_missing; validation_error where there are several."""
+    mine = tenancy.listing(actor, Connection).where(
+        Connection.type == "ai", Connection.of_endpoint.is_(False)
+    )
+    found = db.session.scalars(mine.order_by(Connection.created_at, Connection.id).limit(limits.AI_MODELS_TOLD)).all()
+    if not found:
+        raise missing()
+    if len(found) > 1:
+        text = f"There are {len(found)} connections of type ai in this project."
+        hint = "Name one: " + ", ".join(f"{one.id} ({one.name})" for one in found) + "."
+        raise validation_error([Fault("connection_id", "missing", text, hint)])
+    return tenancy.get(actor, Connection, found[0].id, scope)
+
+
+def missing() -> ApiError:
+    """Nobody is there to be asked."""
+    text = "No AI model is set up in this project."
+    return ApiError("provider_missing", f"{text} {HOW_TO}", {"hint": HOW_TO})
+
+
+def row_of(actor: Actor, one: Ask) -> Connection:
+    """As `only_model`, for a field that names none. Errors: those of `only_model`, told at the field."""
+    try:
+        return only_model(actor)
+    except ApiError as error:
+        if error.code == "validation_error":
+            told = error.details["fields"][0]
+            path = f"{one.path}.options.connection_id"
+            raise validation_error([Fault(path, "missing", told["message"], told["hint"])]) from None
+        raise
+
+
+def check(one: Ask, connection: Connection) -> None:
+    """Error: validation_error, where a field names a connection that answers no prompts."""
+    if not KINDS[connection.type].can.prompts:
+        text = f'"{connection.name}" is a connection of type {connection.type}, and answers no prompts.'
+        path = f"{one.path}.options.connection_id"
+        raise validation_error([Fault(path, "not_for_this_type", text, "Choose a connection of type ai.")])
+
+
+# --- Values -----------------------------------------------------------------------------------------------
+
+
+@dataclass(slots=True)
+class Written:
+    """What came of some rows, by what each is kept under. With an error some of them may be missing."""
+
+    tables: dict[str, pa.Table] = field(default_factory=dict)
+    error: ConnectorError | None = None
+
+
+@dataclass(slots=True)
+class _Row:
+    """One value to be written."""
+
+    place: str
+    prompt: str
+    variant: str
+    value: str | None = None
+    unfit: str = ""
+
+
+def written(channel: Link, question: Question, wanted: Mapping[str, tuple[Any, ...]]) -> Written:
+    """Ask for a value for each of `wanted`: (rendered prompt, seed[, row]) by what it is kept under. Raises nothing
+    that concerns the model."""
+    assert isinstance(channel, AiChannel)
+    made = Written()
+    rows = [_Row(place, str(prompt), " ".join(map(str, more))) for place, (prompt, *more) in wanted.items()]
+    writing = _Writing(channel, dict(question.said))
+    try:
+        writing.all(rows)
+    except ConnectorError as error:
+        made.error = _counted(error, rows)
+    bears = dict(question["of"])["bears"]
+    unfit = [row for row in rows if row.value is None and row.unfit]
+    if unfit and not bears and made.error is None:
+        made.error = _unfit(unfit, len(rows))
+    for row in rows:
+        if row.value is not None:
+            made.tables[row.place] = _table(row.value, "")
+        elif bears and row.unfit and made.error is None:
+            made.tables[row.place] = _table(None, row.unfit)
+    return made
+
+
+def _table(value: str | None, trouble: str) -> pa.Table:
+    return pa.table({"value": pa.array([value], pa.string()), "trouble": [trouble]})
+
+
+def _counted(error: ConnectorError, rows: Sequence[_Row]) -> ConnectorError:
+    """An error that says how far it went."""
+    done = sum(row.value is not None for row in rows)
+    error.message = f"{error.message} {done:,} of {len(rows):,} rows were answered."
+    error.args = (error.message,)
+    error.details = {**error.details, "answered": done, "asked": len(rows)}
+    return error
+
+
+def _unfit(unfit: Sequence[_Row], count: int) -> ConnectorError:
+    return ConnectorError(
+        f"The model's answers for {len(unfit):,} of {count:,} rows do not fit, after {limits.AI_TRIES} tries: "
+        f"{unfit[0].unfit}.",
+        reason="bad_answer",
+        hint="Say in the prompt what is wanted, set rows_per_request of the connection lower, take a larger model, or "
+        "write on_error: blank, or default.",
+        details={"answered": count - len(unfit), "asked": count},
+    )
+
+
+class _Writing:
+    """One field's rows being written."""
+
+    def __init__(self, channel: AiChannel, said: Mapping[str, Any]) -> None:
+        self._channel, self._said = channel, said
+
+    def all(self, rows: Sequence[_Row]) -> None:
+        """Fills in `value`, or `unfit` where none fits after all tries. Raises ConnectorError; rows that came before
+        it are filled in."""
+        pending = list(rows)
+        for _ in range(limits.AI_TRIES):
+            self._round(pending)
+            pending = [row for row in pending if row.value is None]
+            if not pending:
+                return
+
+    def _round(self, rows: Sequence[_Row]) -> None:
+        settings = self._channel.settings
+        size = settings.rows_per_request
+        ordered = sorted(rows, key=lambda row: row.prompt)  # alike ones together: what is said once costs once
+        parts = [ordered[start : start + size] for start in range(0, len(ordered), size)]
+        self._part(parts[0])  # by itself: it finds out what the server takes, and whether it answers at all
+        if len(parts) == 1:
+            return
+        with ThreadPoolExecutor(settings.parallel, thread_name_prefix="prompt") as pool:
+            pending = [pool.submit(self._part, part) for part in parts[1:]]
+            try:
+                for one in pending:
+                    one.result()
+            except ConnectorError:
+                pool.shutdown(wait=True, cancel_futures=True)  # those under way end, and count
+                raise
+
+    def _part(self, rows: Sequence[_Row]) -> None:
+        prompt = Prompt(_SYSTEM, self._user(rows), self._schema(), self._said["temperature"])
+        answer = self._channel.ask(prompt)
+        found = ai_answers.rows_of(answer.text, len(rows))
+        for number, row in enumerate(rows, 1):
+            if number not in found:
+                row.unfit = "it was left out" if found else "there was no JSON in the answer"
+                continue
+            try:
+                row.value = ai_answers.checked(found[number], self._said)
+            except ai_answers.Unfit as error:
+                row.unfit = str(error)
+
+    def _user(self, rows: Sequence[_Row]) -> str:
+        """What is asked: prompts with the ids that they are for."""
+        asked: dict[str, list[int]] = {}
+        for number, row in enumerate(rows, 1):
+            asked.setdefault(row.prompt, []).append(number)
+        said = self._said
+        lines = [
+            _WANTED[said["answer"]].format(
+                most=f" of at most {said['max_length']} characters" if said["max_length"] else "",
+                choices=orjson.dumps(said["choices"]).decode(),
+                decimals=said["decimals"],
+            )
+        ]
+        if said["examples"]:
+            lines.append(f"Values look like these: {orjson.dumps(said['examples']).decode()}")
+        unfit = {number: row.unfit for number, row in enumerate(rows, 1) if row.unfit}
+        if unfit:
+            lines.append("Earlier answers did not fit: " + "; ".join(f"id {n}: {why}" for n, why in unfit.items()))
+        prompts = [{"ids": numbers, "prompt": prompt} for prompt, numbers in asked.items()]
+        lines.append(orjson.dumps({"prompts": prompts}).decode())
+        # Rows whose prompts are alike are asked for in many requests: each says that it is another one.
+        told = hashlib.sha256("\0".join(row.variant for row in rows).encode()).hexdigest()[:8]
+        lines.append(f"Variation {told}.")
+        return "\n".join(lines)
+
+    def _schema(self) -> dict[str, Any]:
+        said = self._said
+        value: dict[str, Any] = {"type": _TYPES.get(said["answer"], "string")}
+        if said["answer"] == "choice":
+            value["enum"] = list(said["choices"])
+        row = _closed({"id": {"type": "integer"}, "value": value})
+        return _closed({"rows": {"type": "array", "items": row}})
+
+
+def _closed(properties: dict[str, Any]) -> dict[str, Any]:
+    """An object of exactly these keys, as strict servers want it."""
+    return {
+        "type": "object",
+        "properties": properties,
+        "required": list(properties),
+        "additionalProperties": False,
+    }

@@ -1,0 +1,252 @@
+"""Endpoints: requests that rows are sent with, kept under a name.
+
+One with an address of its own has a REST connection made for it, which holds the address and the credentials; the
+others use a connection that is there. What else an endpoint says stands in for the connection's own settings.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+from urllib.parse import urlsplit
+
+from sqlalchemy import select
+
+from webapp import clock, limits
+from webapp.connectors import KINDS
+from webapp.errors import ApiError, Fault, validation_error
+from webapp.extensions import db
+from webapp.models import END_STATES, Connection, Endpoint, Push
+from webapp.services import audit, connection_settings, connections, paging, tenancy
+from webapp.services.actors import Actor, require
+
+REQUEST: Final = ("method", "path", "headers", "query_params", "body")
+SENDING: Final = (
+    "push_mode", "wrapper_key", "batch_size", "retry", "parallel", "rate_per_second", "capture", "delete_path",
+    "idempotent",
+)  # fmt: skip
+_OWN: Final = "rest"  # the kind of a connection that is made for an endpoint
+
+
+def as_json(endpoint: Endpoint) -> dict[str, Any]:
+    """An endpoint as the API shows it; what is secret is masked."""
+    connection = db.session.get_one(Connection, endpoint.connection_id)
+    request = endpoint.settings["request_template"]
+    shown = connection_settings.shown(connection.settings, KINDS[connection.type])
+    own = connection.of_endpoint
+    return {
+        "id": endpoint.id,
+        "name": endpoint.name,
+        "method": request["method"],
+        "url": shown["base_url"] + request["path"] if own else None,
+        "connection_id": None if own else connection.id,
+        "path": None if own else request["path"],
+        "headers": request.get("headers", {}),
+        "query_params": request.get("query_params", {}),
+        "body": request.get("body"),
+        "auth": shown.get("auth", {"type": "none"}) if own else None,
+        **{name: endpoint.settings.get(name) for name in SENDING},
+        "environment": connection.environment,
+        "project_id": endpoint.project_id,
+        "team_id": endpoint.team_id,
+        "created_by": endpoint.created_by,
+        "created_at": clock.to_text(endpoint.created_at),
+        "updated_at": clock.to_text(endpoint.updated_at),
+        "deleted_at": clock.to_text(endpoint.deleted_at),
+    }
+
+
+def get(actor: Actor, endpoint_id: str, scope: str = "read", **how: bool) -> Endpoint:
+    """One endpoint. Errors: not_found, forbidden."""
+    return tenancy.get(actor, Endpoint, endpoint_id, scope, **how)
+
+
+def listing(
+    actor: Actor,
+    *,
+    cursor: str | None = None,
+    limit: int = limits.PAGE_LIMIT_DEFAULT,
+    q: str | None = None,
+    connection_id: str | None = None,
+) -> paging.Page[Endpoint]:
+    """A page of the project's endpoints, newest first. `q` searches names."""
+    statement = tenancy.listing(actor, Endpoint)
+    if connection_id is not None:
+        statement = statement.where(Endpoint.connection_id == connection_id)
+    return paging.page(
+        statement,
+        name="endpoints",
+        identity=Endpoint.id,
+        cursor=cursor,
+        limit=limit,
+        search=(q, Endpoint.name),
+        context=f"{actor.project_id} {connection_id}",
+    )
+
+
+def create(actor: Actor, given: Mapping[str, Any]) -> Endpoint:
+    """An endpoint; commits. `given` are the words of `as_json`. Errors: forbidden, not_found (the connection),
+    validation_error with every fault."""
+    require(actor, "write")
+    _one_address(given)
+    connection = _made(actor, given) if given.get("url") else _used(actor, given["connection_id"])
+    endpoint = Endpoint(
+        **tenancy.here(actor),
+        name=given["name"],
+        connection_id=connection.id,
+        settings=_settings(given, {}),
+        created_by=actor.user_id,
+    )
+    _check(connection, endpoint.settings)
+    db.session.add(endpoint)
+    db.session.flush()
+    audit.record(actor, "endpoint.create", endpoint, join=True, name=endpoint.name)
+    db.session.commit()
+    return endpoint
+
+
+def change(actor: Actor, endpoint: Endpoint, changes: Mapping[str, Any]) -> Endpoint:
+    """Change a locked endpoint; commits. A masked secret is kept, as in connections. Errors: as `create`."""
+    before = as_json(endpoint)
+    connection = db.session.get_one(Connection, endpoint.connection_id)
+    own = connection.of_endpoint
+    others = ("connection_id", "path") if own else ("url", "auth", "environment")
+    unfit = [name for name in others if changes.get(name)]
+    if unfit:
+        has = "an address of its own" if own else "its connection's address and credentials"
+        text = f"This endpoint has {has}."
+        raise validation_error([Fault(name, "not_allowed", text, "Make another endpoint.") for name in unfit])
+    if own and {"url", "auth", "environment"} & changes.keys():
+        merged = {**before, **changes}
+        base, changed_path = _split(merged["url"])
+        auth = merged["auth"] or {"type": "none"}
+        settings = {**connection_settings.shown(connection.settings, KINDS[_OWN]), "base_url": base, "auth": auth}
+        changes = {**changes, "path": changed_path}
+        with _Renamed():
+            connections.change(
+                actor, connection, {"settings": settings, "environment": merged["environment"]}, verifies=False
+            )
+    endpoint.name = changes.get("name", endpoint.name)
+    endpoint.settings = _settings({**before, **changes}, endpoint.settings, changes)
+    _check(connection, endpoint.settings)
+    endpoint.updated_at = clock.now()
+    audit.record(actor, "endpoint.change", endpoint, join=True, changed=sorted(changes))
+    db.session.commit()
+    return endpoint
+
+
+def thought_of(actor: Actor, given: Mapping[str, Any]) -> tuple[Connection, dict[str, Any]]:
+    """The connection and the settings that an endpoint would have; nothing is saved. Secrets of `given` stand in the
+    connection as they are. Errors: as `create`."""
+    require(actor, "write")
+    _one_address(given)
+    if given.get("connection_id"):
+        connection = _used(actor, given["connection_id"])
+    else:
+        own = {"base_url": _split(given["url"])[0], "auth": given.get("auth") or {"type": "none"}}
+        with _Renamed():
+            connection_settings.check(actor.workspace_id, KINDS[_OWN], own, {})
+        connection = Connection(workspace_id=actor.workspace_id, type=_OWN, settings=own, read_only=False)
+    settings = _settings(given, {})
+    _check(connection, settings)
+    return connection, settings
+
+
+def delete(actor: Actor, endpoint: Endpoint) -> None:
+    """Soft-delete a locked endpoint; commits. Error: in_use, with the pushes that go there."""
+    going = select(Push.id, Push.target).where(
+        Push.endpoint_id == endpoint.id, Push.status.not_in(END_STATES), Push.deleted_at.is_(None)
+    )
+    users = [{"type": "push", "id": one, "name": target} for one, target in db.session.execute(going)]
+    if users:
+        raise ApiError("in_use", "Rows are being sent to this endpoint.", {"used_by": users})
+    tenancy.soft_delete(actor, endpoint)
+
+
+def restore(actor: Actor, endpoint: Endpoint) -> None:
+    """Take a deletion back; commits. Error: not_found after 30 days."""
+    tenancy.restore(actor, endpoint)
+
+
+# --- What it is made of -------------------------------------------------------------------------------------
+
+
+def _one_address(given: Mapping[str, Any]) -> None:
+    if bool(given.get("url")) == bool(given.get("connection_id")):
+        text = "An endpoint has a url, or a connection_id with a path; not both."
+        raise validation_error([Fault("url", "missing", text)])
+    faults = [
+        Fault(name, "not_allowed", "An endpoint on a connection uses the connection's.", "Leave it out.")
+        for name in ("auth", "environment")
+        if given.get("connection_id") and given.get(name)
+    ]
+    if given.get("url") and given.get("path"):
+        faults.append(Fault("path", "not_allowed", "The path is part of the url.", "Leave it out."))
+    if faults:
+        raise validation_error(faults)
+
+
+def _split(url: str) -> tuple[str, str]:
+    """The origin of an address, and the rest of it, which may hold `{{field}}`."""
+    parts = urlsplit(url)
+    if not parts.scheme or not parts.netloc or "{" in parts.netloc:
+        text = "A url begins with https:// or http:// and names its host in full."
+        raise validation_error([Fault("url", "invalid", text)])
+    origin = f"{parts.scheme}://{parts.netloc}"
+    return origin, url[len(origin) :]
+
+
+def _made(actor: Actor, given: Mapping[str, Any]) -> Connection:
+    """The connection of an endpoint with an address of its own. Joins the caller's transaction."""
+    settings = {"base_url": _split(given["url"])[0], "auth": given.get("auth") or {"type": "none"}}
+    with _Renamed():
+        return connections.draft(
+            actor, name=given["name"], type=_OWN, settings=settings, environment=given.get("environment") or "dev",
+            of_endpoint=True,
+        )  # fmt: skip
+
+
+def _used(actor: Actor, connection_id: str) -> Connection:
+    found = connections.get(actor, connection_id, "write")
+    if found.type != _OWN:
+        text = f"Endpoints use connections of type {_OWN}; this one is of type {found.type}."
+        raise validation_error([Fault("connection_id", "not_for_this_type", text)])
+    return found
+
+
+def _settings(
+    given: Mapping[str, Any], before: Mapping[str, Any], changes: Mapping[str, Any] | None = None
+) -> dict[str, Any]:
+    path = _split(given["url"])[1] if given.get("url") else given.get("path")
+    request = {
+        "method": given.get("method") or "POST",
+        "path": path or "",
+        "headers": given.get("headers") or {},
+        "query_params": given.get("query_params") or {},
+        "body": given.get("body"),
+    }
+    said = {name: given[name] for name in SENDING if given.get(name) is not None}
+    return {**said, "request_template": request}
+
+
+def _check(connection: Connection, settings: Mapping[str, Any]) -> None:
+    """Error: validation_error, under the names that endpoints have for it."""
+    with _Renamed():
+        connection_settings.check_changed(connection, KINDS[connection.type], settings)
+
+
+class _Renamed:
+    """Faults of settings, told under the names that an endpoint has for them."""
+
+    _NAMES: Final = {"settings.base_url": "url", "settings.": "", "request_template.": ""}
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, _kind: object, error: BaseException | None, _trace: object) -> None:
+        if not isinstance(error, ApiError) or error.code != "validation_error":
+            return
+        for fault in error.details["fields"]:
+            for front, name in self._NAMES.items():
+                if fault["path"].startswith(front):
+                    fault["path"] = name + fault["path"][len(front) :]

@@ -1,0 +1,107 @@
+"""Where a push may go, as its form offers it: connections and endpoints, and how each is spoken of."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from webapp import limits
+from webapp.connectors import KINDS
+from webapp.connectors.channel import HttpConnector
+from webapp.extensions import db
+from webapp.forms.settings import SettingsForm
+from webapp.models import Connection, Endpoint
+from webapp.services import connections, endpoints
+from webapp.services.actors import Actor
+from webapp.services.http_targets import OF_A_PUSH
+
+_ENDPOINT: Final = "end_"
+_WORDS: Final = {  # of a target, of several, of what stands at the head of its columns
+    "mongodb": ("Collection", "collections", "Key of"),
+    "rest": ("Path", "paths", "Name in the request to"),
+    "odata": ("Entity set", "entity sets", "Property of"),
+    "openapi": ("Operation", "operations", "Property of"),
+}
+_HOW: Final = "how"
+
+
+def is_endpoint(where: str) -> bool:
+    """Whether the id of a choice is an endpoint's."""
+    return where.startswith(_ENDPOINT)
+
+
+def named(where: str) -> dict[str, Any]:
+    """A choice in the words of `POST /templates/{id}/push`."""
+    return {"endpoint_id": where} if is_endpoint(where) else {"connection_id": where or None}
+
+
+def known(actor: Actor, chosen: str) -> list[dict[str, Any]]:
+    """Connections that take rows, then endpoints, the chosen one among them. Error: not_found."""
+    page = connections.listing(actor, limit=limits.PAGE_LIMIT_MAX)
+    found = {one.id: one for one in page.items if one.type in KINDS and KINDS[one.type].can.modes}
+    made = {one.id: one for one in endpoints.listing(actor, limit=limits.PAGE_LIMIT_MAX).items}
+    if is_endpoint(chosen) and chosen not in made:
+        made[chosen] = endpoints.get(actor, chosen)
+    elif chosen and not is_endpoint(chosen) and chosen not in found:
+        found[chosen] = connections.get(actor, chosen)
+    return [*map(_connection, found.values()), *map(_of_endpoint, made.values())]
+
+
+def _connection(one: Connection) -> dict[str, Any]:
+    kind = KINDS[one.type]
+    word, several, head = _WORDS.get(one.type, ("Table", "tables", "Column of"))
+    return {
+        "id": one.id,
+        "name": one.name,
+        "type": one.type,
+        "environment": one.environment,
+        "read_only": one.read_only,
+        "endpoint": False,
+        "http": kind.can.by_row,
+        "lists": not issubclass(kind, HttpConnector) or kind.has_entities,
+        "creates": kind.can.create_table,
+        "modes": kind.can.modes,
+        "word": word,
+        "several": several,
+        "head": head,
+    }
+
+
+def _of_endpoint(one: Endpoint) -> dict[str, Any]:
+    base = _connection(db.session.get_one(Connection, one.connection_id))
+    return {**base, "id": one.id, "name": one.name, "type": "endpoint", "endpoint": True}
+
+
+def sending(chosen: Mapping[str, Any] | None, formdata: Any) -> SettingsForm | None:
+    """How rows are sent there, to be changed for one push; what the connection or endpoint says holds otherwise.
+    None for databases."""
+    if chosen is None or not chosen["http"]:
+        return None
+    endpoint = db.session.get_one(Endpoint, chosen["id"]) if chosen["endpoint"] else None
+    connection = db.session.get_one(Connection, endpoint.connection_id if endpoint else chosen["id"])
+    model = KINDS[connection.type].Settings
+    names = [name for name in OF_A_PUSH if name in model.model_fields and name != "request_template"]
+    normal = {**connection.settings, **(endpoint.settings if endpoint else {})}
+    normal = {name: value for name, value in normal.items() if name in names}
+    return SettingsForm(model, formdata=formdata, name=_HOW, names=names, normal=normal)
+
+
+def asked(body: dict[str, Any], chosen: Mapping[str, Any] | None, how: SettingsForm | None) -> dict[str, Any]:
+    """The form's request without what its target cannot do, and with how rows are sent."""
+    if chosen is None:
+        return body
+    body = {**body, **(how.values() if how else {})}
+    if body["mode"] not in chosen["modes"]:
+        body["mode"] = "insert"
+    if chosen["http"]:
+        body["create_table"] = False
+        for name in ("before_sql", "after_sql"):
+            body.pop(name, None)
+    if chosen["endpoint"]:
+        body["target"] = None  # the endpoint's own
+    return body
+
+
+def placed(how: SettingsForm | None, faults: list[dict[str, Any]]) -> dict[str, str]:
+    """Faults of how rows are sent, by their controls."""
+    return how.placed([{**one, "path": f"{_HOW}.{one['path']}"} for one in faults]) if how else {}
