@@ -1,12 +1,13 @@
 """A program that carries out pushes, each in a forked process of its own, as a worker does: for tests that kill.
 
 It reads the id of a push from each line of its input and answers with the pid of the process that does it. TARGET is
-the address of the target; LEASE_SECONDS, CHUNK_ROWS and FIRST_ROWS stand in for the limits of those names. With the
-argument `worker` it is a real worker, which waits for rings.
+the address of the target, HTTP the settings of one that speaks HTTP, as JSON; LEASE_SECONDS, CHUNK_ROWS and FIRST_ROWS
+stand in for the limits of those names. With the argument `worker` it is a real worker, which waits for rings.
 """
 
 from __future__ import annotations
 
+import json
 import os
 import sys
 from typing import Any
@@ -28,9 +29,11 @@ from flask import current_app  # noqa: E402
 from jobs.process import application, die_with  # noqa: E402
 from tests.jobs.pushing import Parents, connect, rows  # noqa: E402
 from webapp import storage  # noqa: E402
-from webapp.connectors.base import Capabilities  # noqa: E402
+from webapp.connectors.base import Capabilities, Link  # noqa: E402
+from webapp.connectors.rest import RestConnector  # noqa: E402
 from webapp.extensions import after_fork, reading  # noqa: E402
 from webapp.models import Push  # noqa: E402
+from webapp.net.gate import Gate  # noqa: E402
 from webapp.services import key_spool, ledger_rows, push_order  # noqa: E402
 from webapp.services.push_order import Order  # noqa: E402
 from webapp.services.push_rows import TableRows  # noqa: E402
@@ -47,7 +50,20 @@ def order(push_id: str) -> Order:
     ]
     app: Any = current_app._get_current_object()
     spool = key_spool.KeySpool(storage.of(app), key_spool.folder_of(first.workspace_id, first.id))
-    return Order(push, made, lambda: connect(os.environ["TARGET"]), Capabilities(), spool)
+    can = RestConnector.can if _over_http() else Capabilities()
+    return Order(push, made, opened, can, spool)
+
+
+def _over_http() -> bool:
+    return os.environ["TARGET"].startswith("http")
+
+
+def opened() -> Link:
+    """The target of the environment."""
+    if not _over_http():
+        return connect(os.environ["TARGET"])
+    given = {"base_url": os.environ["TARGET"], **json.loads(os.environ.get("HTTP", "{}"))}
+    return RestConnector(RestConnector.Settings.model_validate(given), Gate(["127.0.0.0/8"])).open()
 
 
 def main() -> None:

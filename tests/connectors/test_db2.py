@@ -9,10 +9,11 @@ import pytest
 
 from tests.connectors.sending import reasons
 from webapp.connectors import db2_catalog
-from webapp.connectors.base import Column, ConnectorError, Entity, Lost, Relation, Writing
+from webapp.connectors.base import ConnectorError, Lost, Writing
 from webapp.connectors.db2_errors import converted, refusal
 from webapp.connectors.db2_session import Db2Session
 from webapp.connectors.db2_target import Db2Target
+from webapp.connectors.shape import Column, Entity, Relation
 
 ID = Column("id", "integer", "INTEGER", nullable=False, bits=32, key=True, unique=True)
 NAME = Column("name", "text", "VARCHAR(5)", max_length=5)

@@ -7,7 +7,8 @@ import pytest
 
 from tests.connectors.kinds import Col, Table
 from tests.connectors.sending import deliver
-from webapp.connectors.base import STAGES, Column, ConnectorError
+from webapp.connectors.base import STAGES, ConnectorError
+from webapp.connectors.shape import Column
 
 
 def test_every_stage_of_a_verification_goes_well(kind):

@@ -16,8 +16,9 @@ from tests.connectors.kind_mongodb import MongodbKind
 from tests.connectors.kinds import GATE, Col, Table
 from tests.connectors.sending import deliver, reasons
 from tests.jobs.waiting import eventually
-from webapp.connectors.base import Column, ConnectorError, Lost, Writing
+from webapp.connectors.base import ConnectorError, Lost, Writing
 from webapp.connectors.mongodb import MongodbConnector
+from webapp.connectors.shape import Column
 from webapp.net.gate import Gate
 
 IDS = [f"aaaaaaaaaaaa{row:012x}" for row in range(3_000)]

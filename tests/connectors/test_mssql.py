@@ -14,9 +14,10 @@ from tests.connectors.kind_mssql import MssqlKind
 from tests.connectors.kinds import GATE, Col, Table
 from tests.connectors.sending import deliver, reasons, target_of
 from tests.fakes.certificates import Authority
-from webapp.connectors.base import Column, ConnectorError, Entity, Writing
+from webapp.connectors.base import ConnectorError, Writing
 from webapp.connectors.mssql import MssqlConnector
 from webapp.connectors.mssql_target import MssqlTarget
+from webapp.connectors.shape import Column, Entity
 from webapp.net.gate import Gate
 
 

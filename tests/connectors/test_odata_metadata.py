@@ -11,8 +11,9 @@ import pytest
 
 from tests.connectors.odata_documents import V2, V4
 from webapp import limits
-from webapp.connectors.base import ConnectorError, Relation
+from webapp.connectors.base import ConnectorError
 from webapp.connectors.odata import OdataConnector
+from webapp.connectors.shape import Relation
 
 ROOT = Path(__file__).resolve().parents[2]
 BOMB = (

@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 
 from tests.connectors.odata_documents import V2, V4
 from webapp.connectors import odata_answers, odata_metadata, odata_scalars
-from webapp.connectors.base import Column
 from webapp.connectors.odata_values import Shaper, service_of
 from webapp.connectors.scalars import Misfit
+from webapp.connectors.shape import Column
 
 ROOT = "https://erp.example.com/shop/"
 MOMENT = dt.datetime(2026, 1, 2, 3, 4, 5, 678_912, dt.UTC)
@@ -59,7 +59,7 @@ def misfit(version: str, **values) -> Misfit:
         ("Moment", "2026-01-02T04:04:05+01:00", "/Date(1767323045000+0000)/"),
         ("Opens", dt.time(10, 11, 12), "PT10H11M12S"),
         ("Opens", "10:11:12.5", "PT10H11M12.5S"),
-        ("Opens", "PT1H", "PT1H0M0S"),
+        ("Opens", "PT1H", "PT01H00M00S"),
         ("Photo", b"\xff\xef", "/+8="),
         ("Tag", str(GUID).upper(), str(GUID)),
         ("Home", {"Street": "Elm", "City": None}, {"Street": "Elm", "City": None}),
@@ -84,8 +84,8 @@ def test_v2_says_values_as_verbose_json_has_them(name, value, said):
         ("at", "10:11:12.9", "10:11:12"),
         ("seen", MOMENT, "2026-01-02T03:04:05.678Z"),
         ("plain", MOMENT, "2026-01-02T03:04:05Z"),
-        ("lasts", dt.timedelta(days=1, seconds=3661.5), "P1DT1H1M1.5S"),
-        ("lasts", "-PT90M", "-PT1H30M0S"),
+        ("lasts", dt.timedelta(days=1, seconds=3661.5), "P1DT01H01M01.5S"),
+        ("lasts", "-PT90M", "-PT01H30M00S"),
         ("raw", b"\xff\xef", "_-8="),
         ("home", {"Street": "Elm", "Lines": ["a", 2]}, {"Street": "Elm", "Lines": ["a", "2"]}),
         ("tags", ["a", 1], ["a", "1"]),
@@ -218,13 +218,13 @@ def test_columns_alone_are_enough_where_the_metadata_cannot_be_read():
         ("v2", "Edm.Guid", GUID, f"guid'{GUID}'"),
         ("v2", "Edm.DateTime", MOMENT.replace(tzinfo=None, microsecond=0), "datetime'2026-01-02T03:04:05'"),
         ("v2", "Edm.DateTimeOffset", MOMENT, "datetimeoffset'2026-01-02T03:04:05.678912Z'"),
-        ("v2", "Edm.Time", dt.time(1, 2, 3), "time'PT1H2M3S'"),
+        ("v2", "Edm.Time", dt.time(1, 2, 3), "time'PT01H02M03S'"),
         ("v2", "Edm.Binary", b"\xff", "X'FF'"),
         ("v4", "Edm.Guid", GUID, str(GUID)),
         ("v4", "Edm.Date", dt.date(2026, 1, 2), "2026-01-02"),
         ("v4", "Edm.Int64", 5, "5"),
         ("v4", "Edm.Decimal", Decimal("1.50"), "1.50"),
-        ("v4", "Edm.Duration", dt.timedelta(seconds=1), "duration'PT0H0M1S'"),
+        ("v4", "Edm.Duration", dt.timedelta(seconds=1), "duration'PT00H00M01S'"),
         ("v4", "Edm.Binary", b"\xff", "binary'_w%3D%3D'"),
         ("v4", "Shop.Colour", "Red", "Shop.Colour'Red'"),
     ],

@@ -14,9 +14,10 @@ from tests.connectors.sending import deliver, reasons, target_of
 from tests.fakes.certificates import Authority
 from tests.fakes.tns import Tns
 from webapp.connectors import oracle_catalog
-from webapp.connectors.base import Column, ConnectorError, Lost
+from webapp.connectors.base import ConnectorError, Lost
 from webapp.connectors.oracle import OracleConnector
 from webapp.connectors.oracle_errors import converted, failure
+from webapp.connectors.shape import Column
 from webapp.net.gate import Gate
 
 

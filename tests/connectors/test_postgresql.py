@@ -13,8 +13,9 @@ from tests.connectors import conftest
 from tests.connectors.kind_postgresql import URL, PostgresqlKind
 from tests.connectors.kinds import GATE
 from tests.connectors.sending import deliver, reasons, target_of
-from webapp.connectors.base import Column, ConnectorError, Writing
+from webapp.connectors.base import ConnectorError, Writing
 from webapp.connectors.postgresql import PostgresqlConnector
+from webapp.connectors.shape import Column
 
 
 @pytest.fixture

@@ -12,7 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from webapp.connectors import sql
-from webapp.connectors.base import REASONS, Column, ConnectorError, Entity, Writing
+from webapp.connectors.base import REASONS, ConnectorError, Writing
+from webapp.connectors.shape import Column, Entity
 from webapp.connectors.sieve import Pace, Refusal, sift
 from webapp.connectors.sql_values import fitted, hexed, of_objects, read
 from webapp.engine.formats.sql_dialects import DIALECTS

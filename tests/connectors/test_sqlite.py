@@ -10,7 +10,8 @@ from pydantic import ValidationError
 
 from tests.connectors.kinds import GATE
 from tests.connectors.sending import deliver, reasons, target_of
-from webapp.connectors.base import Column, ConnectorError
+from webapp.connectors.base import ConnectorError
+from webapp.connectors.shape import Column
 from webapp.connectors.sqlite import SqliteConnector
 
 Settings = SqliteConnector.Settings

@@ -67,6 +67,7 @@ TOGETHER: dict[tuple[str, str], dict[str, Any]] = {
     ("reference", "layout"): {"cardinality": {"min": 0, "max": 4}, "template_id": "many"},
     ("aggregate", "function=any"): {"field": "open"},
     **{(kind, "default"): {"on_empty": "default", "column": "open"} for kind in ("foreign_key", "db_response")},
+    ("api_response", "default"): {"on_empty": "default", "extract": "$.open"},
     **{("api_response", f"kind={kind}"): {"extract": f"$.{kind}"} for kind in outside.KINDS},
     ("ai", "kind=choice"): {"choices": ["gold", "tin"]},
     ("ai", "on_error=default"): {"default": "none"},

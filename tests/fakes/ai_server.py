@@ -101,7 +101,11 @@ class AiServer(EchoTarget):
             elif self.quirks and not self.replies:
                 text = self.quirks.pop(0)(chat)
             else:
-                text = (self.replies.pop(0) if len(self.replies) > 1 else self.replies[0]) if self.replies else "ready"
+                text = (
+                    (self.replies.pop(0) if len(self.replies) > 1 else self.replies[0])
+                    if self.replies
+                    else "ready"
+                )
         return text if isinstance(text, Answer) else self.completion(chat, text)
 
     def _read(self, body: dict[str, Any]) -> Chat:
@@ -190,7 +194,11 @@ def html(chat: Chat) -> Answer:
 
 
 def stream(chat: Chat) -> Answer:
-    return Answer(200, 'data: {"choices":[{"delta":{"content":"x"}}]}\n\ndata: [DONE]\n', {"Content-Type": "text/event-stream"})
+    return Answer(
+        200,
+        'data: {"choices":[{"delta":{"content":"x"}}]}\n\ndata: [DONE]\n',
+        {"Content-Type": "text/event-stream"},
+    )
 
 
 def throttled(after: str | int = 0) -> Quirk:

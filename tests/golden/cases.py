@@ -18,9 +18,9 @@ import orjson
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from webapp.engine import outside
 from webapp.engine.fields import REGISTRY
 from webapp.engine.fields.base import FieldType
-from webapp.engine import outside
 from webapp.engine.outside import Answer
 from webapp.services import demo, rows, sources
 from webapp.services.row_requests import GenerateInput

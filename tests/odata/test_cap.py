@@ -10,9 +10,10 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from webapp.connectors.base import ConnectorError, Relation, Writing
+from webapp.connectors.base import ConnectorError, Writing
 from webapp.connectors.channel import Ended, Rows
 from webapp.connectors.odata import OdataConnector
+from webapp.connectors.shape import Relation
 
 ROWS = 1_000
 versions = pytest.mark.parametrize("version", ["v4", "v2"])

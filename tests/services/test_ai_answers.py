@@ -23,7 +23,7 @@ TWO = {1: "a", 2: "b"}
         '{"id": 1, "value": "a"}\n{"id": "2", "value": "b"}',
         '{"answer": {"items": [{"id": 1, "value": "a"}, {"id": 2, "value": "b"}]}}',
         '<think>{"id": 1, "value": "no"}</think>{"rows": [{"id": 1, "value": "a"}, {"id": 2, "value": "b"}]}',
-        '{"rows": [{"id": 1, "value": "a"}, {"id": 2, "value": "b"}, {"id": 1, "value": "c"}, {"id": 3, "value": "d"}]}',
+        '[{"id": 1, "value": "a"}, {"id": 2, "value": "b"}, {"id": 1, "value": "c"}, {"id": 3, "value": "d"}]',
         '{"rows": [{"id": 1, "value": "a"}, {"id": 2, "value": "b"}, {"id": 3, "val',
         '["a", "b"]',
         '{"values": ["a", "b"]}',
@@ -33,7 +33,9 @@ def test_rows_are_found_by_their_ids_whatever_stands_around_them(text):
     assert rows_of(text, 2) == TWO
 
 
-@pytest.mark.parametrize("text", ["", "no", "{{{{", '["a"]', '["a", "b", "c"]', '{"id": true, "value": "a"}', "<think>"])
+@pytest.mark.parametrize(
+    "text", ["", "no", "{{{{", '["a"]', '["a", "b", "c"]', '{"id": true, "value": "a"}', "<think>"]
+)
 def test_what_cannot_be_told_apart_is_no_row(text):
     assert rows_of(text, 2) == {}
 

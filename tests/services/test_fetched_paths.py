@@ -298,9 +298,13 @@ def test_a_target_that_does_not_answer_is_given_up_in_time(edith, target, rest, 
     monkeypatch.setattr(limits, "FETCH_SECONDS", 0.3)
     target.on("/api/codes/*", Answer(delay=30))
     assert failed(edith, CODES, call(rest()), status=504, code="target_timeout")[1]["path"] == "fields[1]"
+
+
+def test_an_attempt_that_would_come_too_late_is_not_waited_for(edith, target, rest):
     target.on("/api/codes/*", Answer(503))
-    slow = rest(retry={"backoff_seconds": [10]})
-    assert failed(edith, CODES, call(slow))[1]["reason"] == "unavailable"  # told rather than waited for
+    slow = rest(retry={"backoff_seconds": [limits.FETCH_SECONDS + 1]})
+    assert failed(edith, CODES, call(slow))[1]["reason"] == "unavailable"
+    assert len(target.calls("/api/codes/a")) == 1
 
 
 # --- What is not called ---------------------------------------------------------------------------------------

@@ -8,7 +8,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from webapp.connectors.base import Column, Entity
+from webapp.connectors.shape import Column, Entity
 from webapp.services import inference, plans
 from webapp.services.inferred_words import singular, split
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pyarrow as pa
 import pytest
 
-from webapp.connectors.base import Column, Entity
+from webapp.connectors.shape import Column, Entity
 from webapp.services.mapping import Asked, mapped, plain, singular, words
 from webapp.services.row_makers import Field
 

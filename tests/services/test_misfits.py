@@ -10,7 +10,7 @@ import pytest
 
 from webapp import limits
 from webapp.connectors import postgresql
-from webapp.connectors.base import Column, Entity, Relation
+from webapp.connectors.shape import Column, Entity, Relation
 from webapp.engine.block import Bound, Env
 from webapp.services import misfits, push_plan, sources
 from webapp.services.mapping import Asked

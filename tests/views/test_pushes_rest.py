@@ -204,3 +204,15 @@ def test_a_dead_target_is_given_up_after_a_hundred_rows(edith, send):
     assert push["status"] == "failed"
     assert 100 <= push["counts"]["failed"] <= 150
     assert push["error"]["code"] == "target_failed"
+
+
+def test_a_value_that_would_lead_upwards_is_not_sent(edith, target, send):
+    push = send({"request_template": {"body": {}}}, count=2, target="a/{{firstName}}", overrides={"firstName": ".."})
+    assert {one["code"] for one in rows_of(edith, push, state="failed")} == {"wrong_type"}
+    assert target.calls() == []
+
+
+def test_a_json_path_that_could_run_away_is_refused(edith, target):
+    settings = {"base_url": target.url("/"), "capture": {"id": "$..*..*"}}
+    answer = edith.post("/connections", json={"name": "x", "type": "rest", "settings": settings})
+    assert faults(answer) == {"settings.capture.id": "invalid"}

@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 import redis
 
 from webapp import limits
-from webapp.config import is_loopback
+from webapp.config_faults import is_loopback
 from webapp.services import heartbeat
 
 

@@ -16,7 +16,8 @@ from webapp import ROOT, clock, limits
 from webapp.cli import assets, probe, valkey
 from webapp.cli.datadir import CliError, DataDir, Running, resolve
 from webapp.cli.supervisor import Part, Stopped, Supervisor
-from webapp.config import Settings, is_loopback
+from webapp.config import Settings
+from webapp.config_faults import is_loopback
 from webapp.services import heartbeat
 
 EVERYWHERE: Final = {"0.0.0.0": "127.0.0.1", "::": "::1", "": "127.0.0.1"}  # noqa: S104 - where we ask, not bind

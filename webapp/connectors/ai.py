@@ -12,11 +12,13 @@ from pydantic import AfterValidator, ConfigDict, Field, model_validator
 from webapp import limits
 from webapp.connectors.ai_chat import AiChat, Completion, Prompt
 from webapp.connectors.ai_stages import stages
-from webapp.connectors.base import Capabilities, ConnectorError, Entity, Metadata, Settings, Stage, Writing
+from webapp.connectors.base import Capabilities, ConnectorError, Stage, Writing
 from webapp.connectors.channel import Channel, Hand, HttpConnector, Sending
 from webapp.connectors.http_auth import SECRET, BearerAuth, NoAuth, Url
+from webapp.connectors.http_tls import BINDS, TlsSettings
 from webapp.connectors.request_template import FixedHeaders
 from webapp.connectors.retry import Retry
+from webapp.connectors.shape import Entity, Metadata
 from webapp.net import session as net
 
 _Price = Annotated[float, Field(ge=0, le=1_000_000, allow_inf_nan=False)]
@@ -28,12 +30,14 @@ def _key(text: str) -> str:
     return text
 
 
-class AiSettings(Settings):
+class AiSettings(TlsSettings):
     """Where the model is, and what one run may cost."""
 
     model_config = ConfigDict(hide_input_in_errors=True)
 
-    base_url: Url = Field(description="The address before /chat/completions, such as http://127.0.0.1:11434/v1.")
+    base_url: Url = Field(
+        description="The address before /chat/completions, such as http://127.0.0.1:11434/v1."
+    )
     model: str = Field(
         min_length=1, max_length=limits.AI_MODEL_CHARS, pattern=r"^\S(.*\S)?$",
         description="The model, by the name that the server has for it.",
@@ -61,7 +65,6 @@ class AiSettings(Settings):
     )
     price_per_1k_input: _Price | None = Field(None, description="Price of 1,000 tokens that are sent.")
     price_per_1k_output: _Price | None = Field(None, description="Price of 1,000 tokens that are answered.")
-    verify_tls: bool = True
 
     @model_validator(mode="after")
     def _cost_has_prices(self) -> Self:
@@ -88,12 +91,12 @@ class AiConnector(HttpConnector):
     harmless: ClassVar[frozenset[str]] = frozenset(AiSettings.model_fields) - {
         "base_url",
         "api_key",
-        "verify_tls",
+        *BINDS,
     }
 
     def stages(self) -> Iterator[Stage]:
         """Resolve, connect, TLS, the key, whether the model is there, and a word from it."""
-        with net.open_session(self.gate, verify_tls=self.settings.verify_tls) as session:
+        with net.open_session(self.gate, verify_tls=self.settings.trust) as session:
             yield from stages(session, self)
 
     def open(self, timeout: float | None = None) -> AiChannel:
@@ -107,9 +110,7 @@ class AiChannel(Channel):
     def __init__(self, connector: AiConnector) -> None:
         settings = connector.settings
         self.settings = settings
-        self._session = net.open_session(
-            connector.gate, verify_tls=settings.verify_tls, pool=settings.parallel
-        )
+        self._session = net.open_session(connector.gate, verify_tls=settings.trust, pool=settings.parallel)
         self.chat = AiChat(settings, self._session, connector.hush, time.monotonic() + limits.AI_SECONDS)
 
     def ask(self, prompt: Prompt) -> Completion:

@@ -46,6 +46,8 @@ class Prompt:
     user: str
     schema: Mapping[str, Any] | None = None
     temperature: float | None = None
+    strict: bool = True
+    """The schema leaves nothing open: every key is required, and there are no others."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,7 +121,7 @@ class AiChat:
             "stream": False,
         }
         if form == "json_schema":
-            schema = {"name": "answer", "strict": True, "schema": prompt.schema}
+            schema = {"name": "answer", "strict": prompt.strict, "schema": prompt.schema}
             body["response_format"] = {"type": form, "json_schema": schema}
         elif form == "json_object":
             body["response_format"] = {"type": form}
@@ -130,9 +132,7 @@ class AiChat:
     # --- One request, and what it costs
 
     def _reply(self, body: dict[str, Any]) -> Reply:
-        ended = attempt(
-            lambda: self._sent(body), self._settings.retry, wait=self._wait, may_go=self._may_go
-        )
+        ended = attempt(lambda: self._sent(body), self._settings.retry, wait=self._wait, may_go=self._may_go)
         if ended.reply is not None:
             return ended.reply
         assert ended.error is not None
@@ -152,9 +152,7 @@ class AiChat:
         url, data = url_of(settings.base_url, "chat/completions"), orjson.dumps(body)
         request = requests.Request("POST", url, headers=headers, data=data, auth=self._auth)
         seconds = max(min(settings.retry.timeout_seconds, self._until - time.monotonic()), 0.001)
-        reply = authorised(
-            self._session, request, timeout_seconds=seconds, max_bytes=limits.AI_ANSWER_BYTES
-        )
+        reply = authorised(self._session, request, timeout_seconds=seconds, max_bytes=limits.AI_ANSWER_BYTES)
         if reply.truncated and reply.status == 200:
             if len(reply.body) >= limits.AI_ANSWER_BYTES:
                 told = f"The answer is larger than {limits.AI_ANSWER_BYTES // limits.MB} MB."
@@ -222,7 +220,11 @@ class AiChat:
         if reply.status >= 500:
             reason, meaning, hint = "unavailable", "The server is in trouble.", "Try again later."
         else:
-            otherwise = ("rejected", "It does not take this request.", "Verify the connection, and check the model.")
+            otherwise = (
+                "rejected",
+                "It does not take this request.",
+                "Verify the connection, and check the model.",
+            )
             reason, meaning, hint = _TOLD.get(reply.status, otherwise)
         told = f"The model's server answered {reply.status}. {meaning}{self._saying(reply)}"
         return ConnectorError(told, reason=reason, hint=hint, details={"status": reply.status})
@@ -250,8 +252,8 @@ def late() -> ConnectorError:
         f"The model did not answer all within {limits.AI_SECONDS:g} s.",
         code="target_timeout",
         reason="timeout",
-        hint="What was answered is kept, and asking again goes on from there. Ask for fewer rows, or set parallel of the "
-        "connection higher.",
+        hint="What was answered is kept, and asking again goes on from there. Ask for fewer rows, or set parallel "
+        "of the connection higher.",
     )
 
 

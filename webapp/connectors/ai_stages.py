@@ -93,16 +93,24 @@ class _Look:
         if reply.status == 403:
             raise ConnectorError(self._told(), reason="forbidden", hint="The key may not list models.")
         if reply.status >= 500:
-            raise ConnectorError(self._told(), reason="unavailable", hint="Look at the server's log, or try later.")
+            raise ConnectorError(
+                self._told(), reason="unavailable", hint="Look at the server's log, or try later."
+            )
         names, model = _models(reply), self._settings.model
         if names is None:
             return f"{self._told()}: which models there are is not told"
         # Ollama calls the newest of a model by its plain name, and lists it with a tag.
         if model not in names and f"{model}:latest" not in names:
             known = ", ".join(names[: limits.AI_MODELS_TOLD]) or "none"
-            more = f" and {len(names) - limits.AI_MODELS_TOLD} more" if len(names) > limits.AI_MODELS_TOLD else ""
+            more = (
+                f" and {len(names) - limits.AI_MODELS_TOLD} more"
+                if len(names) > limits.AI_MODELS_TOLD
+                else ""
+            )
             hint = f"{did_you_mean(model, names) or ''} There are {known}{more}.".strip()
-            raise ConnectorError(f'The server has no model "{model}".', reason="no_model", hint=self._hush(hint))
+            raise ConnectorError(
+                f'The server has no model "{model}".', reason="no_model", hint=self._hush(hint)
+            )
         return f"{len(names)} models" if len(names) > 1 else ""
 
     def sample(self) -> str:

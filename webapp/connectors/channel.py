@@ -21,7 +21,8 @@ from typing import Any, ClassVar, Final, Literal, Protocol
 
 import pyarrow as pa
 
-from webapp.connectors.base import Capabilities, Connector, ConnectorError, Entity, Link, Metadata, Writing
+from webapp.connectors.base import Capabilities, Connector, ConnectorError, Link, Writing
+from webapp.connectors.shape import Entity, Metadata
 
 LOCATION: Final = "@location"
 """The captured key that every answer may bring: its Location header."""

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
-from webapp.connectors.base import Column, ColumnType, Entity, Relation
+from webapp.connectors.shape import Column, ColumnType, Entity, Relation
 
 Ask = Callable[[str, Sequence[Any]], Sequence[Sequence[Any]]]
 Place = tuple[str, str]

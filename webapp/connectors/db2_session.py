@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from webapp import limits
 from webapp.connectors import db2_catalog as catalog
-from webapp.connectors.base import ConnectorError, Entity, Target, Writing
+from webapp.connectors.base import ConnectorError, Target, Writing
+from webapp.connectors.shape import Entity
 from webapp.connectors.statement_session import StatementSession
 from webapp.engine.formats.sql_dialects import DIALECTS, Dialect
 

@@ -12,7 +12,7 @@ from bson import Binary, Decimal128, ObjectId
 from bson.binary import UUID_SUBTYPE
 
 from webapp import limits
-from webapp.connectors.base import Column, ColumnType, Entity
+from webapp.connectors.shape import Column, ColumnType, Entity
 
 ID: Final = "_id"
 _ID: Final = Column(ID, "objectid", "objectId", nullable=False, key=True, unique=True, generated="identity")

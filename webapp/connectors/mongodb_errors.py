@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-from webapp.connectors.base import Entity, Failure
+from webapp.connectors.base import Failure
+from webapp.connectors.shape import Entity
 from webapp.connectors.sql import shortened
 
 _DUPLICATE: Final = 11000

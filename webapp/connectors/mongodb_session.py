@@ -12,9 +12,10 @@ from bson import json_util
 from webapp import limits
 from webapp.connectors import mongodb_catalog as catalog
 from webapp.connectors import sql
-from webapp.connectors.base import Column, ConnectorError, Entity, Metadata, Session, Target, Writing
+from webapp.connectors.base import ConnectorError, Session, Target, Writing
 from webapp.connectors.mongodb_link import Link, conversing
 from webapp.connectors.mongodb_values import batch_of, got, rendered, same
+from webapp.connectors.shape import Column, Entity, Metadata
 
 _MS = int(limits.TARGET_QUERY_SECONDS * 1000)
 

@@ -17,8 +17,9 @@ from bson.decimal128 import create_decimal128_context
 from bson.errors import InvalidId
 
 from webapp.connectors import scalars
-from webapp.connectors.base import Column, Failure
+from webapp.connectors.base import Failure
 from webapp.connectors.scalars import Misfit, made, shown
+from webapp.connectors.shape import Column
 from webapp.connectors.sql_values import plain
 from webapp.engine.formats.nested import is_json_text
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
-from webapp.connectors.base import Column, ColumnType, Entity, Relation
+from webapp.connectors.shape import Column, ColumnType, Entity, Relation
 
 Ask = Callable[[str], Sequence[Sequence[Any]]]
 _BITS: Final = {"tinyint": 8, "smallint": 16, "int": 32, "bigint": 64}

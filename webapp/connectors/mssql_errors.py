@@ -6,7 +6,8 @@ import re
 from collections.abc import Mapping
 from typing import Final
 
-from webapp.connectors.base import ConnectorError, Entity, Lost
+from webapp.connectors.base import ConnectorError, Lost
+from webapp.connectors.shape import Entity
 from webapp.connectors.sieve import Refusal
 from webapp.connectors.sql import shortened
 

@@ -13,9 +13,10 @@ import pyarrow as pa
 
 from webapp import limits
 from webapp.connectors import sql
-from webapp.connectors.base import Column, ConnectorError, Failure, Sent, Target, Writing
+from webapp.connectors.base import ConnectorError, Failure, Sent, Target, Writing
 from webapp.connectors.mssql_errors import refusal
 from webapp.connectors.mssql_link import MssqlLink
+from webapp.connectors.shape import Column
 from webapp.connectors.sieve import Refusal, sift
 from webapp.connectors.sql_values import of_objects
 from webapp.connectors.statement_session import Proof, literals

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
-from webapp.connectors.base import Column, ColumnType, Entity, Relation
+from webapp.connectors.shape import Column, ColumnType, Entity, Relation
 
 Rows = Sequence[Sequence[Any]]
 Ask = Callable[[str, Sequence[Any]], Rows]

@@ -13,7 +13,8 @@ from typing import Final
 
 import pymysql
 
-from webapp.connectors.base import ConnectorError, Entity, Lost
+from webapp.connectors.base import ConnectorError, Lost
+from webapp.connectors.shape import Entity
 from webapp.connectors.sieve import Refusal
 from webapp.connectors.sql import is_of_row, reason_of, shortened
 

@@ -17,10 +17,11 @@ import pymysql
 
 from webapp import limits
 from webapp.connectors import sql
-from webapp.connectors.base import Column, Entity, Writing
+from webapp.connectors.base import Writing
 from webapp.connectors.mysql_errors import conversing, number_of
 from webapp.connectors.mysql_link import Link
 from webapp.connectors.mysql_values import DIALECT, fit, texts
+from webapp.connectors.shape import Column, Entity
 
 _NO_SUCH_THREAD: Final = 1094
 _NOT_OURS: Final = 1095

@@ -8,7 +8,7 @@ from typing import Any, Final
 import pyarrow as pa
 from pymysql.constants import FIELD_TYPE, FLAG
 
-from webapp.connectors.base import ColumnType
+from webapp.connectors.shape import ColumnType
 from webapp.connectors.sql_values import read
 
 _BINARY: Final = 63  # the character set "binary"

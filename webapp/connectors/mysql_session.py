@@ -13,13 +13,14 @@ import pymysql
 from webapp import limits
 from webapp.connectors import mysql_catalog as catalog
 from webapp.connectors import sql
-from webapp.connectors.base import Column, ConnectorError, Entity, Metadata, Session, Target, Writing
+from webapp.connectors.base import ConnectorError, Session, Target, Writing
 from webapp.connectors.mysql_errors import conversing, refusal
 from webapp.connectors.mysql_link import Link, Way
 from webapp.connectors.mysql_proof import Settling
 from webapp.connectors.mysql_results import batch_of
 from webapp.connectors.mysql_target import MysqlTarget
 from webapp.connectors.mysql_values import DIALECT, fit, texts
+from webapp.connectors.shape import Column, Entity, Metadata
 
 # Strict, so that the server cuts nothing silently; without the modes that would change how literals are read.
 SQL_MODE: Final = (

@@ -22,13 +22,14 @@ import pymysql
 
 from webapp import limits
 from webapp.connectors import sql
-from webapp.connectors.base import Column, ConnectorError, Failure, Sent, Target, Writing
+from webapp.connectors.base import ConnectorError, Failure, Sent, Target, Writing
 from webapp.connectors.mysql_catalog import Server
 from webapp.connectors.mysql_errors import conversing, converted, refusal
 from webapp.connectors.mysql_link import Link
 from webapp.connectors.mysql_proof import Proving, counted
 from webapp.connectors.mysql_results import batch_of
 from webapp.connectors.mysql_values import DIALECT, Literals, Writer, texts
+from webapp.connectors.shape import Column
 from webapp.connectors.sieve import Refusal, sift
 
 _ROW_NUMBER: Final = b"GET DIAGNOSTICS CONDITION 1 @rowsmith_row = ROW_NUMBER"

@@ -15,7 +15,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from webapp.connectors.base import Column, Failure
+from webapp.connectors.base import Failure
+from webapp.connectors.shape import Column
 from webapp.connectors.sql_values import fitted, hexed
 from webapp.engine.formats import codecs
 from webapp.engine.formats.column import Codec, Frame, Wrapping

@@ -11,13 +11,15 @@ from pydantic import AfterValidator, Field
 
 from webapp import limits
 from webapp.connectors import odata_entities, odata_metadata
-from webapp.connectors.base import Capabilities, Metadata, Settings, Stage
+from webapp.connectors.base import Capabilities, Settings, Stage
 from webapp.connectors.channel import HttpConnector
 from webapp.connectors.http_auth import Auth, NoAuth, Url
 from webapp.connectors.http_stages import of_net
+from webapp.connectors.http_tls import BINDS, TlsSettings
 from webapp.connectors.odata_channel import OdataChannel
 from webapp.connectors.request_template import Headers
 from webapp.connectors.retry import Retry
+from webapp.connectors.shape import Metadata
 from webapp.connectors.stages import Step, staged
 from webapp.net.session import NetError
 
@@ -45,7 +47,7 @@ def _fixed(headers: dict[str, str]) -> dict[str, str]:
     return headers
 
 
-class OdataSettings(Settings):
+class OdataSettings(TlsSettings):
     """What a person gives to reach a service, and how rows are sent there."""
 
     service_url: Url = Field(description="The service root: the address below which $metadata lies.")
@@ -78,7 +80,6 @@ class OdataSettings(Settings):
     idempotent: bool = Field(
         False, description="The service takes a request with the same Idempotency-Key once."
     )
-    verify_tls: bool = True
 
 
 class OdataConnector(HttpConnector):
@@ -95,7 +96,7 @@ class OdataConnector(HttpConnector):
     Settings: ClassVar[type[Settings]] = OdataSettings
     settings: OdataSettings
     harmless: ClassVar[frozenset[str]] = frozenset(OdataSettings.model_fields) - {
-        "service_url", "auth", "csrf", "verify_tls"
+        "service_url", "auth", "csrf", *BINDS
     }  # fmt: skip
 
     def open(self, timeout: float | None = None) -> OdataChannel:

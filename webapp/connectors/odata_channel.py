@@ -9,13 +9,14 @@ import requests
 
 from webapp import limits
 from webapp.connectors import odata_answers, odata_entities, odata_metadata
-from webapp.connectors.base import ConnectorError, Entity, Metadata, Writing
+from webapp.connectors.base import ConnectorError, Writing
 from webapp.connectors.channel import Channel, Hand
 from webapp.connectors.http_stages import of_net
 from webapp.connectors.odata_model import Service, Version
 from webapp.connectors.odata_sending import OdataSending
 from webapp.connectors.odata_values import Shaper, service_of
 from webapp.connectors.odata_way import Sender, Way, named
+from webapp.connectors.shape import Entity, Metadata
 from webapp.net.session import NetError, Reply, exchange, shown
 
 if TYPE_CHECKING:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
-from webapp.connectors.base import Column, ColumnType, Entity, Metadata, Relation
 from webapp.connectors.odata_model import EntitySet, Navigation, Property, Service, Structured, creatable
+from webapp.connectors.shape import Column, ColumnType, Entity, Metadata, Relation
 
 # Edm types as columns; integers with bits and whether they are unsigned.
 _TYPES: Final[Mapping[str, ColumnType]] = {

@@ -18,9 +18,9 @@ from urllib.parse import quote
 import orjson
 
 from webapp.connectors import scalars
-from webapp.connectors.base import Column
 from webapp.connectors.odata_model import Enumeration, Version
 from webapp.connectors.scalars import Misfit, shown
+from webapp.connectors.shape import Column
 
 _EPOCH: Final = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
 _MILLISECOND: Final = dt.timedelta(milliseconds=1)
@@ -207,13 +207,13 @@ def instant(value: dt.datetime) -> str:
 
 
 def lasting(value: dt.timedelta) -> str:
-    """PT1H30M0.5S"""
+    """PT01H30M00.5S: two digits each, since some services of V2 read times in no other way."""
     sign, length = ("-", -value) if value < dt.timedelta() else ("", value)
     minutes, seconds = divmod(length.seconds, 60)
     hours, minutes = divmod(minutes, 60)
     fraction = f".{length.microseconds:06d}".rstrip("0") if length.microseconds else ""
     days = f"{length.days}D" if length.days else ""
-    return f"{sign}P{days}T{hours}H{minutes}M{seconds}{fraction}S"
+    return f"{sign}P{days}T{hours:02d}H{minutes:02d}M{seconds:02d}{fraction}S"
 
 
 # --- Literals in URLs ----------------------------------------------------------------------------------------

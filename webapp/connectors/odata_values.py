@@ -11,10 +11,10 @@ from typing import Any, Final
 import orjson
 
 from webapp.connectors import odata_entities, odata_scalars
-from webapp.connectors.base import Column, Entity
 from webapp.connectors.odata_model import EntitySet, Navigation, Property, Service, Structured, Version
 from webapp.connectors.odata_scalars import NeedsStrings
 from webapp.connectors.scalars import Misfit, shown
+from webapp.connectors.shape import Column, Entity
 
 BIND: Final = "@odata.bind"
 # V4: seconds without a Precision have no fraction (OData 4.01 CSDL, "Precision"). V2 writes milliseconds.

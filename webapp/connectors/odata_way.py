@@ -58,7 +58,7 @@ class Way:
 
     def session(self) -> Session:
         """A session of its own cookies, its default headers set."""
-        session = open_session(self.gate, verify_tls=self.settings.verify_tls, pool=1)
+        session = open_session(self.gate, verify_tls=self.settings.trust, pool=1)
         session.headers.update(self.settings.default_headers)
         return session
 

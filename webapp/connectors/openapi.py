@@ -13,11 +13,7 @@ from pydantic import Field
 from webapp import limits
 from webapp.connectors import openapi_document
 from webapp.connectors.base import (
-    Column,
-    ColumnType,
     ConnectorError,
-    Entity,
-    Metadata,
     Settings,
     Stage,
     Writing,
@@ -29,6 +25,7 @@ from webapp.connectors.openapi_document import Document, Operation, Schema
 from webapp.connectors.request_template import RequestTemplate
 from webapp.connectors.rest import RestChannel, RestConnector, RestSettings
 from webapp.connectors.rest_sending import RestSending
+from webapp.connectors.shape import Column, ColumnType, Entity, Metadata
 from webapp.net import session as net
 from webapp.net.urls import origin
 
@@ -76,7 +73,7 @@ class OpenapiConnector(RestConnector):
             yield Stage("resolve", False, error.reason, self.hush(error.message), error.hint)
             return
         settings = self.settings
-        with net.open_session(self.gate, verify_tls=settings.verify_tls) as session:
+        with net.open_session(self.gate, verify_tls=settings.trust) as session:
             for stage in looked(
                 session, base, settings.auth, settings.default_headers, settings.retry.timeout_seconds
             ):
@@ -121,7 +118,7 @@ class OpenapiConnector(RestConnector):
             raise ConnectorError(
                 "There is no document.", reason="bad_settings", hint="Upload one, or give document_url."
             )
-        with net.open_session(self.gate, verify_tls=self.settings.verify_tls) as session:
+        with net.open_session(self.gate, verify_tls=self.settings.trust) as session:
             own = self.settings.base_url is None or origin(self.settings.base_url) == origin(at)
             auth = self.settings.auth.on_wire(session) if own else None
             wanted = {"Accept": "application/json, application/yaml, */*"}

@@ -6,7 +6,8 @@ import re
 from collections.abc import Mapping
 from typing import Final
 
-from webapp.connectors.base import ConnectorError, Entity, Failure, Lost
+from webapp.connectors.base import ConnectorError, Failure, Lost
+from webapp.connectors.shape import Entity
 from webapp.connectors.sql import shortened
 
 _LOST: Final = frozenset(

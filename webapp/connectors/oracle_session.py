@@ -7,8 +7,9 @@ from typing import Any, ClassVar
 
 from webapp import limits
 from webapp.connectors import oracle_catalog as catalog
-from webapp.connectors.base import ConnectorError, Entity, Target, Writing
+from webapp.connectors.base import ConnectorError, Target, Writing
 from webapp.connectors.oracle_link import OracleLink
+from webapp.connectors.shape import Entity
 from webapp.connectors.statement_session import StatementSession
 from webapp.engine.formats.sql_dialects import DIALECTS, Dialect
 

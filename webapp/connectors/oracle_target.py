@@ -10,9 +10,10 @@ import pyarrow as pa
 
 from webapp import limits
 from webapp.connectors import scalars, sql
-from webapp.connectors.base import Column, ConnectorError, Failure, Sent, Target, Writing
+from webapp.connectors.base import ConnectorError, Failure, Sent, Target, Writing
 from webapp.connectors.oracle_errors import failure
 from webapp.connectors.oracle_link import OracleLink
+from webapp.connectors.shape import Column
 from webapp.connectors.sql_values import of_objects
 from webapp.connectors.statement_session import Proof, literals
 from webapp.engine.formats.sql_dialects import DIALECTS

@@ -17,8 +17,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from webapp.connectors.base import Column
 from webapp.connectors.postgresql_copy import DAY_MICROS, FIRST_DAY, LAST_DAY, Lines
+from webapp.connectors.shape import Column
 from webapp.connectors.sql_values import fitted
 from webapp.engine.formats import views
 from webapp.engine.formats.pieces import copied

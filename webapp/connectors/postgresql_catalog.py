@@ -13,7 +13,7 @@ from typing import Any, Final
 
 import psycopg
 
-from webapp.connectors.base import Column, ColumnType, Entity, Relation
+from webapp.connectors.shape import Column, ColumnType, Entity, Relation
 from webapp.connectors.sql import matched
 
 _TABLES: Final = """

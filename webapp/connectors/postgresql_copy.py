@@ -14,7 +14,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from webapp.connectors.base import Column, Failure
+from webapp.connectors.base import Failure
+from webapp.connectors.shape import Column
 from webapp.connectors.sql_values import fitted, hexed, plain
 from webapp.engine.formats import FormatError
 from webapp.engine.formats.codecs import BoolCodec, TextCodec, TimestampCodec

@@ -16,11 +16,7 @@ from psycopg import pq
 from webapp import limits
 from webapp.connectors import sql
 from webapp.connectors.base import (
-    Column,
-    ColumnType,
     ConnectorError,
-    Entity,
-    Metadata,
     Session,
     Target,
     Writing,
@@ -29,6 +25,7 @@ from webapp.connectors.postgresql_catalog import Catalog
 from webapp.connectors.postgresql_copy import array_texts
 from webapp.connectors.postgresql_errors import translated
 from webapp.connectors.postgresql_target import PostgresqlTarget
+from webapp.connectors.shape import Column, ColumnType, Entity, Metadata
 from webapp.connectors.sql_values import plain, read
 from webapp.engine.formats.sql_dialects import DIALECTS
 

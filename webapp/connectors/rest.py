@@ -7,38 +7,32 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Annotated, ClassVar, Final, Literal
 
-from jsonpath_ng.exceptions import JSONPathError
-from jsonpath_ng.ext import parse as parse_path
 from pydantic import AfterValidator, Field, model_validator
 
 from webapp import limits
 from webapp.connectors.base import (
     Capabilities,
-    Column,
     ConnectorError,
-    Entity,
-    Metadata,
-    Settings,
     Stage,
     Writing,
 )
 from webapp.connectors.channel import LOCATION, Channel, Hand, HttpConnector, Sending
 from webapp.connectors.http_auth import Auth, NoAuth, Url
 from webapp.connectors.http_stages import looked
+from webapp.connectors.http_tls import BINDS, TlsSettings
 from webapp.connectors.request_template import FixedHeaders, PathText, RequestTemplate
 from webapp.connectors.rest_fetch import Fetched, Fetching, Manner
 from webapp.connectors.rest_sending import RestSending
 from webapp.connectors.retry import Retry
+from webapp.connectors.shape import Column, Entity, Metadata
+from webapp.engine import json_paths
 from webapp.net import session as net
 
 _NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 
 def _json_path(text: str) -> str:
-    try:
-        parse_path(text)
-    except (JSONPathError, Exception) as error:  # the parser raises what its lexer does
-        raise ValueError(f"this is no JSONPath: {str(error)[:200]}") from None
+    json_paths.read(text)
     return text
 
 
@@ -52,7 +46,7 @@ def _names(captured: dict[str, str]) -> dict[str, str]:
 JsonPath = Annotated[str, Field(min_length=1, max_length=limits.JSON_PATH_CHARS), AfterValidator(_json_path)]
 
 
-class RestSettings(Settings):
+class RestSettings(TlsSettings):
     """What a person gives to reach an API, and how rows are sent there."""
 
     base_url: Url = Field(description="All paths are resolved against it.")
@@ -88,7 +82,6 @@ class RestSettings(Settings):
     idempotent: bool = Field(
         False, description="The target takes a request with the same Idempotency-Key once."
     )
-    verify_tls: bool = True
 
     @model_validator(mode="after")
     def _batch_is_one_request(self) -> RestSettings:
@@ -110,12 +103,12 @@ class RestConnector(HttpConnector):
     harmless: ClassVar[frozenset[str]] = frozenset(RestSettings.model_fields) - {
         "base_url",
         "auth",
-        "verify_tls",
+        *BINDS,
     }
 
     def stages(self) -> Iterator[Stage]:
         """Resolve, connect, TLS, the token, and what the base URL answers to HEAD, OPTIONS or GET."""
-        with net.open_session(self.gate, verify_tls=self.settings.verify_tls) as session:
+        with net.open_session(self.gate, verify_tls=self.settings.trust) as session:
             yield from looked(
                 session,
                 self.settings.base_url,
@@ -154,7 +147,7 @@ class RestChannel(Channel):
         self._connector = connector
         settings = connector.settings
         self._session = net.open_session(
-            connector.gate, verify_tls=settings.verify_tls, pool=settings.parallel
+            connector.gate, verify_tls=settings.trust, pool=settings.parallel
         )
         self._auth = settings.auth.on_wire(self._session)
         self._sendings: list[RestSending] = []

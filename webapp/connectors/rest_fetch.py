@@ -23,7 +23,7 @@ from webapp.connectors.channel import Ended
 from webapp.connectors.http_auth import authorised
 from webapp.connectors.http_stages import of_net
 from webapp.connectors.parallel import Lanes
-from webapp.connectors.rest_sending import over, url_of
+from webapp.connectors.rest_sending import DOTS, over, url_of
 from webapp.connectors.retry import Ended as Tried
 from webapp.net.session import Reply, Session
 
@@ -33,7 +33,6 @@ if TYPE_CHECKING:
 _OF_THE_CONNECTION: Final = frozenset({401, 403, 407, 408, 429})
 _BOM: Final = b"\xef\xbb\xbf"
 _TYPE: Final = re.compile(r"[\w.+-]{1,40}/[\w.+-]{1,60}")
-_DOTS: Final = frozenset({".", ".."})  # RFC 3986, 5.2.4: whoever sends the request takes them out
 _TOLD: Final = {
     401: ("forbidden", "It does not accept the credentials.", "Verify the connection, and check its authentication."),
     403: ("forbidden", "The credentials may not read this.", "Use credentials that may, or another path."),
@@ -140,7 +139,7 @@ class Fetching:
         return Ended(place, "delivered")
 
     def _got(self, path: str, lanes: Lanes) -> Got:
-        if not _DOTS.isdisjoint(path.partition("?")[0].split("/")):
+        if not DOTS.isdisjoint(path.partition("?")[0].split("/")):
             told = f"The path {self._shown(path)} leads upwards."
             raise ConnectorError(
                 told, reason="bad_path", hint="Keep . and .. out of the values that stand in it."

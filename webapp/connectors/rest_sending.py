@@ -11,7 +11,6 @@ from urllib.parse import urlencode, urljoin, urlsplit
 import orjson
 import pyarrow as pa
 import requests
-from jsonpath_ng.ext import parse as parse_path
 from requests.auth import AuthBase
 
 from webapp import limits
@@ -23,6 +22,7 @@ from webapp.connectors.outcomes import ended
 from webapp.connectors.parallel import Lanes
 from webapp.connectors.redaction import without
 from webapp.connectors.request_template import Made, Renderer, RequestTemplate
+from webapp.engine import json_paths
 from webapp.net.session import Reply, Session
 
 if TYPE_CHECKING:
@@ -30,6 +30,8 @@ if TYPE_CHECKING:
 
 _REPEATABLE: Final = frozenset({"PUT", "DELETE", "GET"})  # RFC 9110, 9.2.2
 MASK: Final = "********"
+DOTS: Final = frozenset({".", ".."})
+"""Parts of a path that whoever sends the request takes out (RFC 3986, 5.2.4)."""
 _CUT_OFF: Final = "Its answer was cut off."
 
 
@@ -46,7 +48,7 @@ class RestSending(Sending):
         self._batch = self.settings.push_mode == "batch"
         self._lanes = Lanes(hand, self.settings.retry, self.settings.parallel, self.settings.rate_per_second)
         self._captured = {
-            name: parse_path(self.settings.capture[name])
+            name: json_paths.read(self.settings.capture[name])
             for name in writing.capture
             if name in self.settings.capture
         }
@@ -115,6 +117,9 @@ class RestSending(Sending):
         )
 
     def _tried(self, place: int, request: requests.Request, captures: bool = True) -> Ended:
+        if DOTS.intersection(urlsplit(request.url).path.split("/")):
+            told = "A value of this row would make the path lead upwards: a part of it is . or .."
+            return Ended(place, "failed", None, 1, "wrong_type", told)
         unfit = next((name for name, value in request.headers.items() if not _fits(value)), None)
         if unfit is not None:
             told = f"The row's value for the header {unfit} holds a line break, or characters beyond Latin-1."
@@ -233,10 +238,9 @@ def _whole_rounds(parallel: int) -> int:
 def _at(path: Any, body: Any) -> str | int | float | None:
     """What a JSONPath finds first, where it is a plain value."""
     try:
-        match = next(iter(path.find(body)), None)
-    except Exception:  # filters compare what cannot be compared, answers are nested deeper than it walks
+        _, value = json_paths.first(path, body)
+    except (ValueError, RecursionError):  # filters compare what cannot be compared, answers are nested too deeply
         return None
-    value = match.value if match is not None else None
     return value if isinstance(value, str | int | float) else None
 
 

@@ -11,7 +11,8 @@ from typing import Any, Final
 
 import pyarrow as pa
 
-from webapp.connectors.base import Column, Failure
+from webapp.connectors.base import Failure
+from webapp.connectors.shape import Column
 from webapp.connectors.sql_values import hexed, plain
 
 TRUE: Final = ("true", "t", "yes", "y", "1")

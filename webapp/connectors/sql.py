@@ -13,7 +13,8 @@ from typing import Any, Final
 import pyarrow as pa
 
 from webapp import limits
-from webapp.connectors.base import Column, ConnectorError, Entity, Writing
+from webapp.connectors.base import ConnectorError, Writing
+from webapp.connectors.shape import Column, Entity
 from webapp.connectors.sql_values import fitted
 from webapp.engine import placeholders
 from webapp.engine.formats import codecs

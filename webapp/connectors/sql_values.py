@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from webapp.connectors.base import Column, ColumnType
+from webapp.connectors.shape import Column, ColumnType
 from webapp.engine.formats.nested import json_texts
 
 _NUMERIC: Final = ("integer", "decimal", "float")

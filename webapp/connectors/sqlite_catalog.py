@@ -8,7 +8,7 @@ from collections import defaultdict
 from collections.abc import Iterator
 from typing import Any, Final
 
-from webapp.connectors.base import Column, ColumnType, Entity, Relation
+from webapp.connectors.shape import Column, ColumnType, Entity, Relation
 
 _TABLES: Final = (
     "SELECT name, type, sql FROM sqlite_master WHERE type IN ('table', 'view')"

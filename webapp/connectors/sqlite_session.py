@@ -13,7 +13,8 @@ import pyarrow as pa
 
 from webapp import limits
 from webapp.connectors import sql, sqlite_catalog
-from webapp.connectors.base import Column, ConnectorError, Entity, Metadata, Session, Target, Writing
+from webapp.connectors.base import ConnectorError, Session, Target, Writing
+from webapp.connectors.shape import Column, Entity, Metadata
 from webapp.connectors.sql_values import of_objects, read
 from webapp.engine.formats.sql_dialects import DIALECTS
 

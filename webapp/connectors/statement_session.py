@@ -12,8 +12,9 @@ import pyarrow as pa
 
 from webapp import limits
 from webapp.connectors import sql
-from webapp.connectors.base import Column, ConnectorError, Entity, Failure, Metadata, Session, Writing
+from webapp.connectors.base import ConnectorError, Failure, Session, Writing
 from webapp.connectors.scalars import MAKERS, made
+from webapp.connectors.shape import Column, Entity, Metadata
 from webapp.connectors.sql_values import of_objects, plain
 from webapp.engine.formats.base import FormatError
 from webapp.engine.formats.sql_dialects import Dialect

@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from dataclasses import asdict, fields
 from typing import Any
 
-from webapp.connectors.base import Column, Entity, Metadata, Relation, Stage
+from webapp.connectors.base import Stage
+from webapp.connectors.shape import Column, Entity, Metadata, Relation
 
 
 def to_json(metadata: Metadata) -> dict[str, Any]:

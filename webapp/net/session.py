@@ -134,8 +134,8 @@ def open_session(gate: Gate, *, verify_tls: bool | str = True, pool: int = limit
     """A session whose connections are opened by `gate`.
 
     `verify_tls`: True checks certificates against the public authorities and those of this machine, a text against
-    the authorities of that file or folder, False not at all. `pool`: connections kept open to one host. Raises
-    OSError where that file cannot be read.
+    the authorities of that file or folder, or those in it as PEM, False not at all. `pool`: connections kept open to
+    one host. Raises OSError where that file cannot be read.
     """
     return Session(gate, verify_tls, pool)
 

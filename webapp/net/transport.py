@@ -200,8 +200,8 @@ class _TlsPool(HTTPSConnectionPool):
 
 @lru_cache(maxsize=32)
 def _context(verify: bool | str) -> ssl.SSLContext:
-    """`verify`: against the public authorities and those of this machine, not at all, or against a file's or
-    folder's. Raises OSError."""
+    """`verify`: against the public authorities and those of this machine, not at all, or against a file's, a
+    folder's or a certificate's as PEM text. Raises OSError."""
     context = create_urllib3_context()
     context.sslsocket_class = _TimedTls
     if verify is False:
@@ -211,6 +211,8 @@ def _context(verify: bool | str) -> ssl.SSLContext:
     if verify is True:
         context.load_verify_locations(where())
         context.load_default_certs()
+    elif verify.lstrip().startswith("-----"):
+        context.load_verify_locations(cadata=verify)
     else:
         context.load_verify_locations(verify)
     return context

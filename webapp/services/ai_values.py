@@ -15,6 +15,7 @@ from typing import Any, Final
 
 import orjson
 import pyarrow as pa
+
 from webapp import limits
 from webapp.connectors import KINDS
 from webapp.connectors.ai import AiChannel
@@ -27,7 +28,9 @@ from webapp.models import Connection
 from webapp.services import ai_answers, tenancy
 from webapp.services.actors import Actor
 
-HOW_TO: Final = "Make a connection of type ai (base_url, model, api_key): any server with OpenAI's chat API will do."
+HOW_TO: Final = (
+    "Make a connection of type ai (base_url, model, api_key): any server with OpenAI's chat API will do."
+)
 _SYSTEM: Final = (
     "You write realistic test data. For every id you are given a prompt, and you answer with one value for it. Answer "
     'with JSON alone, in this form: {"rows": [{"id": 1, "value": ...}, ...]}, with every id once. Where prompts are '
@@ -47,19 +50,21 @@ _TYPES: Final = {"integer": "integer", "decimal": "number", "boolean": "boolean"
 # --- Which model ------------------------------------------------------------------------------------------
 
 
-def only_model(actor: Actor, scope: str = "read") -> Connection:
+def only_model(actor: Actor) -> Connection:
     """The project's connection of type ai. Errors: provider_missing; validation_error where there are several."""
     mine = tenancy.listing(actor, Connection).where(
         Connection.type == "ai", Connection.of_endpoint.is_(False)
     )
-    found = db.session.scalars(mine.order_by(Connection.created_at, Connection.id).limit(limits.AI_MODELS_TOLD)).all()
+    found = db.session.scalars(
+        mine.order_by(Connection.created_at, Connection.id).limit(limits.AI_MODELS_TOLD)
+    ).all()
     if not found:
         raise missing()
     if len(found) > 1:
         text = f"There are {len(found)} connections of type ai in this project."
         hint = "Name one: " + ", ".join(f"{one.id} ({one.name})" for one in found) + "."
         raise validation_error([Fault("connection_id", "missing", text, hint)])
-    return tenancy.get(actor, Connection, found[0].id, scope)
+    return found[0]
 
 
 def missing() -> ApiError:
@@ -162,6 +167,7 @@ class _Writing:
 
     def __init__(self, channel: AiChannel, said: Mapping[str, Any]) -> None:
         self._channel, self._said = channel, said
+        self._over = False
 
     def all(self, rows: Sequence[_Row]) -> None:
         """Fills in `value`, or `unfit` where none fits after all tries. Raises ConnectorError; rows that came before
@@ -176,21 +182,28 @@ class _Writing:
     def _round(self, rows: Sequence[_Row]) -> None:
         settings = self._channel.settings
         size = settings.rows_per_request
-        ordered = sorted(rows, key=lambda row: row.prompt)  # alike ones together: what is said once costs once
+        ordered = sorted(
+            rows, key=lambda row: row.prompt
+        )  # alike ones together: what is said once costs once
         parts = [ordered[start : start + size] for start in range(0, len(ordered), size)]
         self._part(parts[0])  # by itself: it finds out what the server takes, and whether it answers at all
         if len(parts) == 1:
             return
         with ThreadPoolExecutor(settings.parallel, thread_name_prefix="prompt") as pool:
-            pending = [pool.submit(self._part, part) for part in parts[1:]]
-            try:
-                for one in pending:
-                    one.result()
-            except ConnectorError:
-                pool.shutdown(wait=True, cancel_futures=True)  # those under way end, and count
-                raise
+            ended = [pool.submit(self._part, part) for part in parts[1:]]
+        for one in ended:
+            one.result()
 
     def _part(self, rows: Sequence[_Row]) -> None:
+        if self._over:
+            return  # another one failed: what is under way ends, nothing more is begun
+        try:
+            self._ask(rows)
+        except BaseException:
+            self._over = True
+            raise
+
+    def _ask(self, rows: Sequence[_Row]) -> None:
         prompt = Prompt(_SYSTEM, self._user(rows), self._schema(), self._said["temperature"])
         answer = self._channel.ask(prompt)
         found = ai_answers.rows_of(answer.text, len(rows))
@@ -220,7 +233,9 @@ class _Writing:
             lines.append(f"Values look like these: {orjson.dumps(said['examples']).decode()}")
         unfit = {number: row.unfit for number, row in enumerate(rows, 1) if row.unfit}
         if unfit:
-            lines.append("Earlier answers did not fit: " + "; ".join(f"id {n}: {why}" for n, why in unfit.items()))
+            lines.append(
+                "Earlier answers did not fit: " + "; ".join(f"id {n}: {why}" for n, why in unfit.items())
+            )
         prompts = [{"ids": numbers, "prompt": prompt} for prompt, numbers in asked.items()]
         lines.append(orjson.dumps({"prompts": prompts}).decode())
         # Rows whose prompts are alike are asked for in many requests: each says that it is another one.

@@ -8,7 +8,7 @@ from decimal import Decimal
 from typing import Any
 
 from webapp import limits
-from webapp.connectors.base import Column, Entity
+from webapp.connectors.shape import Column, Entity
 from webapp.engine.data.vocabulary import Vocabulary
 from webapp.services.conditions import Rule
 

@@ -13,8 +13,9 @@ from flask import current_app
 
 from webapp import clock, limits, storage
 from webapp.connectors import apart, wire
-from webapp.connectors.base import ConnectorError, Metadata
+from webapp.connectors.base import ConnectorError
 from webapp.connectors.channel import HttpConnector
+from webapp.connectors.shape import Metadata
 from webapp.errors import ApiError
 from webapp.extensions import db
 from webapp.models import Connection

@@ -19,7 +19,7 @@ from typing import Any, Final, Literal
 import pyarrow as pa
 
 from webapp import limits
-from webapp.connectors.base import Column, Entity
+from webapp.connectors.shape import Column, Entity
 from webapp.engine.data.vocabulary import Vocabulary
 from webapp.engine.errors import SpecError
 from webapp.engine.fields import find

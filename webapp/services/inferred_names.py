@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from webapp.connectors.base import Column, Entity
+from webapp.connectors.shape import Column, Entity
 from webapp.engine import guess
 from webapp.engine.fields import find
 from webapp.services import inferred_words as words

@@ -15,7 +15,8 @@ from typing import Any, Final
 import pyarrow as pa
 
 from webapp import limits
-from webapp.connectors.base import Column, ColumnType, Entity, Mode
+from webapp.connectors.base import Mode
+from webapp.connectors.shape import Column, ColumnType, Entity
 from webapp.errors import Fault, did_you_mean
 from webapp.services.row_makers import Field, unknown_field
 

@@ -13,7 +13,7 @@ import orjson
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from webapp.connectors.base import Column
+from webapp.connectors.shape import Column
 from webapp.services.mapping import kinds_of
 from webapp.services.row_makers import Field
 

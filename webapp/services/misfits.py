@@ -18,7 +18,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from webapp import limits
-from webapp.connectors.base import Column, Entity, Session
+from webapp.connectors.base import Session
+from webapp.connectors.shape import Column, Entity
 from webapp.services.mapping import kinds_of
 from webapp.services.misfit_values import bad_values, limit_of
 from webapp.services.push_plan import Planned

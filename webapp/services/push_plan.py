@@ -15,20 +15,18 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Final
+from typing import Any
 
 import pyarrow as pa
 
-from webapp.connectors.base import Capabilities, Column, Entity, Relation, Writing
-from webapp.engine.expressions import types
+from webapp.connectors.base import Capabilities, Writing
+from webapp.connectors.shape import Column, Entity, Relation
 from webapp.errors import Fault, did_you_mean
-from webapp.services import mapping, relations
+from webapp.services import mapping, push_new_tables, relations
 from webapp.services.mapping import Asked, Mapped
 from webapp.services.push_rows import TableRows
 from webapp.services.relations import Edge
-from webapp.services.row_makers import Faulty, Field, Maker
-
-_NUMBERED: Final = frozenset({"row_number", "sequence", "uuid", "ulid", "mongodb_objectid"})
+from webapp.services.row_makers import Faulty, Maker
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +65,9 @@ class Planned:
 
 def table(wanted: Wanted, can: Capabilities, push_id: str, place: int) -> Planned:
     """One table, by itself; see `related` for keys from parents."""
-    entity = wanted.entity or new_entity(wanted, can)
+    entity = wanted.entity or push_new_tables.new_entity(
+        wanted.target, wanted.maker, wanted.count, wanted.asked, can
+    )
     asked = wanted.asked
     faults: list[Fault] = []
     if asked.mode not in can.modes:
@@ -98,8 +98,8 @@ def table(wanted: Wanted, can: Capabilities, push_id: str, place: int) -> Planne
         "recipe": wanted.recipe,
     }
     if wanted.entity is None:
-        spec["definition"] = [_defined(column) for column in entity.fields]
-        faults += _long_names(entity, asked, can)
+        spec["definition"] = [push_new_tables.defined(column) for column in entity.fields]
+        faults += push_new_tables.long_names(entity, asked, can)
     if wanted.given is not None:
         spec["given"] = wanted.given
     planned = Planned(wanted, entity, found, spec, faults)
@@ -131,6 +131,14 @@ def _column(
     elif cell.column.type == "array" and pa.types.is_list(dtype) and not pa.types.is_nested(dtype.value_type):
         made["list"] = True
     return made
+
+
+def writing_of_new(planned: Planned) -> Writing:
+    """What is written to a table that is not there yet."""
+    cells = planned.mapped.columns()
+    names = [one["column"] for one in planned.spec["columns"]]
+    columns = tuple(cells[name].column if name in cells else Column(name, "objectid", "") for name in names)
+    return Writing(planned.entity, columns, "insert", tuple(planned.spec["key_columns"]))
 
 
 # --- Keys -------------------------------------------------------------------------------------------------------
@@ -297,108 +305,3 @@ def _put_off(child: Planned, column: Column, can: Capabilities) -> None:
         child.faults.append(Fault(path, "missing_keys", text, "Give the table a key."))
     elif column.name not in child.spec["later"]:
         child.spec["later"].append(column.name)
-
-
-# --- Tables that are made ---------------------------------------------------------------------------------------
-
-
-def new_entity(wanted: Wanted, can: Capabilities) -> Entity:
-    """The table that the rows would fill: a column for each visible field, and for each formula."""
-    asked, columns = wanted.asked, []
-    named = {
-        name.partition(".")[0] for name, to in asked.mapping.items() if to and not can.sql and "." in name
-    }
-    for one in wanted.maker.fields.values():
-        if one.name in named - asked.mapping.keys() and pa.types.is_struct(one.dtype):
-            continue
-        name = asked.mapping.get(one.name, one.name if "." not in one.name and not one.hidden else None)
-        if name is not None:
-            columns.append(_new_column(name, one, wanted.count))
-    for name, source in asked.computed.items():
-        try:
-            expression = wanted.maker.formula(source, "")
-            dtype, longest = expression.dtype, expression.longest
-        except Faulty:  # told where the mapping is made
-            dtype, longest = pa.string(), None
-        columns.append(_new_column(name, Field(name, dtype, longest=longest), wanted.count))
-    keys = tuple(asked.key_columns) or _new_key(wanted.maker.fields, columns, asked)
-    fields = tuple(
-        replace(one, key=True, nullable=False) if one.name in keys else one
-        for one in {one.name: one for one in columns}.values()
-    )
-    if not can.sql:
-        return Entity(wanted.target, (wanted.target,), fields, "collection", keys=keys)
-    return Entity(wanted.target, tuple(wanted.target.split(".", 1)), fields, keys=keys)
-
-
-def _long_names(entity: Entity, asked: Asked, can: Capabilities) -> list[Fault]:
-    text = f"Names have {can.name_chars} characters there at most."
-    long = [column.name for column in entity.fields if len(column.name) > can.name_chars]
-    found = [
-        Fault(asked.mapping_path, "too_long", f'"{one[:60]}…": {text}', "Map it to a shorter one.")
-        for one in long
-    ]
-    if max(map(len, entity.parts)) > can.name_chars:
-        found.insert(0, Fault("target", "too_long", text, "Take a shorter one."))
-    return found
-
-
-def writing_of_new(planned: Planned) -> Writing:
-    """What is written to a table that is not there yet."""
-    cells = planned.mapped.columns()
-    names = [one["column"] for one in planned.spec["columns"]]
-    columns = tuple(cells[name].column if name in cells else Column(name, "objectid", "") for name in names)
-    return Writing(planned.entity, columns, "insert", tuple(planned.spec["key_columns"]))
-
-
-def _new_column(name: str, one: Field, rows: int) -> Column:
-    kind = mapping.kinds_of(one)[0]
-    if kind == "timestamptz" and one.dtype.tz is None:
-        kind = "timestamp"
-    precision = scale = None
-    if kind == "decimal":
-        scale = one.dtype.scale
-        bounds = one.column.bounds(rows) if one.column is not None else None
-        digits = max(len(str(abs(end))) for end in bounds or (types.MOST,))
-        precision = min(38, max(digits, scale + 1))
-    length = one.longest if kind == "text" else None
-    bits = 64 if kind == "integer" else None
-    return Column(
-        name,
-        "text" if kind == "other" else kind,
-        "",
-        True,
-        length,
-        precision=precision,
-        scale=scale,
-        bits=bits,
-    )
-
-
-def _new_key(fields: Mapping[str, Field], columns: Sequence[Column], asked: Asked) -> tuple[str, ...]:
-    """The column by which rows are known: one whose values are made never to repeat."""
-    for one in fields.values():
-        made = one.column
-        if made is None or made.blank is not None or one.hidden or "." in one.name:
-            continue
-        numbered = made.type.name in _NUMBERED and made.formula is None
-        name = asked.mapping.get(one.name, one.name)
-        if name is not None and (numbered or made.type.primary or made.spec.common.unique):
-            return (name,)
-    return ()
-
-
-def _defined(column: Column) -> dict[str, Any]:
-    """A column as JSON, what is not said left out."""
-    told = {
-        "name": column.name,
-        "type": column.type,
-        "declared": "",
-        "nullable": column.nullable,
-        "max_length": column.max_length,
-        "precision": column.precision,
-        "scale": column.scale,
-        "bits": column.bits,
-        "key": column.key,
-    }
-    return {key: value for key, value in told.items() if value is not None}

@@ -21,7 +21,8 @@ import pyarrow.compute as pc
 from flask import current_app
 
 from webapp import storage
-from webapp.connectors.base import Column, ConnectorError, Entity, Session, Writing
+from webapp.connectors.base import ConnectorError, Session, Writing
+from webapp.connectors.shape import Column, Entity
 from webapp.engine.block import Bound, Env
 from webapp.engine.errors import SpecError
 from webapp.engine.expressions.expression import Expression

@@ -9,8 +9,9 @@ from typing import Any
 
 from webapp import limits
 from webapp.connectors import KINDS
-from webapp.connectors.base import Capabilities, ConnectorError, Entity, Metadata, Session
+from webapp.connectors.base import Capabilities, ConnectorError, Session
 from webapp.connectors.channel import Channel, HttpConnector
+from webapp.connectors.shape import Entity, Metadata
 from webapp.errors import ApiError, Fault, did_you_mean, validation_error
 from webapp.extensions import db, may_write, only_reads
 from webapp.models import Connection, Endpoint, Push

@@ -33,6 +33,7 @@ from webapp.services import (
 from webapp.services.actors import Actor
 from webapp.services.push_prepare import Prepared
 from webapp.services.push_requests import ExportDbInput, ExportInput, PushInput
+from webapp.services.row_makers import Field
 
 KIND: Final = "push"
 
@@ -189,7 +190,7 @@ def plan(prepared: Prepared) -> dict[str, Any]:
     }
 
 
-def _field(one: push_plan.Field) -> dict[str, Any]:
+def _field(one: Field) -> dict[str, Any]:
     return {"name": one.name, "type": str(one.dtype), "label": one.label, "sensitive": one.sensitive}
 
 

@@ -11,8 +11,8 @@ from decimal import Decimal
 from typing import Any, Final
 
 from webapp import limits
-from webapp.connectors.base import Column, Entity
 from webapp.connectors.openapi import column_of
+from webapp.connectors.shape import Column, Entity
 from webapp.engine.data.vocabulary import Vocabulary
 from webapp.engine.errors import SpecError
 from webapp.engine.plan import compile_plan

@@ -10,7 +10,7 @@ from typing import Any, Final
 import pyarrow as pa
 
 from webapp import limits
-from webapp.connectors.base import Entity, Relation
+from webapp.connectors.shape import Entity, Relation
 from webapp.engine.data.vocabulary import Vocabulary
 from webapp.engine.fields.base import EXISTING, RELATION
 from webapp.services import inference, schema_fields

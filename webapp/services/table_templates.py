@@ -14,7 +14,7 @@ from typing import Any
 from sqlalchemy import select
 
 from webapp import limits
-from webapp.connectors.base import Entity
+from webapp.connectors.shape import Entity
 from webapp.errors import Fault, did_you_mean, validation_error
 from webapp.extensions import db
 from webapp.models import Connection, Template

@@ -9,6 +9,7 @@ from werkzeug.routing import BaseConverter
 
 from webapp.config import Settings
 from webapp.views import (
+    ai,
     api_keys,
     audit,
     builder,
@@ -49,6 +50,7 @@ BLUEPRINTS: Final[tuple[Blueprint, ...]] = (
     documents.bp,
     templates.bp,
     table_templates.bp,
+    ai.bp,
     generate.bp,
     exports.bp,
     connections.bp,

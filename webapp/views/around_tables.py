@@ -11,7 +11,7 @@ from functools import cached_property
 
 from webapp import limits
 from webapp.connectors import KINDS
-from webapp.connectors.base import Metadata
+from webapp.connectors.shape import Metadata
 from webapp.errors import ApiError
 from webapp.services import connection_looks, connections
 from webapp.services.actors import Actor

@@ -20,7 +20,15 @@ bp = Blueprint("connections", __name__)
 ONE = "/connections/<connection_id>"
 Name = Annotated[str, Field(min_length=1, max_length=limits.MAX_NAME_CHARS, pattern=r"\S")]
 Environment = Literal["dev", "test", "prod"]
-_TARGET = ("target_failed", "target_timeout", "target_not_allowed", "driver_missing", "unavailable")
+_TARGET = (
+    "target_failed",
+    "target_timeout",
+    "target_not_allowed",
+    "token_request_failed",
+    "csrf_failed",
+    "driver_missing",
+    "unavailable",
+)
 
 
 class ConnectionQuery(ListQuery):

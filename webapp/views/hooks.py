@@ -18,7 +18,8 @@ from sqlalchemy.exc import TimeoutError as PoolTimeout
 from werkzeug.exceptions import HTTPException, MethodNotAllowed, RequestEntityTooLarge
 
 from webapp import ids, limits
-from webapp.config import Settings, is_loopback
+from webapp.config import Settings
+from webapp.config_faults import is_loopback
 from webapp.errors import ApiError
 from webapp.extensions import db
 from webapp.net import addresses

@@ -64,7 +64,7 @@ _WORDS: Final[Mapping[str, tuple[str, str]]] = {
         "Retry the failed rows when you want to go on.",
     ),
 }
-_OF_ERRORS: Final = {"token_request_failed": "no_token", "target_timeout": "timeout"}
+_OF_ERRORS: Final = {"token_request_failed": "no_token", "target_timeout": "timeout", "csrf_failed": "csrf"}
 KNOWN: Final = frozenset({*HTTP_REASONS, "no_token"})
 """Every reason has its words: a test sees to it."""
 
@@ -89,4 +89,5 @@ def of_error(error: Mapping[str, Any] | None) -> Explained | None:
     if not error:
         return None
     reason = (error.get("details") or {}).get("reason", "")
-    return explained(reason) or explained(_OF_ERRORS.get(error["code"], ""))
+    said = error["message"].partition(":")[0]  # pushes keep the reason before the message
+    return next((one for one in map(explained, (_OF_ERRORS.get(name, name) for name in (reason, said, error["code"]))) if one), None)

@@ -24,7 +24,14 @@ from webapp.views.routes import route
 
 bp = Blueprint("pushes", __name__)
 
-TARGET_ERRORS = ("target_failed", "target_timeout", "target_not_allowed", "driver_missing")
+TARGET_ERRORS = (
+    "target_failed",
+    "target_timeout",
+    "target_not_allowed",
+    "token_request_failed",
+    "csrf_failed",
+    "driver_missing",
+)
 ERRORS = (*TARGET_ERRORS, "read_only_connection", "row_limit_exceeded", "quota_exceeded")
 
 

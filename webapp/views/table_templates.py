@@ -19,7 +19,14 @@ from webapp.views.templates import Quantity, TemplateOut
 
 bp = Blueprint("table_templates", __name__)
 
-_TARGET_ERRORS = ("target_failed", "target_timeout", "target_not_allowed", "driver_missing")
+_TARGET_ERRORS = (
+    "target_failed",
+    "target_timeout",
+    "target_not_allowed",
+    "token_request_failed",
+    "csrf_failed",
+    "driver_missing",
+)
 EntityName = Annotated[str, Field(min_length=1, max_length=limits.MAX_NAME_CHARS)]
 
 

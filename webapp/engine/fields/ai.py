@@ -164,7 +164,9 @@ class Ai(Outside):
             ("examples", tuple(options.examples)),
             ("temperature", options.temperature),
         )
-        return Question(options.connection_id or "", "ai", said, (options.same_for_equal_prompts, options.prompt))
+        return Question(
+            options.connection_id or "", "ai", said, (options.same_for_equal_prompts, options.prompt)
+        )
 
     # --- Rows ---------------------------------------------------------------------------------------------------
 
@@ -201,8 +203,11 @@ class Ai(Outside):
         troubles = answer.table.column("trouble").to_pylist()
         failed = [place for place, trouble in enumerate(troubles) if trouble]
         if failed and self.options.on_error == "error":
-            told = f"The model's answers to {len(failed):,} of {len(troubles):,} prompts do not fit: {troubles[failed[0]]}."
-            compiler.fault(self.field, "", "bad_answer", told, f"Write on_error: blank, or default. {_REFRESH}")
+            such = f"{len(failed):,} of {len(troubles):,} prompts do not fit: {troubles[failed[0]]}"
+            told = f"The model's answers to {such}."
+            compiler.fault(
+                self.field, "", "bad_answer", told, f"Write on_error: blank, or default. {_REFRESH}"
+            )
             return
         states = np.full(len(troubles), _VALUE, np.int8)
         states[failed] = _DEFAULT if self.options.falls_back and self.options.default is not None else _BLANK

@@ -1,0 +1,45 @@
+"""What the chaos over HTTP shares: a target that records every request, and what the ledger ought to say of it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+
+import pytest
+
+from tests.chaos.conftest import COUNT
+from tests.fakes.echo_target import EchoTarget
+from webapp import limits
+from webapp.models import Push
+from webapp.services import ledger
+
+
+@pytest.fixture
+def echo() -> Iterator[EchoTarget]:
+    with EchoTarget() as made:
+        yield made
+
+
+@pytest.fixture
+def target(echo: EchoTarget) -> str:
+    return echo.url("/api")
+
+
+def effects(echo: EchoTarget) -> Counter[int]:
+    """How often the target carried out each row."""
+    return Counter(int(one.headers["x-rowsmith-row"]) for one in echo.effects)
+
+
+def unknown(push_id: str) -> set[int]:
+    """The rows that nobody knows of."""
+    return {one.row for one in ledger.rows(push_id, state="unknown", limit=COUNT)}
+
+
+def agrees(push: Push, echo: EchoTarget, kills: int) -> None:
+    """Every row was carried out once, or is reported as unknown; of those there are few."""
+    found, doubt = effects(echo), unknown(push.id)
+    assert (push.status, push.failed) == ("completed", 0), push.error
+    assert push.delivered + push.unknown == COUNT
+    assert len(doubt) == push.unknown <= kills * limits.HTTP_CHUNK_ROWS
+    assert not [row for row, times in found.items() if times > 1], "no row twice"
+    assert set(range(1, COUNT + 1)) - doubt <= set(found), "no row that is delivered is missing"

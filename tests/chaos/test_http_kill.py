@@ -1,0 +1,76 @@
+"""A worker killed in the middle of a push over HTTP: every row arrives once, or is reported as unknown."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import random
+import signal
+import threading
+import time
+
+import pytest
+
+from jobs import sweeper
+from tests.chaos.conftest import COUNT, alive, lose
+from tests.chaos.http_target import agrees, echo, effects, target  # noqa: F401
+from tests.chaos.test_interrupted import horse_of, under_way, worker  # noqa: F401
+from tests.jobs.waiting import eventually
+from webapp import clock as present
+from webapp import limits
+from webapp.services import enqueue
+
+ROUNDS = int(os.environ.get("CHAOS_ROUNDS", "3"))
+
+
+@pytest.mark.parametrize("honours", [False, True], ids=["any target", "one that honours the key"])
+def test_every_row_is_delivered_once_or_unknown_after_kills_at_any_moment(nursery, new_push, pushing, echo, honours):  # noqa: F811
+    keeper = nursery(HTTP=json.dumps({"idempotent": honours}))
+    chance = random.Random(20261122 + honours)
+    interrupted = 0
+    for _ in range(ROUNDS):
+        echo.clear()
+        echo._stored.clear()
+        echo.honours_keys = honours
+        push_id = new_push()
+        for _ in range(limits.MAX_ATTEMPTS - 1):
+            pid = keeper.start(push_id)
+            threading.Event().wait(chance.uniform(0, 4))  # the moment of the kill, no waiting for anything
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+            keeper.over()
+            interrupted += pushing.read(push_id).status == "running"
+            lose(push_id)
+        keeper.do(push_id)
+        ended = pushing.read(push_id)
+        agrees(ended, echo, limits.MAX_ATTEMPTS - 1)
+        print(f"attempt {ended.attempt}: {ended.delivered} delivered, {ended.unknown} unknown, {len(echo.seen)} requests")
+        if honours:
+            assert ended.unknown == 0
+            assert effects(echo) == dict.fromkeys(range(1, COUNT + 1), 1)
+    assert interrupted >= ROUNDS
+
+
+def test_all_is_told_within_a_minute_of_a_worker_being_there_again(worker, new_push, pushing, client, echo):  # noqa: F811
+    """With the real lease: nobody helps it to run out."""
+    first = worker()
+    push_id = new_push()
+    enqueue.ring(client, "push", push_id)
+    under_way(pushing, push_id, 1_000)
+    horse = horse_of(first.pid)
+    for pid in (first.pid, horse):
+        os.kill(pid, signal.SIGKILL)
+    first.wait()
+    eventually(lambda: not alive(horse))
+    worker()
+    again = time.monotonic()
+
+    def over() -> bool:
+        sweeper.sweep(client, present.now())
+        return pushing.read(push_id).ended
+
+    eventually(over, within=60)
+    took = time.monotonic() - again
+    agrees(pushing.read(push_id), echo, 1)
+    print(f"{took:.0f} s")

@@ -1,0 +1,33 @@
+"""Who may have a model draft templates and suggest types."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from flask import Flask
+
+from tests.cast import Cast
+from tests.security.matrix import Case
+from webapp.extensions import db
+from webapp.models import Connection
+
+
+def prepare(app: Flask, cast: Cast) -> dict[str, Any]:
+    place = {"workspace_id": cast.acme, "project_id": cast.main, "team_id": cast.blue}
+    made = Connection(name="No model", type="sqlite", settings={"file": "none.db"}, **place)
+    db.session.add(made)
+    db.session.commit()
+    return {"no_model": made.id}
+
+
+CASES = [
+    Case(
+        "POST",
+        "/templates/describe",
+        "editor",
+        body={"description": "Customers", "connection_id": "{no_model}"},
+        ok=422,  # it answers no prompts: past every check of rights, and nobody is asked
+        scope="write",
+    ),
+    Case("POST", "/fields/suggest", "editor", body={"name": "email"}, scope="write"),
+]

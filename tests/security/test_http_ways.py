@@ -1,0 +1,131 @@
+"""However an address is written, no way of the API that speaks HTTP reaches a network that the operator closed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+import pytest
+
+from jobs import push as job
+from tests.net.ways import CLOSED, HERE, METADATA, Canary
+from tests.views.speak import make
+from tests.views.targets import connection
+from webapp.errors import ApiError
+from webapp.extensions import db
+
+EVERY = [*HERE, *CLOSED, *METADATA]
+FEW = [HERE[0], "0x7f.1", "2130706433", "::ffff:127.0.0.1", METADATA[0], CLOSED[0]]
+AWAY = "192.0.2.1"  # of documentation (RFC 5737), and closed as well
+
+
+@pytest.fixture
+def settings(settings):
+    """The operator opened nothing."""
+    return replace(settings, target_networks=("none",))
+
+
+@pytest.fixture
+def edith(api, cast):
+    return api(cast.edith)
+
+
+@pytest.fixture(scope="module")
+def canary() -> Iterator[Canary]:
+    made = Canary()
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def carry_out(app):
+    def do(push_id: str) -> None:
+        with app.app_context():
+            job.run(push_id)
+            db.session.remove()
+
+    return do
+
+
+def url(host: str, port: int, path: str = "/x") -> str:
+    return f"http://{f'[{host}]' if ':' in host and not host.startswith('[') else host}:{port}{path}"
+
+
+def settings_of(kind: str, address: str) -> dict[str, object]:
+    word = {"rest": "base_url", "odata": "service_url", "openapi": "document_url"}[kind]
+    return {word: address, "retry": {"retries": 0}} if kind == "rest" else {word: address}
+
+
+def connected(edith, kind: str, settings: dict[str, object]) -> str | None:
+    """A connection, verified at once; None where the address was refused as it stands."""
+    answer = edith.post("/connections", json={"name": "x", "type": kind, "settings": settings})
+    if answer.status_code in (400, 422):
+        return None
+    assert answer.status_code == 201, answer.text
+    assert answer.json["verification"]["status"] == "failed"
+    return answer.json["id"]
+
+
+@pytest.mark.parametrize("kind", ["rest", "odata", "openapi"])
+def test_neither_verifying_nor_metadata_nor_templates_reach_it(edith, canary, kind):
+    for host in EVERY:
+        made = connected(edith, kind, settings_of(kind, url(host, canary.port)))
+        if made is None:
+            continue
+        assert edith.post(f"/connections/{made}/verify").json["status"] == "failed"
+        if host in FEW:
+            edith.get(f"/connections/{made}/metadata")
+            edith.post(f"/connections/{made}/templates", json={"entities": ["a"]})
+        assert edith.delete(f"/connections/{made}").status_code == 204
+    assert canary.count == 0
+
+
+@pytest.mark.parametrize("host", FEW)
+def test_no_push_reaches_it(edith, canary, carry_out, host):
+    made = connected(edith, "rest", settings_of("rest", url(host, canary.port)))
+    if made is None:
+        return
+    template = make(edith)["id"]
+    how = {"connection_id": made, "target": "rows", "count": 2}
+    push = edith.post(f"/templates/{template}/push", json=how).json
+    carry_out(push["id"])
+    ended = edith.get(f"/pushes/{push['id']}").json
+    assert ended["counts"]["delivered"] == 0
+    endpoint = edith.post("/endpoints", json={"name": "e", "connection_id": made, "path": "rows", "method": "POST"})
+    if endpoint.status_code == 201:
+        edith.post("/export/rest", json={"endpoint_id": endpoint.json["id"], "rows": [{"a": 1}]})
+    assert canary.count == 0
+
+
+def test_no_token_is_asked_for_there(app, cast, edith, canary, carry_out):
+    """A token is fetched before anything is sent to the target, which is closed as well."""
+    template, codes = make(edith)["id"], set()
+    for host in EVERY:
+        auth = {"type": "oauth2-client-credentials", "client_id": "c", "client_secret": "s3cret-value"}
+        how = {"base_url": f"http://{AWAY}/x", "auth": {**auth, "token_url": url(host, canary.port)}}
+        try:
+            made = connection(app, cast, "rest", {**how, "retry": {"retries": 0}})
+        except ApiError:  # the address as it stands is none
+            continue
+        body = {"connection_id": made, "target": "rows", "count": 1}
+        push = edith.post(f"/templates/{template}/push", json=body).json
+        carry_out(push["id"])
+        ended = edith.get(f"/pushes/{push['id']}").json
+        codes.add(ended["error"]["code"])
+        assert ended["counts"]["pending"] == 1
+    assert codes <= {"target_not_allowed", "token_request_failed"} and "target_not_allowed" in codes
+    assert canary.count == 0
+
+
+@pytest.mark.parametrize("host", FEW)
+def test_no_field_reads_from_there(edith, canary, host):
+    made = connected(edith, "rest", settings_of("rest", url(host, canary.port)))
+    if made is None:
+        return
+    field = {"name": "a", "type": "api_response", "options": {"connection_id": made, "path": "/x", "extract": "$.a"}}
+    answer = edith.post("/templates", json={"name": "T", "fields": [field]})
+    if answer.status_code == 201:
+        for path, body in (("generate", {"count": 1}), ("preview", {})):
+            got = edith.post(f"/templates/{answer.json['id']}/{path}", json=body)
+            assert got.status_code < 500 or got.json["error"]["code"].startswith("target_"), got.text
+    assert canary.count == 0

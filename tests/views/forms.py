@@ -1,0 +1,50 @@
+"""What a browser would send of a form as it stands in a page."""
+
+from __future__ import annotations
+
+from html.parser import HTMLParser
+
+
+class _Reader(HTMLParser):
+    def __init__(self, form_id: str) -> None:
+        super().__init__()
+        self._wanted, self._inside = form_id, False
+        self._select: str | None = None
+        self._area: str | None = None
+        self.found: dict[str, str] = {}
+
+    def handle_starttag(self, tag: str, attributes: list[tuple[str, str | None]]) -> None:
+        had = dict(attributes)
+        if tag == "form":
+            self._inside = had.get("id") == self._wanted
+        elif not self._inside and had.get("form") != self._wanted and not (tag == "option" and self._select):
+            return
+        name = had.get("name")
+        if tag == "input" and name and (had.get("type") not in ("checkbox", "file") or "checked" in had):
+            self.found[name] = had.get("value") or ""
+        elif tag == "select" and name:
+            self._select = name
+        elif tag == "option" and self._select and (self._select not in self.found or "selected" in had):
+            self.found[self._select] = had.get("value") or ""
+        elif tag == "textarea" and name:
+            self._area, self.found[name] = name, ""
+
+    def handle_endtag(self, tag: str) -> None:
+        if tag == "form":
+            self._inside = False
+        elif tag == "select":
+            self._select = None
+        elif tag == "textarea":
+            self._area = None
+
+    def handle_data(self, data: str) -> None:
+        if self._area:
+            self.found[self._area] += data.strip("\r\n")
+
+
+def form_in(text: str, form_id: str) -> dict[str, str]:
+    """Names and values of the form with that id; the token of a session is left out."""
+    reader = _Reader(form_id)
+    reader.feed(text)
+    reader.found.pop("csrf_token", None)
+    return reader.found

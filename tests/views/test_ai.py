@@ -1,0 +1,237 @@
+"""A template from a description, a type for a field, and models as connections."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from tests.fakes.ai_server import AiServer
+from tests.views.speak import faults, make, refused
+from tests.views.targets import connection
+
+SHOP = {
+    "name": "Customers of a shop",
+    "fields": [
+        {"name": "id", "type": "row_number"},
+        {"name": "email", "type": "Email", "unique": True},
+        {"name": "age", "type": "number", "options": {"min": 18, "max": 99}},
+    ],
+}
+
+
+@pytest.fixture
+def server():
+    with AiServer() as found:
+        yield found
+
+
+@pytest.fixture
+def model(app, cast, server):
+    """Makes a connection to the server, the project's only one."""
+
+    def make(**more: Any) -> str:
+        return connection(app, cast, "ai", server.settings(**more), name="Model")
+
+    return make
+
+
+def described(edith, **body):
+    return edith.post("/templates/describe", json={"description": "Customers of a shop", **body})
+
+
+# --- The connection ----------------------------------------------------------------------------------------
+
+
+def test_a_model_is_connected_verified_and_its_key_is_kept_secret(edith, server):
+    server.key = "sk-right-1234"
+    body = {"name": "Model", "type": "ai", "settings": server.settings(api_key="sk-right-1234")}
+    made = edith.post("/connections", json=body)
+    assert made.status_code == 201, made.json
+    assert made.json["verification"]["status"] == "verified"
+    assert made.json["settings"]["api_key"] == "********"
+    moved = {**made.json["settings"], "base_url": "http://127.0.0.1:9/v1"}
+    one = f"/connections/{made.json['id']}"
+    assert faults(edith.patch(one, json={"settings": moved})) == {"settings.api_key": "needed_again"}
+    other = {**made.json["settings"], "model": "none"}
+    told = edith.patch(one, json={"settings": other}).json["verification"]
+    assert (told["status"], told["stages"][-1]["code"]) == ("failed", "no_model")
+
+
+def test_a_push_to_a_model_is_refused_with_where_it_can_go(edith, model):
+    path = f"/templates/{make(edith)['id']}/push"
+    answer = edith.post(path, json={"connection_id": model(), "target": "x"})
+    assert faults(answer) == {"connection_id": "not_for_this_type"}
+    hint = answer.json["error"]["details"]["fields"][0]["hint"]
+    assert "postgresql" in hint
+    assert "rest" in hint
+
+
+def test_a_model_has_no_tables(edith, model):
+    made = model()
+    assert edith.get(f"/connections/{made}/metadata").json["entities"] == []
+    answer = edith.post(f"/connections/{made}/templates", json={"entities": ["x"]})
+    assert faults(answer) == {"entities[0]": "unknown_entity"}
+
+
+# --- A template from a description -------------------------------------------------------------------------
+
+
+def test_a_description_becomes_a_template_that_is_saved_only_when_asked_for(edith, server, model):
+    model()
+    server.replies = [json.dumps(SHOP)]
+    draft = described(edith)
+    assert draft.status_code == 200, draft.json
+    assert draft.json["name"] == "Customers of a shop"
+    assert [one["state"] for one in draft.json["report"]] == ["green"] * 3
+    assert draft.json["template"] is None
+    assert edith.get("/templates").json["items"] == []
+    assert len(server.asked) == 1
+    assert "row_number: " in server.asked[0].body["messages"][0]["content"]
+    saved = described(edith, save=True, quantity=7).json["template"]
+    assert (saved["quantity"], saved["description"]) == (7, "Customers of a shop")
+    rows = edith.post(f"/templates/{saved['id']}/generate", json={"seed": "s"}).json
+    assert len({row["email"] for row in rows}) == 7
+    assert (
+        edith.post(
+            "/templates", json={"name": draft.json["name"], "fields": draft.json["fields"]}
+        ).status_code
+        == 201
+    )
+
+
+def test_faults_are_given_back_to_the_model_once(edith, server, model):
+    model()
+    wrong = {"name": "T", "fields": [{"name": "age", "type": "nummber", "options": {"min": 1}}]}
+    right = {"name": "T", "fields": [{"name": "age", "type": "number", "options": {"min": 1}}]}
+    server.replies = [json.dumps(wrong), json.dumps(right)]
+    assert described(edith).json["report"] == [
+        {"field": "age", "type": "number", "state": "green", "reason": "Made as Number."}
+    ]
+    assert len(server.asked) == 2
+    assert "Did you mean `number`?" in server.asked[1].user
+
+
+def test_what_never_fits_becomes_text_and_is_told(edith, server, model):
+    model()
+    fields = [
+        {"name": "id", "type": "row_number"},
+        {"name": "age", "type": "number", "options": {"minimum": 3}},
+        {"name": "mood", "type": "feeling"},
+        {"name": "mood", "type": "email"},
+        {"name": "boss", "type": "reference", "options": {"template_id": "tpl_x"}},
+        {"name": "price", "type": "db_response", "options": {"connection_id": "con_x", "query": "select 1"}},
+        {"name": "greeting", "type": "derived", "options": {"value": "Hello {{nobody}}"}},
+        {"name": "hidden", "type": "number", "sensitive": True, "options": "none"},
+        "no field",
+        {"type": "number"},
+    ]
+    server.replies = [f"Here:\n```json\n{json.dumps({'fields': fields})}\n```"]
+    made = described(edith, save=True)
+    assert made.status_code == 200, made.json
+    assert [(one["field"], one["type"], one["state"]) for one in made.json["report"]] == [
+        ("id", "row_number", "green"),
+        ("age", "number", "yellow"),
+        ("mood", "words", "red"),
+        ("mood_2", "email", "green"),
+        ("boss", "words", "red"),
+        ("price", "words", "red"),
+        ("greeting", "words", "red"),
+        ("hidden", "number", "green"),
+    ]
+    assert 'It was to be "feeling".' in made.json["report"][2]["reason"]
+    assert len(server.asked) == 2
+    assert made.json["template"]["name"] == "Described"
+
+
+@pytest.mark.parametrize("said", ["I cannot do that.", '{"fields": []}', '{"fields": "many"}', "[1, 2]", "{"])
+def test_a_model_that_answers_no_template_is_told(edith, server, model, said):
+    model()
+    server.replies = [said]
+    details = refused(described(edith), 502, "target_failed")
+    assert details["reason"] == "bad_answer"
+    assert len(server.asked) == 2
+
+
+def test_without_a_model_there_is_no_pretended_template(edith):
+    details = refused(described(edith), 422, "provider_missing")
+    assert "connection of type ai" in details["hint"]
+
+
+def test_a_model_may_be_named(edith, server, model, app, cast):
+    first, _ = model(), model(model="large")
+    server.replies = [json.dumps(SHOP)]
+    assert faults(described(edith)) == {"connection_id": "missing"}
+    assert described(edith, connection_id=first).status_code == 200
+    rest = connection(app, cast, "rest", {"base_url": server.base_url})
+    assert faults(described(edith, connection_id=rest)) == {"connection_id": "not_for_this_type"}
+    refused(described(edith, connection_id="con_none"), 404, "not_found")
+
+
+@pytest.mark.parametrize(
+    ("body", "path"),
+    [
+        ({"description": " "}, "description"), ({"description": "x" * 5_000}, "description"),
+        ({"quantity": 0}, "quantity"), ({"save": "yes"}, "save"), ({"prompt": "x"}, "prompt"),
+    ],
+)  # fmt: skip
+def test_a_body_that_does_not_fit_is_refused(edith, body, path):
+    assert list(faults(described(edith, **body))) == [path]
+
+
+# --- A type for a field ------------------------------------------------------------------------------------
+
+
+def suggested(edith, name, **body):
+    answer = edith.post("/fields/suggest", json={"name": name, **body})
+    assert answer.status_code == 200, answer.json
+    return answer.json["suggestions"]
+
+
+@pytest.mark.parametrize(
+    ("name", "kind"), [("E-Mail", "email"), ("created_at", "datetime"), ("is_active", "boolean")]
+)
+def test_a_name_that_says_something_needs_no_model(edith, server, model, name, kind):
+    model()
+    assert [(one["type"], one["source"]) for one in suggested(edith, name)] == [(kind, "name")]
+    assert server.seen == []
+
+
+def test_a_sample_says_more_than_a_name(edith):
+    found = suggested(edith, "x7", sample=[f"{a}B-{n}" for a in "ACDEF" for n in range(1000, 1009)])
+    assert found[0]["source"] == "sample"
+    assert found[0]["type"] == "regexp"
+    assert suggested(edith, "x7", sample=[True, False])[0]["type"] == "boolean"
+    assert suggested(edith, "x7", sample=["2026-01-31", "2026-02-28"])[0]["type"] == "date"
+
+
+def test_a_model_is_asked_where_the_name_says_nothing(edith, server, model):
+    model()
+    server.replies = ['{"type": "color", "options": {"nothing": 1}, "reason": "It is one."}']
+    assert suggested(edith, "zzfarbe", description="of the car") == [
+        {"type": "color", "options": {}, "reason": "It is one.", "source": "ai"}
+    ]
+    assert "of the car" in server.asked[0].user
+
+
+@pytest.mark.parametrize("said", ["no", '{"type": "feeling"}', '{"type": "db_response"}'])
+def test_what_a_model_says_is_only_taken_where_it_fits(edith, server, model, said):
+    model()
+    server.replies = [said]
+    assert [(one["type"], one["source"]) for one in suggested(edith, "zzfarbe")] == [("words", "name")]
+
+
+def test_without_a_model_a_name_that_says_nothing_is_plain_text(edith):
+    assert [(one["type"], one["source"]) for one in suggested(edith, "zzfarbe")] == [("words", "name")]
+
+
+def test_a_model_that_is_named_is_asked_whatever_the_name_says_and_its_errors_are_told(edith, server, model):
+    made = model(api_key="sk-wrong-1234")
+    server.replies = ['{"type": "safe_email"}']
+    found = suggested(edith, "email", connection_id=made)
+    assert [(one["type"], one["source"]) for one in found] == [("safe_email", "ai"), ("email", "name")]
+    server.key = "sk-right"
+    answer = edith.post("/fields/suggest", json={"name": "email", "connection_id": made})
+    assert refused(answer, 502, "target_failed")["reason"] == "auth_failed"
+    assert "could not be asked" in suggested(edith, "zzfarbe")[0]["reason"]

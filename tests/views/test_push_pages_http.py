@@ -1,0 +1,175 @@
+"""The pages of pushes over HTTP: paths and entity sets, exact requests, statuses, reasons in words."""
+
+from __future__ import annotations
+
+import html
+
+import pytest
+
+from tests.connectors.odata_documents import V2
+from tests.fakes.echo_target import Answer, EchoTarget
+from tests.views.forms import form_in
+from tests.views.speak import make
+from tests.views.targets import CUSTOMERS, connection, sqlite_target, work  # noqa: F401
+from webapp.views import push_reasons
+
+HX = {"HX-Request": "true"}
+QUICK = {"backoff_seconds": [0, 0, 0]}
+
+
+@pytest.fixture
+def target():
+    with EchoTarget() as made:
+        yield made
+
+
+@pytest.fixture
+def page(browser, cast):
+    return browser(cast.edith)
+
+
+@pytest.fixture
+def edith(api, cast):
+    return api(cast.edith)
+
+
+@pytest.fixture
+def template(edith):
+    return f"/templates/{make(edith, name='Customers', fields=CUSTOMERS)['id']}"
+
+
+@pytest.fixture
+def rest(app, cast, target):
+    settings = {
+        "base_url": target.url("/api"), "push_path": "/people", "retry": {**QUICK, "retries": 1}, "parallel": 1,
+        "auth": {"type": "bearer", "token": "very-secret-token"},
+    }  # fmt: skip
+    return connection(app, cast, "rest", settings, name="API")
+
+
+@pytest.fixture
+def form(page, template, rest):
+    return form_of(page.get(f"{template}/push?connection_id={rest}").text)
+
+
+def form_of(text):
+    return form_in(text, "push-form")
+
+
+def press(page, template, form, verb, **how):
+    return page.submit(f"{template}/push/form", {**form, "do": verb}, **how)
+
+
+def sent(page, template, form, work, **more):  # noqa: F811
+    answer = press(page, template, {**form, "count": "4", **more}, "send")
+    assert answer.status_code == 303, answer.text
+    work(answer.headers["Location"].rsplit("/", 1)[1])
+    return answer.headers["Location"]
+
+
+def test_the_path_of_the_connection_is_filled_in_and_what_is_for_databases_is_not_there(page, template, form, rest):
+    assert form["target"] == "/people"
+    assert {"how.push_mode", "how.parallel", "how.retry.retries"} <= form.keys()
+    text = page.get(f"{template}/push?connection_id={rest}").text
+    assert 'type="checkbox" id="create"' not in text
+    assert 'name="before_sql"' not in text
+    assert "@location" not in text
+
+
+def test_a_dry_run_shows_each_request_and_sends_none(page, template, form, target):
+    text = html.unescape(press(page, template, form, "dry", headers=HX).text)
+    assert text.count(f"POST {target.url('/api/people')}") == 3
+    assert text.count("Authorization: Bearer ********") == 3
+    assert "very-secret-token" not in text
+    assert "nothing was sent" in text
+    assert target.calls() == []
+
+
+def test_what_the_form_says_of_sending_is_of_this_push_alone(page, template, form, target, work, edith, rest):  # noqa: F811
+    more = {"target": "/others", "how.push_mode": "batch", "how.wrapper_key": "rows", "how.retry.retries": "0"}
+    where = sent(page, template, form, work, **more)
+    assert [(one.path, list(one.json)) for one in target.calls()] == [("/api/others", ["rows"])]
+    asked = edith.get(where).json["request"]
+    assert (asked["push_mode"], asked["retry"]) == ("batch", {"retries": 0})
+    assert edith.get(f"/connections/{rest}").json["settings"]["push_path"] == "/people"
+
+
+def test_a_wrong_number_stands_beside_its_input(page, template, form):
+    answer = press(page, template, {**form, "how.retry.retries": "99", "how.parallel": "0"}, "send")
+    assert answer.status_code == 422
+    assert 'id="how.retry.retries-err"' in answer.text
+    assert 'id="how.parallel-err"' in answer.text
+    assert form_of(answer.text)["how.retry.retries"] == "99"
+
+
+def test_another_connection_brings_its_own_words(page, app, cast, template, form):
+    shop = sqlite_target(app, cast).connection_id
+    text = press(page, template, {**form, "connection_id": shop}, "plan").text
+    assert "Column of customers" in text
+    assert "how.push_mode" not in text
+    assert 'type="checkbox" id="create"' in text
+    back = form_of(press(page, template, {**form_of(text), "connection_id": form["connection_id"]}, "plan").text)
+    assert back["target"] == "/people"
+
+
+def test_an_endpoint_is_chosen_and_sent_to(page, template, edith, target, work):  # noqa: F811
+    given = {"name": "Put them", "method": "PUT", "url": target.url("/p/{{id}}"), "body": {"mail": "{{E-Mail}}"}}
+    endpoint = edith.post("/endpoints", json=given).json["id"]
+    text = html.unescape(page.get(f"{template}/push?connection_id={endpoint}").text)
+    assert "Put them (endpoint)" in text
+    assert "/p/{{id}}" in text
+    where = sent(page, template, form_of(text), work)
+    assert sorted(one.path for one in target.calls()) == [f"/p/{n}" for n in range(1, 5)]
+    assert edith.get(where).json["endpoint_id"] == endpoint
+    assert f'to the endpoint <a href="/endpoints/{endpoint}">Put them</a>' in page.get(where).text
+
+
+def test_entity_sets_are_picked_and_their_properties_mapped(page, app, cast, template, edith):
+    held = connection(app, cast, "odata", {"service_url": "http://127.0.0.1:9/erp"}, name="ERP")
+    edith.put(f"/connections/{held}/metadata-document", data=V2)
+    text = page.get(f"{template}/push?connection_id={held}&target=CustomerSet").text
+    assert "Property of CustomerSet" in text
+    drawn = form_of(text)
+    assert drawn["target"] == "CustomerSet"
+    assert "how.push_mode" not in drawn
+    dry = html.unescape(press(page, template, drawn, "dry", headers=HX).text)
+    assert dry.count("POST /erp/CustomerSet HTTP/1.1") == 3
+
+
+def test_statuses_attempts_and_reasons_are_told(page, template, form, target, work):  # noqa: F811
+    answers = [Answer(422, "no such country"), Answer(503), Answer(503), Answer(403, "no role"), Answer(201)]
+    target.on("/api/people", *answers)
+    text = html.unescape(page.get(sent(page, template, form, work)).text)
+    assert '<td class="right num">422</td>' in text
+    assert '<td class="right num">503</td>' in text
+    for reason in ("rejected", "unavailable", "forbidden"):
+        assert push_reasons.explained(reason).next in text
+    assert push_reasons.explained("csrf").next not in text
+    assert "Idempotency-Key" not in text
+
+
+def test_rows_that_are_unknown_say_how_to_find_out(page, template, form, target, work):  # noqa: F811
+    target.on("/api/people", Answer(cut="read"))
+    where = sent(page, template, form, work)
+    text = html.unescape(page.get(where).text)
+    assert "4 rows are <b>unknown</b>" in text
+    assert f"Idempotency-Key: {where.rsplit('/', 1)[1]}-" in text
+    assert push_reasons.explained("reset").means in text
+
+
+def test_a_push_without_a_token_says_what_to_check(page, app, cast, template, target, work):  # noqa: F811
+    auth = {
+        "type": "oauth2-client-credentials", "token_url": target.url("/token"), "client_id": "c", "client_secret": "s3",
+    }  # fmt: skip
+    target.on("/token", Answer(400, {"error": "invalid_client"}))
+    held = connection(app, cast, "rest", {"base_url": target.url("/api"), "auth": auth, "retry": {"retries": 0}})
+    drawn = form_of(page.get(f"{template}/push?connection_id={held}").text)
+    text = html.unescape(page.get(sent(page, template, drawn, work)).text)
+    assert push_reasons.explained("no_token").next in text
+
+
+@pytest.mark.parametrize("reason", sorted(push_reasons.KNOWN))
+def test_every_reason_has_a_sentence_and_a_next_step(reason):
+    found = push_reasons.explained(reason)
+    assert found.means.endswith(".")
+    assert found.next.endswith(".")
