@@ -11,6 +11,7 @@ class _Reader(HTMLParser):
         self._wanted, self._inside = form_id, False
         self._select: str | None = None
         self._area: str | None = None
+        self._option = False
         self.found: dict[str, str] = {}
 
     def handle_starttag(self, tag: str, attributes: list[tuple[str, str | None]]) -> None:
@@ -26,18 +27,23 @@ class _Reader(HTMLParser):
             self._select = name
         elif tag == "option" and self._select and (self._select not in self.found or "selected" in had):
             self.found[self._select] = had.get("value") or ""
+            self._option = "value" not in had  # its text is its value
         elif tag == "textarea" and name:
             self._area, self.found[name] = name, ""
 
     def handle_endtag(self, tag: str) -> None:
         if tag == "form":
             self._inside = False
+        elif tag == "option":
+            self._option = False
         elif tag == "select":
             self._select = None
         elif tag == "textarea":
             self._area = None
 
     def handle_data(self, data: str) -> None:
+        if self._option and self._select:
+            self.found[self._select] = data
         if self._area:
             self.found[self._area] += data.strip("\r\n")
 
