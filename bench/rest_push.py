@@ -75,7 +75,9 @@ def serve(latency_ms: float) -> None:
 def target(latency_ms: float) -> Iterator[str]:
     """The address of a target in a process of its own."""
     command = [sys.executable, __file__, "--serve", "--latency", str(latency_ms)]
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=ROOT) as process:
+    with subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=ROOT
+    ) as process:
         assert process.stdout is not None
         try:
             yield f"http://127.0.0.1:{process.stdout.readline().strip()}"
@@ -160,7 +162,9 @@ def main() -> int:
         told = subprocess.run(command, check=True, capture_output=True, text=True, cwd=ROOT).stdout.split()
         print(f"{'the push':<20}{float(told[1]):10,.0f} rows/s without latency, {given.large:,} rows")
         growth = float(told[0])
-        report.append((f"memory growth over {given.large:,} rows, MB", growth, GROWTH_MB, growth <= GROWTH_MB))
+        report.append(
+            (f"memory growth over {given.large:,} rows, MB", growth, GROWTH_MB, growth <= GROWTH_MB)
+        )
     for name, value, wanted, good in report:
         print(f"{name:<45} {value:6.2f}  wanted {wanted:g}{'' if good else '  MISSED'}", flush=True)
     return 0 if all(good for *_, good in report) else 1

@@ -88,8 +88,12 @@ def hide_rows(
 
 def hide_together(batch: pa.RecordBatch, sensitive: frozenset[str], places: pa.Array, message: str) -> str:
     """What was said of some rows at once, without the values of their sensitive columns."""
-    words = {value for values in _texts(batch, sensitive & set(batch.schema.names), places) for value in values}
-    for value in sorted((one for one in words if len(one) >= _PREFIX and one in message), key=len, reverse=True):
+    words = {
+        value for values in _texts(batch, sensitive & set(batch.schema.names), places) for value in values
+    }
+    for value in sorted(
+        (one for one in words if len(one) >= _PREFIX and one in message), key=len, reverse=True
+    ):
         message = message.replace(value, HIDDEN)  # before beginnings, which values of one column may share
     return hide(message, words)
 

@@ -30,7 +30,6 @@ from webapp.services.ledger_book import Book, next_numbers
 from webapp.services.ledger_entries import Bad, Chunk
 from webapp.services.push_order import Order
 
-
 _INT64: Final = range(-(2**63), 2**63)
 
 

@@ -424,7 +424,9 @@ TOKEN_REFUSED_SECONDS: Final = 5.0  # chosen: when fresh tokens are refused too,
 TOKENS: Final = 1_000  # chosen: tokens of one process
 # --- AI ---------------------------------------------------------------------------------------------------
 AI_TIMEOUT_SECONDS: Final = 60.0  # chosen: of one request, where the connection says nothing; models are slow
-AI_SECONDS: Final = 120.0  # chosen: what one run may wait for a model; answers so far are kept, asking again goes on
+AI_SECONDS: Final = (
+    120.0  # chosen: what one run may wait for a model; answers so far are kept, asking again goes on
+)
 AI_ROWS: Final = 20  # chosen: rows of one request; small models lose count of more
 AI_MOST_ROWS: Final = 200  # chosen
 AI_PARALLEL: Final = 4  # chosen: requests at once; local servers take few
@@ -439,7 +441,9 @@ AI_EXAMPLES: Final = 20  # chosen
 AI_ANSWER_BYTES: Final = 4 * MB  # chosen: of the answer to one request, thoughts included
 AI_DIGITS: Final = 30  # chosen: of a number that a model writes; larger ones are no values
 AI_BROKEN: Final = 50  # chosen: places of an answer where JSON begins and does not end, before it is given up
-AI_TOKEN_CHARS: Final = 4  # about what a token of English has, where a server does not count (OpenAI's help pages)
+AI_TOKEN_CHARS: Final = (
+    4  # about what a token of English has, where a server does not count (OpenAI's help pages)
+)
 AI_MODELS_TOLD: Final = 20  # chosen: models named to somebody who asked for one that is not there
 AI_DESCRIPTION_CHARS: Final = 4_000  # chosen: of what a template is to be like
 AI_FIELDS: Final = 60  # chosen: fields of a described template

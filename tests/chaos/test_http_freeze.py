@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+# ruff: noqa: F811  fixtures are imported by name
 import json
 import os
 import random
 import signal
+import sqlite3
 import threading
 import time
+from contextlib import closing
 
 import pytest
 
@@ -15,6 +18,7 @@ from tests.chaos.conftest import COUNT, alive
 from tests.chaos.http_target import agrees, echo, target  # noqa: F401
 from tests.jobs.waiting import eventually
 from webapp import clock
+from webapp.extensions import db
 
 ROUNDS = int(os.environ.get("CHAOS_ROUNDS", "3"))
 SHORT = {"LEASE_SECONDS": 2, "BEAT_SECONDS": 0.5}
@@ -24,22 +28,40 @@ def sender(name: str, parallel: int) -> str:
     return json.dumps({"default_headers": {"X-Sender": name}, "parallel": parallel})
 
 
-def sent_by(echo, name: str, after: float) -> int:  # noqa: F811
+def sent_by(echo, name: str, after: float) -> int:
     return sum(one.headers["x-sender"] == name and one.at > after for one in echo.seen)
 
 
-def frozen_and_woken(first, second, push_id: str, pushing, echo, parallel: int, moment: float, asleep: float) -> bool:  # noqa: F811
+def freeze(pid: int) -> None:
+    """Stop a process, but not while it writes: a file of SQLite would stay locked for everybody."""
+    path = db.engine.url.database
+    while True:
+        os.kill(pid, signal.SIGSTOP)
+        try:
+            with closing(sqlite3.connect(path, timeout=0.2, isolation_level=None)) as own:
+                own.execute("BEGIN IMMEDIATE")
+            return
+        except sqlite3.OperationalError:
+            os.kill(pid, signal.SIGCONT)
+            threading.Event().wait(0.01)
+
+
+def frozen_and_woken(
+    first, second, push_id: str, pushing, echo, parallel: int, moment: float, asleep: float
+) -> bool:
     """One round; whether the freeze hit a push under way."""
     pid = first.start(push_id)
     threading.Event().wait(moment)
-    os.kill(pid, signal.SIGSTOP)
+    freeze(pid)
     row = pushing.read(push_id)
     if row.status != "running":
         os.kill(pid, signal.SIGCONT)
         first.over()
         return False
     slept = time.monotonic()
-    eventually(lambda: clock.now() > row.lease_until and time.monotonic() - slept >= asleep, within=asleep + 45)
+    eventually(
+        lambda: clock.now() > row.lease_until and time.monotonic() - slept >= asleep, within=asleep + 45
+    )
     second.start(push_id)
     eventually(lambda: pushing.read(push_id).epoch > row.epoch)
     eventually(lambda: sent_by(echo, "second", slept))
@@ -54,7 +76,7 @@ def frozen_and_woken(first, second, push_id: str, pushing, echo, parallel: int, 
 
 
 @pytest.mark.parametrize("parallel", [1, 8])
-def test_a_fenced_sender_sends_at_most_the_request_in_hand(nursery, new_push, pushing, echo, parallel):  # noqa: F811
+def test_a_fenced_sender_sends_at_most_the_request_in_hand(nursery, new_push, pushing, echo, parallel):
     first = nursery(HTTP=sender("first", parallel), **SHORT)
     second = nursery(HTTP=sender("second", 8), **SHORT)
     chance, hit = random.Random(7), 0
@@ -65,7 +87,7 @@ def test_a_fenced_sender_sends_at_most_the_request_in_hand(nursery, new_push, pu
     assert hit
 
 
-def test_a_freeze_of_forty_seconds_under_the_real_lease(nursery, new_push, pushing, echo):  # noqa: F811
+def test_a_freeze_of_forty_seconds_under_the_real_lease(nursery, new_push, pushing, echo):
     first, second = nursery(HTTP=sender("first", 8)), nursery(HTTP=sender("second", 8))
     push_id = new_push()
     assert frozen_and_woken(first, second, push_id, pushing, echo, 8, 1.5, 40)

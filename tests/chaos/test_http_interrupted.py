@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+# ruff: noqa: F811  fixtures are imported by name
 import signal
 import threading
 import time
@@ -22,10 +23,18 @@ from webapp.services import enqueue, ledger
 
 @pytest.mark.parametrize(
     "stalled",
-    [Answer(delay=600), Answer(201, "x" * 100, drip=1), Answer(201, drip_head=1), Answer(endless=True), busy(100)],
+    [
+        Answer(delay=600),
+        Answer(201, "x" * 100, drip=1),
+        Answer(201, drip_head=1),
+        Answer(endless=True),
+        busy(100),
+    ],
     ids=["silent", "slow body", "slow head", "endless", "told to wait"],
 )
-def test_a_cancel_holds_within_six_seconds_and_leaves_nothing_sending(nursery, new_push, pushing, echo, stalled):  # noqa: F811
+def test_a_cancel_holds_within_six_seconds_and_leaves_nothing_sending(
+    nursery, new_push, pushing, echo, stalled
+):
     keeper = nursery()
     push_id = new_push()
     pid = keeper.start(push_id)
@@ -40,7 +49,8 @@ def test_a_cancel_holds_within_six_seconds_and_leaves_nothing_sending(nursery, n
     assert took < 6
     calls = len(echo.calls())
     ended = pushing.read(push_id)
-    assert ended.status == "cancelled" and ended.request["settled"]
+    assert ended.status == "cancelled"
+    assert ended.request["settled"]
     arrived = set(effects(echo))
     doubt = {one.row for one in ledger.rows(push_id, state="unknown", limit=100)}
     assert len(doubt) == ended.unknown <= 8
@@ -50,7 +60,7 @@ def test_a_cancel_holds_within_six_seconds_and_leaves_nothing_sending(nursery, n
     assert len(echo.calls()) == calls
 
 
-def test_a_stopping_worker_hands_its_push_back_and_the_next_goes_on(worker, new_push, pushing, client, echo):  # noqa: F811
+def test_a_stopping_worker_hands_its_push_back_and_the_next_goes_on(worker, new_push, pushing, client, echo):
     push_id = new_push()
     echo.on("*", lambda seen: Answer(201, delay=0.005))
     process = worker()
@@ -69,7 +79,7 @@ def test_a_stopping_worker_hands_its_push_back_and_the_next_goes_on(worker, new_
     assert effects(echo) == dict.fromkeys(range(1, COUNT + 1), 1)
 
 
-def test_killing_only_the_parent_never_makes_two_senders(worker, new_push, pushing, client, echo):  # noqa: F811
+def test_killing_only_the_parent_never_makes_two_senders(worker, new_push, pushing, client, echo):
     first = worker()
     push_id = new_push()
     enqueue.ring(client, "push", push_id)
@@ -86,7 +96,7 @@ def test_killing_only_the_parent_never_makes_two_senders(worker, new_push, pushi
     agrees(ended, echo, 1)
 
 
-def test_emptying_redis_loses_no_push_and_no_line(worker, new_push, pushing, client, echo):  # noqa: F811
+def test_emptying_redis_loses_no_push_and_no_line(worker, new_push, pushing, client, echo):
     worker()
     running, waiting = new_push(), new_push(count=500)
     for push_id in (running, waiting):

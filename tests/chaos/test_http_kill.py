@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+# ruff: noqa: F811  fixtures are imported by name
 import contextlib
 import json
 import os
@@ -25,7 +26,9 @@ ROUNDS = int(os.environ.get("CHAOS_ROUNDS", "3"))
 
 
 @pytest.mark.parametrize("honours", [False, True], ids=["any target", "one that honours the key"])
-def test_every_row_is_delivered_once_or_unknown_after_kills_at_any_moment(nursery, new_push, pushing, echo, honours):  # noqa: F811
+def test_every_row_is_delivered_once_or_unknown_after_kills_at_any_moment(
+    nursery, new_push, pushing, echo, honours
+):
     keeper = nursery(HTTP=json.dumps({"idempotent": honours}))
     chance = random.Random(20261122 + honours)
     interrupted = 0
@@ -45,14 +48,16 @@ def test_every_row_is_delivered_once_or_unknown_after_kills_at_any_moment(nurser
         keeper.do(push_id)
         ended = pushing.read(push_id)
         agrees(ended, echo, limits.MAX_ATTEMPTS - 1)
-        print(f"attempt {ended.attempt}: {ended.delivered} delivered, {ended.unknown} unknown, {len(echo.seen)} requests")
+        print(
+            f"attempt {ended.attempt}: {ended.delivered} delivered, {ended.unknown} unknown, {len(echo.seen)} sent"
+        )
         if honours:
             assert ended.unknown == 0
             assert effects(echo) == dict.fromkeys(range(1, COUNT + 1), 1)
     assert interrupted >= ROUNDS
 
 
-def test_all_is_told_within_a_minute_of_a_worker_being_there_again(worker, new_push, pushing, client, echo):  # noqa: F811
+def test_all_is_told_within_a_minute_of_a_worker_being_there_again(worker, new_push, pushing, client, echo):
     """With the real lease: nobody helps it to run out."""
     first = worker()
     push_id = new_push()

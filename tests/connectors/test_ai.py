@@ -10,6 +10,7 @@ from pydantic import ValidationError
 from tests.fakes import ai_server as quirk
 from tests.fakes.ai_server import AiServer
 from tests.fakes.echo_target import Answer, redirect
+from tests.net.ways import CLOSED, HERE, METADATA, Canary
 from webapp.connectors import KINDS
 from webapp.connectors.ai import AiConnector, AiSettings
 from webapp.connectors.ai_chat import FORMATS, AiChat, Prompt
@@ -104,6 +105,29 @@ def test_a_closed_network_is_never_reached(server):
     error = refused(server, gate=Gate())
     assert (error.code, error.reason) == ("target_not_allowed", "not_allowed")
     assert server.opened == 0
+
+
+def test_no_way_to_write_a_private_address_reaches_this_machine():
+    canary, tried = Canary(), 0
+    try:
+        for address in (*HERE, *CLOSED, *METADATA):
+            for host in {address, f"[{address}]"}:
+                url = f"http://{host}:{canary.port}/v1"
+                try:
+                    settings = AiSettings.model_validate(
+                        {"base_url": url, "model": "m", "retry": {"retries": 0}}
+                    )
+                except ValidationError:
+                    continue
+                tried += 1
+                made = AiConnector(settings, Gate())
+                assert not all(one.ok for one in made.stages())
+                with made.open() as channel, pytest.raises(ConnectorError):
+                    channel.ask(PROMPT)
+        assert canary.count == 0
+        assert tried > 60
+    finally:
+        canary.close()
 
 
 def test_a_redirect_to_another_host_is_not_followed(server):

@@ -6,7 +6,6 @@ import threading
 from collections import Counter
 from dataclasses import replace
 
-import pyarrow as pa
 import pytest
 import sqlalchemy as sa
 
@@ -234,7 +233,8 @@ def test_a_retry_of_rows_never_sent_sends_them_once(app, pushing, echo):
     push_id = pushing.push(people(300))
     echo.on("*", at_row(app, 60, lambda: change(push_id, cancel_requested_at=present.now())), method="POST")
     left = pushing.do(push_id)
-    assert left.status == "cancelled" and counts(left)[3]
+    assert left.status == "cancelled"
+    assert counts(left)[3] > 0
     echo.on("*", Answer(201))
     assert pushing.do(pushing.retry(push_id, ["pending"])).status == "completed"
     assert counts(pushing.read(push_id)) == (300, 0, 0, 0)
@@ -260,7 +260,10 @@ def test_the_intent_stands_before_the_first_request_and_the_outcome_comes_after_
 
 
 def test_a_deletion_that_was_sent_before_a_crash_counts_as_done(pushing, echo, monkeypatch):
-    echo.on("*", lambda seen: Answer(201, headers={"Location": f"/api/{seen.headers['x-rowsmith-row']}"}), method="POST")
+    def created(seen):
+        return Answer(201, headers={"Location": f"/api/{seen.headers['x-rowsmith-row']}"})
+
+    echo.on("*", created, method="POST")
     gone: set[str] = set()
 
     def delete(seen):
@@ -338,7 +341,7 @@ def test_a_chunk_that_is_cut_goes_on_where_it_was_cut(pushing, echo):
     push_id = pushing.push(people(200))
     done = pushing.do(push_id)
     assert (left, done.status) == ([], "completed")
-    assert sum(counts(done)) == 200 and not counts(done)[3], "no row is passed over"
+    assert sum(counts(done)[:3]) == 200, "no row is passed over"
     assert done.delivered == len(echo.effects) >= 199
     assert set(seen_rows(echo).values()) == {1}
 
@@ -363,125 +366,3 @@ def test_a_fault_of_our_own_leaves_nothing_sending(pushing, echo):
     assert 59 <= calls < 80
     assert echo.in_hand == 0, "the others had been waited for"
     assert counts(done) == (CHUNK, 0, CHUNK, 200 - 2 * CHUNK)
-
-
-# --- What answers say -----------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("parallel", [1, 8])
-def test_a_target_that_wants_to_be_left_alone_is_left_alone_by_all_threads(pushing, echo, parallel):
-    pushing.settings = {"parallel": parallel, "retry": {"backoff_seconds": [0]}}
-    asked: list[float] = []
-
-    def rule(seen):
-        if seen.headers["x-rowsmith-row"] == "10" and not asked:
-            asked.append(seen.at)
-            return busy(1)
-        return Answer(201, delay=0.01)
-
-    echo.on("*", rule)
-    done = pushing.do(pushing.push(people(40)))
-    assert done.delivered == 40
-    within = [one for one in echo.calls() if asked[0] + 0.1 < one.at < asked[0] + 0.95]
-    assert within == []
-
-
-def test_requests_a_second_count_retries(pushing, echo):
-    pushing.settings = {"rate_per_second": 50, "retry": {"backoff_seconds": [0]}}
-    echo.on("*", *[Answer(503)] * 10, Answer(201))
-    done = pushing.do(pushing.push(people(40)))
-    assert done.delivered == 40
-    moments = sorted(one.at for one in echo.calls())
-    assert len(moments) == 50
-    assert moments[-1] - moments[0] >= 49 / 50 * 0.95
-
-
-def test_a_row_says_that_an_earlier_attempt_may_have_arrived(pushing, echo):
-    pushing.settings["parallel"] = 1
-    echo.on("*", Answer(cut="read"), Answer(201), Answer(cut="read"), Answer(400), Answer(cut="read"), Answer(409))
-    push_id = pushing.push(people(3))
-    done = pushing.do(push_id)
-    assert counts(done) == (1, 1, 1, 0)
-    messages = [one.message for one in ledger.rows(push_id)]
-    assert all("An earlier attempt was not answered and may have arrived" in one for one in messages)
-
-
-def test_a_cut_answer_delivers_and_says_that_its_keys_are_lost(pushing, echo):
-    pushing.settings = {"parallel": 1, "capture": {"id": "$.id"}}
-    echo.on("*", Answer(201, {"id": 1}), Answer(201, {"id": 2}, cut="body"), Answer(201, {"name": "no id"}))
-    push_id = pushing.push(people(3, spec={"capture": ["id"]}))
-    done = pushing.do(push_id)
-    assert counts(done) == (3, 0, 0, 0)
-    assert [one.message for one in ledger.rows(push_id)] == ["", "Its answer was cut off. id could not be read.", ""]
-    assert any("the answer brings no id" in line.text for line in ledger.lines(push_id))
-
-
-def test_children_carry_the_keys_that_their_parents_were_given(pushing, echo):
-    pushing.settings["capture"] = {"id": "$.id"}
-    keys = {n: 7_000 + n if n <= 60 else f"key-{n}" for n in range(1, 121)}  # numbers first, then texts
-
-    def parent(seen):
-        number = int(seen.headers["x-rowsmith-row"])
-        return Answer(422) if number == 100 else Answer(201, {"id": keys[number]})
-
-    echo.on("/api/bosses", parent)
-    parents = rows(120).drop_columns(["id"])
-    children = rows(120, boss=lambda i: i - 1).drop_columns(["id"])
-    refer = {"boss": {"table": 0, "column": "id", "field": "boss"}}
-    push_id = pushing.push(
-        [
-            (table_spec("bosses", parents, capture=["id"]), parents),
-            (table_spec("staff", children, from_parent=refer), children),
-        ],
-        parents={"boss": "boss"},
-    )
-    done = pushing.do(push_id)
-    assert (done.status, counts(done)) == ("completed", (238, 2, 0, 0))
-    sent = {one.json["name"]: one.json["boss"] for one in echo.calls("/api/staff")}
-    assert {f"name {n}": str(key) for n, key in keys.items() if n != 100} == {n: str(key) for n, key in sent.items()}
-    assert [(one.table, one.row, one.code) for one in ledger.rows(push_id, state="failed")][1:] == [
-        (1, 100, "foreign_key")
-    ]
-
-
-def test_keys_that_fit_no_column_of_numbers_are_kept_as_text():
-    made = push_http._captured
-    assert made([1, None, 2]).type == pa.int64()
-    assert made([1, 2**63]).to_pylist() == ["1", str(2**63)]
-    assert made([True, 1]).to_pylist() == ["True", "1"]
-    assert made([1.5, "x", None]).to_pylist() == ["1.5", "x", None]
-
-
-@pytest.mark.parametrize("body", [{"id": [1]}, {"id": {"a": 1}}, [], 5, None, "text", {"id": None}, b"\xff\x00"])
-def test_answers_of_any_shape_deliver(pushing, echo, body):
-    pushing.settings["capture"] = {"id": "$.id", "odd": "$[?(@.price > 5)].id"}
-    echo.on("*", Answer(201, body))
-    done = pushing.do(pushing.push(people(2, spec={"capture": ["id", "odd"]})))
-    assert counts(done) == (2, 0, 0, 0)
-
-
-# --- Batches --------------------------------------------------------------------------------------------------
-
-
-def test_a_refused_batch_is_told_once_and_hides_the_values_of_all_its_rows(pushing, echo, monkeypatch):
-    monkeypatch.setattr("webapp.services.push_rows.TableRows.sensitive", frozenset({"name"}))
-    pushing.settings |= {"push_mode": "batch", "batch_size": 50}
-    echo.on("*", Answer(422, "row 7: hidden-name-7 is taken, hidden-name-44 too"))
-    push_id = pushing.push(people(50, name=lambda i: f"hidden-name-{i}"))
-    assert counts(pushing.do(push_id)) == (0, 50, 0, 0)
-    messages = [one.message for one in ledger.rows(push_id, limit=100)]
-    assert messages[0] == "422 Unprocessable Entity: row 7: ******** is taken, ******** too"
-    assert set(messages[1:]) == {"Sent with row 1: see there."}
-
-
-def test_a_secret_at_the_end_of_what_is_kept_of_an_answer_is_cut_out_whole(pushing, echo):
-    secret = "wholly-secret-value"
-    made = RestConnector.Settings.model_validate({"base_url": echo.url("/api")})
-    connector = RestConnector(made, Gate(["127.0.0.0/8"]))
-    connector.hush = lambda text: text.replace(secret, "********")
-    pushing.connect = connector.open
-    echo.on("*", Answer(400, "x" * (limits.HTTP_BODY_CHARS - 25) + secret))
-    push_id = pushing.push(people(1))
-    pushing.do(push_id)
-    message = ledger.rows(push_id)[0].message
-    assert "wholly" not in message and len(message) <= limits.HTTP_BODY_CHARS

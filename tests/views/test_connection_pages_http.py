@@ -31,7 +31,13 @@ def service(app, cast):
 
 
 def rest(target, **more):
-    return {"type": "rest", "name": "API", "settings.base_url": target.url("/api"), "settings.verify_tls": "y", **more}
+    return {
+        "type": "rest",
+        "name": "API",
+        "settings.base_url": target.url("/api"),
+        "settings.verify_tls": "y",
+        **more,
+    }
 
 
 def form_of(text):
@@ -43,7 +49,11 @@ def shown(page, where):
 
 
 def test_a_kind_of_authentication_shows_its_fields_and_nothing_is_saved(page, target, api, cast):
-    form = {**rest(target), "settings.push_path": "/people", "settings.auth.type": "oauth2-client-credentials"}
+    form = {
+        **rest(target),
+        "settings.push_path": "/people",
+        "settings.auth.type": "oauth2-client-credentials",
+    }
     text = page.submit("/connections/new", {**form, "do": "draw"}).text
     drawn = form_of(text)
     assert {"settings.auth.token_url", "settings.auth.client_secret", "settings.auth.scope"} <= drawn.keys()
@@ -139,6 +149,8 @@ def test_a_document_that_is_none_is_told_on_the_page(page, service, document):
 
 
 def test_an_api_without_a_list_says_where_rows_go(page, target):
-    text = page.get(page.submit("/connections/new", rest(target, **{"settings.push_path": "/in"})).headers["Location"]).text
+    text = page.get(
+        page.submit("/connections/new", rest(target, **{"settings.push_path": "/in"})).headers["Location"]
+    ).text
     assert "Rows go there" in text
     assert "What it holds" not in text

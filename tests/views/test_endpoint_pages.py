@@ -39,7 +39,12 @@ def template(edith):
 def form(page, template, target):
     """The form of a new endpoint, filled in."""
     drawn = form_in(page.get("/endpoints/new").text, "endpoint-form")
-    body = {"name": "People", "url": target.url("/people/{{id}}"), "method": "PUT", "body": '{"mail": "{{E-Mail}}"}'}
+    body = {
+        "name": "People",
+        "url": target.url("/people/{{id}}"),
+        "method": "PUT",
+        "body": '{"mail": "{{E-Mail}}"}',
+    }
     return {**drawn, **body}
 
 
@@ -75,7 +80,9 @@ def test_the_exact_request_of_the_first_row_is_shown_and_nothing_is_sent(page, f
 
 
 def test_a_batch_is_shown_with_several_rows(page, form):
-    text = example(page, form, push_mode="batch", wrapper_key="items", url=form["url"].replace("{{id}}", "all"))
+    text = example(
+        page, form, push_mode="batch", wrapper_key="items", url=form["url"].replace("{{id}}", "all")
+    )
     assert text.count('"mail"') == 3
     assert '{"items":[' in text
 
@@ -95,7 +102,9 @@ def test_a_request_that_cannot_be_made_says_why(page, form, wrong, told):
 
 
 def test_an_endpoint_is_made_by_its_form_and_shown(page, form, edith, target):
-    where = made(page, form, **{"retry.retries": "1", "auth.type": "bearer", "auth.token": "very-secret-token"})
+    where = made(
+        page, form, **{"retry.retries": "1", "auth.type": "bearer", "auth.token": "very-secret-token"}
+    )
     saved = edith.get(where).json
     assert (saved["method"], saved["url"], saved["body"]) == ("PUT", form["url"], {"mail": "{{E-Mail}}"})
     assert (saved["retry"], saved["auth"]) == ({"retries": 1}, {"type": "bearer", "token": "********"})
@@ -122,7 +131,9 @@ def test_settings_that_do_not_fit_stand_beside_theirs(page, form):
 
 
 def test_a_secret_stays_when_the_form_is_saved_as_it_stands(page, form, edith, target):
-    where = made(page, form, **{"auth.type": "bearer", "auth.token": "very-secret-token", "capture": "id: $.id"})
+    where = made(
+        page, form, **{"auth.type": "bearer", "auth.token": "very-secret-token", "capture": "id: $.id"}
+    )
     drawn = form_in(page.get(f"{where}/edit").text, "endpoint-form")
     assert drawn["auth.token"] == "********"
     answer = page.submit(f"{where}/edit", {**drawn, "name": "Renamed", "capture": "", "body": ""})
@@ -146,7 +157,9 @@ def test_authentication_can_be_taken_away(page, form, edith):
 def test_on_a_connection_it_has_a_path_and_its_credentials(page, app, cast, form, edith, target):
     auth = {"type": "bearer", "token": "very-secret-token"}
     held = connection(app, cast, "rest", {"base_url": target.url("/api"), "auth": auth})
-    drawn = form_in(page.submit("/endpoints/new", {**form, "connection_id": held, "do": "draw"}).text, "endpoint-form")
+    drawn = form_in(
+        page.submit("/endpoints/new", {**form, "connection_id": held, "do": "draw"}).text, "endpoint-form"
+    )
     assert "path" in drawn
     assert "url" not in drawn
     assert "auth.type" not in drawn

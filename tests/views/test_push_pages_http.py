@@ -67,7 +67,9 @@ def sent(page, template, form, work, **more):  # noqa: F811
     return answer.headers["Location"]
 
 
-def test_the_path_of_the_connection_is_filled_in_and_what_is_for_databases_is_not_there(page, template, form, rest):
+def test_the_path_of_the_connection_is_filled_in_and_what_is_for_databases_is_not_there(
+    page, template, form, rest
+):
     assert form["target"] == "/people"
     assert {"how.push_mode", "how.parallel", "how.retry.retries"} <= form.keys()
     text = page.get(f"{template}/push?connection_id={rest}").text
@@ -86,7 +88,12 @@ def test_a_dry_run_shows_each_request_and_sends_none(page, template, form, targe
 
 
 def test_what_the_form_says_of_sending_is_of_this_push_alone(page, template, form, target, work, edith, rest):  # noqa: F811
-    more = {"target": "/others", "how.push_mode": "batch", "how.wrapper_key": "rows", "how.retry.retries": "0"}
+    more = {
+        "target": "/others",
+        "how.push_mode": "batch",
+        "how.wrapper_key": "rows",
+        "how.retry.retries": "0",
+    }
     where = sent(page, template, form, work, **more)
     assert [(one.path, list(one.json)) for one in target.calls()] == [("/api/others", ["rows"])]
     asked = edith.get(where).json["request"]
@@ -108,12 +115,19 @@ def test_another_connection_brings_its_own_words(page, app, cast, template, form
     assert "Column of customers" in text
     assert "how.push_mode" not in text
     assert 'type="checkbox" id="create"' in text
-    back = form_of(press(page, template, {**form_of(text), "connection_id": form["connection_id"]}, "plan").text)
+    back = form_of(
+        press(page, template, {**form_of(text), "connection_id": form["connection_id"]}, "plan").text
+    )
     assert back["target"] == "/people"
 
 
 def test_an_endpoint_is_chosen_and_sent_to(page, template, edith, target, work):  # noqa: F811
-    given = {"name": "Put them", "method": "PUT", "url": target.url("/p/{{id}}"), "body": {"mail": "{{E-Mail}}"}}
+    given = {
+        "name": "Put them",
+        "method": "PUT",
+        "url": target.url("/p/{{id}}"),
+        "body": {"mail": "{{E-Mail}}"},
+    }
     endpoint = edith.post("/endpoints", json=given).json["id"]
     text = html.unescape(page.get(f"{template}/push?connection_id={endpoint}").text)
     assert "Put them (endpoint)" in text
@@ -162,7 +176,9 @@ def test_a_push_without_a_token_says_what_to_check(page, app, cast, template, ta
         "type": "oauth2-client-credentials", "token_url": target.url("/token"), "client_id": "c", "client_secret": "s3",
     }  # fmt: skip
     target.on("/token", Answer(400, {"error": "invalid_client"}))
-    held = connection(app, cast, "rest", {"base_url": target.url("/api"), "auth": auth, "retry": {"retries": 0}})
+    held = connection(
+        app, cast, "rest", {"base_url": target.url("/api"), "auth": auth, "retry": {"retries": 0}}
+    )
     drawn = form_of(page.get(f"{template}/push?connection_id={held}").text)
     text = html.unescape(page.get(sent(page, template, drawn, work)).text)
     assert push_reasons.explained("no_token").next in text

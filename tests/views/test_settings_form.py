@@ -13,12 +13,21 @@ URL = {"base_url": "https://api.example.org"}
 FULL = [
     (REST, {**URL, "auth": {"type": "api-key", "in": "header", "name": "X-Key", "value": "********"}}),
     (REST, {**URL, "auth": {"type": "basic", "username": "u", "password": "********"}, "verify_tls": True}),
-    (REST, {**URL, "retry": {"timeout_seconds": 2.5, "retries": 0, "backoff_seconds": [0.5, 1], "retry_on": [500]}}),
+    (
+        REST,
+        {
+            **URL,
+            "retry": {"timeout_seconds": 2.5, "retries": 0, "backoff_seconds": [0.5, 1], "retry_on": [500]},
+        },
+    ),
     (REST, {**URL, "default_headers": {"Accept": "text/x: y", "X-B": "b"}, "capture": {"id": "$.id"}}),
     (REST, {**URL, "request_template": {"query_params": {"a:b": "1"}, "body": {"x": ["{{y}}", 1, None]}}}),
     (REST, {**URL, "push_mode": "batch", "batch_size": 7, "rate_per_second": 0.5, "idempotent": True}),
     (ODATA, {"service_url": "https://erp.example.org", "csrf": "off", "capture": ["Number", "Total"]}),
-    (ODATA, {"service_url": "https://erp.example.org", "csrf": {"fetch_path": "/csrf"}, "odata_version": "auto"}),
+    (
+        ODATA,
+        {"service_url": "https://erp.example.org", "csrf": {"fetch_path": "/csrf"}, "odata_version": "auto"},
+    ),
 ]
 
 
@@ -52,7 +61,8 @@ def test_every_kind_is_drawn_from_its_own_settings(kind):
 
 
 def test_an_empty_form_says_nothing():
-    assert SettingsForm(REST, formdata=MultiDict({"settings.auth.type": "none", "settings.verify_tls": "y"})).values() == {}
+    sent_empty = MultiDict({"settings.auth.type": "none", "settings.verify_tls": "y"})
+    assert SettingsForm(REST, formdata=sent_empty).values() == {}
 
 
 def test_another_kind_of_authentication_has_fields_of_its_own_and_none_of_the_secret_before():
@@ -70,7 +80,9 @@ def test_another_kind_of_authentication_has_fields_of_its_own_and_none_of_the_se
 def test_what_is_no_list_of_names_and_values_is_handed_on_and_told(text):
     form = SettingsForm(REST, formdata=MultiDict({"settings.default_headers": text}))
     assert form.values()["default_headers"] == text
-    told = form.placed([{"path": "settings.default_headers", "code": "wrong_type", "message": "Input should be …"}])
+    told = form.placed(
+        [{"path": "settings.default_headers", "code": "wrong_type", "message": "Input should be …"}]
+    )
     assert told == {"settings.default_headers": "One on each line, as name: value."}
 
 

@@ -52,9 +52,9 @@ class ConnectorError(Exception):
     """A target, or the way to it, failed. Carried over to an ApiError by services.
 
     `code` is one of `target_failed`, `target_timeout`, `target_not_allowed`, `token_request_failed`, `csrf_failed`,
-    `driver_missing`, `read_only_connection` of the error table; `reason` is a word of the stage or the fault (`unresolved`, `refused`, `auth_failed`,
-    `no_database`, `no_permission`, `no_table`, `tls_failed`, `timeout`, `lost` ...); `hint` says what to do.
-    Messages hold no secret. `transient`: the same may succeed a moment later.
+    `driver_missing`, `read_only_connection` of the error table; `reason` is a word of the stage or the fault
+    (`unresolved`, `refused`, `auth_failed`, `no_database`, `no_permission`, `no_table`, `tls_failed`, `timeout`, `lost`
+    ...); `hint` says what to do. Messages hold no secret. `transient`: the same may succeed a moment later.
     """
 
     def __init__(

@@ -239,7 +239,10 @@ def _at(path: Any, body: Any) -> str | int | float | None:
     """What a JSONPath finds first, where it is a plain value."""
     try:
         _, value = json_paths.first(path, body)
-    except (ValueError, RecursionError):  # filters compare what cannot be compared, answers are nested too deeply
+    except (
+        ValueError,
+        RecursionError,
+    ):  # filters compare what cannot be compared, answers are nested too deeply
         return None
     return value if isinstance(value, str | int | float) else None
 

@@ -14,11 +14,13 @@ import pyarrow as pa
 from webapp import limits
 from webapp.engine import capacity, postprocess, reach
 from webapp.engine import cells as cellular
+from webapp.engine.compiler import PARENT
 from webapp.engine.errors import SpecError
 from webapp.engine.fields.base import RELATION
 from webapp.engine.kinsfolk import Kinsfolk
+from webapp.engine.layers import Column, Layer, Relative
 from webapp.engine.outside import Recorder
-from webapp.engine.plan import PARENT, Column, Layer, Plan, Relative
+from webapp.engine.plan import Plan
 from webapp.errors import Fault, did_you_mean
 
 _BLANK_SALT, _PERMUTATION_SALT = -100, -101

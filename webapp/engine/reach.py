@@ -14,7 +14,7 @@ from webapp.errors import Fault
 
 if TYPE_CHECKING:
     from webapp.engine.block import Bound
-    from webapp.engine.plan import Layer
+    from webapp.engine.layers import Layer
 
 
 def faults(bound: Bound, rows: int) -> list[Fault]:

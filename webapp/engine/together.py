@@ -20,8 +20,8 @@ from webapp.errors import Fault
 
 if TYPE_CHECKING:
     from webapp.engine.block import Block
+    from webapp.engine.compiler import Compiler
     from webapp.engine.layers import Column, Layer
-    from webapp.engine.plan import Compiler
     from webapp.engine.spec import FieldSpec
 
 _WIDEST = 1 << 62

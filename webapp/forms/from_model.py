@@ -133,6 +133,7 @@ _GROWING: Final = (controls.Lines, controls.Text)
 
 
 def control_of(name: str, schema: Schema, defs: Schema, *, required: bool) -> Any:
+    """The control of one key, not yet bound to a form."""
     default = schema.get("default")
     branches = branches_of(schema, defs)
     label, common = label_of(name), {"description": schema.get("description", "")}

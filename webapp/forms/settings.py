@@ -54,8 +54,8 @@ _HINTS: Final = {
     "retries": "Attempts after the first.",
     "backoff_seconds": "Seconds to wait before each of them; the last one is used for those beyond.",
     "retry_on": "Statuses that are tried again, as network errors are.",
-    "request_template": "What is sent for one row. Without a body it is the row itself, without a path the push path.",
-    "body": "JSON with {{field}}; a text that is nothing but one {{field}} becomes its value. Left out: the row itself.",
+    "request_template": "What is sent for one row. Without a body it is the row itself.",
+    "body": "JSON with {{field}}; a text that is one {{field}} alone becomes its value. Left out: the row itself.",
     "query_params": "{{field}} is a value of the row.",
     "token_url": "Where the token is fetched.",
     "fetch_path": "Relative to the service root; from the host's root where it begins with a slash.",
@@ -178,7 +178,9 @@ class Group:
             key = self._key = schema["discriminator"]["propertyName"]
             kinds = {one["properties"][key]["const"]: one for one in objects}
             sent = source.text(f"{self.name}.{key}")
-            chosen = self._chosen(key, kinds, self._said.get(key) if sent is None else sent, next(iter(kinds)))
+            chosen = self._chosen(
+                key, kinds, self._said.get(key) if sent is None else sent, next(iter(kinds))
+            )
             if self._said.get(key, next(iter(kinds))) != chosen:
                 self._said = {}
             return kinds.get(chosen)

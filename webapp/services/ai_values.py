@@ -50,14 +50,17 @@ _TYPES: Final = {"integer": "integer", "decimal": "number", "boolean": "boolean"
 # --- Which model ------------------------------------------------------------------------------------------
 
 
-def only_model(actor: Actor) -> Connection:
-    """The project's connection of type ai. Errors: provider_missing; validation_error where there are several."""
-    mine = tenancy.listing(actor, Connection).where(
-        Connection.type == "ai", Connection.of_endpoint.is_(False)
-    )
-    found = db.session.scalars(
+def models(actor: Actor) -> Sequence[Connection]:
+    """The project's connections of type ai, the oldest first; limits.AI_MODELS_TOLD of them at most."""
+    mine = tenancy.listing(actor, Connection).where(Connection.type == "ai")
+    return db.session.scalars(
         mine.order_by(Connection.created_at, Connection.id).limit(limits.AI_MODELS_TOLD)
     ).all()
+
+
+def only_model(actor: Actor) -> Connection:
+    """The project's connection of type ai. Errors: provider_missing; validation_error where there are several."""
+    found = models(actor)
     if not found:
         raise missing()
     if len(found) > 1:

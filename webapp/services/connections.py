@@ -18,7 +18,9 @@ from webapp.services.actors import Actor, require
 from webapp.services.connection_links import driver
 
 ENVIRONMENTS: Final = ("dev", "test", "prod")
-_ALIASES: Final = {"postgres": "postgresql", "mariadb": "mysql", "sqlserver": "mssql", "mongo": "mongodb", "openai": "ai"}
+_ALIASES: Final = {
+    "postgres": "postgresql", "mariadb": "mysql", "sqlserver": "mssql", "mongo": "mongodb", "openai": "ai",
+}  # fmt: skip
 
 
 def as_json(connection: Connection) -> dict[str, Any]:

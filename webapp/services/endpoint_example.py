@@ -17,7 +17,9 @@ from webapp.services.row_makers import TemplateRows
 from webapp.services.row_requests import GenerateInput
 
 _SEED: Final = "example"
-_STAND_IN: Final = "a-stored-secret"  # of a mask: the secret itself is not read, and would be shown as its mask
+_STAND_IN: Final = (
+    "a-stored-secret"  # of a mask: the secret itself is not read, and would be shown as its mask
+)
 
 
 def requests(actor: Actor, given: Mapping[str, Any], template_id: str) -> list[str]:

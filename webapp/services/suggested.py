@@ -15,7 +15,7 @@ from webapp.connectors.shape import Column, ColumnType, Entity
 from webapp.engine import guess
 from webapp.engine.fields import find
 from webapp.errors import ApiError
-from webapp.services import ai_answers, ai_values, described, inference, plans
+from webapp.services import ai_answers, described, inference, plans
 from webapp.services.actors import Actor
 
 _SILENT: Final = frozenset({*guess.FALLBACK, "sentences", "number", "float"})
@@ -143,12 +143,3 @@ def _read(name: str, text: str) -> list[Suggestion]:
             if not described.faults([{"name": name, "type": kind.name, "options": options}]):
                 return [_suggestion(kind.name, options, reason or f"The model suggests {kind.label}.", "ai")]
     return []
-
-
-def model_there(actor: Actor) -> bool:
-    """Whether the project has a model that can be asked."""
-    try:
-        ai_values.only_model(actor)
-    except ApiError:
-        return False
-    return True

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from flask import Blueprint, Response
+from flask import Blueprint, Response, url_for
 from pydantic import Field, JsonValue, WithJsonSchema
 
 from webapp import limits
-from webapp.services import described, suggested
+from webapp.errors import ApiError
+from webapp.services import ai_values, described, suggested
 from webapp.services.actors import Actor
 from webapp.services.row_requests import FIELD_SCHEMA
 from webapp.views.inputs import Input
@@ -79,9 +80,20 @@ class SuggestOut(Output):
     suggestions: list[Suggestion]
 
 
+@route(bp, "/templates/describe", scope="write", hidden=True, programs=False)
+def ask(actor: Actor) -> Response:
+    """The form that a description is written into."""
+    return reply(template="templates/describe.html", models=ai_values.models(actor), error=None)
+
+
+def _again(actor: Actor, error: ApiError) -> Response:
+    models = ai_values.models(actor)
+    return reply(template="templates/describe.html", status=error.status, models=models, error=error)
+
+
 @route(
     bp, "/templates/describe", ["POST"], scope="write", body=DescribeIn, returns=DescribedOut, idempotent=True,
-    errors=_ERRORS,
+    errors=_ERRORS, on_fault=_again,
 )  # fmt: skip
 def describe(actor: Actor, body: DescribeIn) -> Response:
     """Draft a template from a description.
@@ -89,7 +101,12 @@ def describe(actor: Actor, body: DescribeIn) -> Response:
     A model of the project is asked for fields of the catalogue's types. What it answers is checked like any template;
     a field that does not fit becomes plain text, and the report says so.
     """
-    return reply(described.template(actor, **body.model_dump()))
+    made = described.template(actor, **body.model_dump())
+    doubtful = [one["field"] for one in made["report"] if one["state"] != "green"]
+    told = f" Look at {', '.join(doubtful)}: what the model had there did not fit." if doubtful else ""
+    saved = made["template"]
+    where = url_for("templates.show", template_id=saved["id"]) if saved else None
+    return reply(made, see=where, flashed=f"Template {made['name']} drafted.{told}")
 
 
 @route(

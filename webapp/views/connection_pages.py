@@ -104,7 +104,7 @@ def sections(kind: type[Connector], form: SettingsForm, faults: Mapping[str, str
     ]
     order = list(_SECTION_OF)
     for one in shown:  # those that say nothing of it stand in the order of the table
-        one.parts.sort(key=lambda part: (order.index(part.short_name) if part.short_name in order else -1))
+        one.parts.sort(key=lambda part: order.index(part.short_name) if part.short_name in order else -1)
     place = next((at for at, one in enumerate(shown) if one.folded), len(shown))
     alone = [Section("", True, found[one.name], False) for one in form.parts if one.name in found]
     return shown[:place] + alone + shown[place:]
@@ -127,7 +127,11 @@ def settings_from(kind: type[Connector], stored: Mapping[str, Any]) -> dict[str,
 
 
 def page(
-    actor: Actor, kind: str, connection: Connection | None, given: Mapping[str, Any], error: ApiError | None = None
+    actor: Actor,
+    kind: str,
+    connection: Connection | None,
+    given: Mapping[str, Any],
+    error: ApiError | None = None,
 ) -> Response:
     """The form of a new connection, or of one that is there; as it was sent, where it was."""
     formdata = request.form if request.method == "POST" else None
@@ -246,7 +250,9 @@ def _tables(
         "metadata": known,
         "total": len(fit),
         "entities": fit[query.start : query.start + limits.METADATA_PAGE],
-        "after": query.start + limits.METADATA_PAGE if len(fit) > query.start + limits.METADATA_PAGE else None,
+        "after": query.start + limits.METADATA_PAGE
+        if len(fit) > query.start + limits.METADATA_PAGE
+        else None,
         "query": query,
         "made": made,
         "error": error,
@@ -256,9 +262,7 @@ def _tables(
     return Response(render_template("connections/tables.html", **context), mimetype="text/html")
 
 
-@route(
-    bp, "/connections/<connection_id>/tables", ["POST"], scope="write", programs=False, hidden=True
-)
+@route(bp, "/connections/<connection_id>/tables", ["POST"], scope="write", programs=False, hidden=True)
 def templates_of(actor: Actor, connection_id: str) -> Response:
     """Make templates of the tables that were ticked."""
     found = connections.get(actor, connection_id, "write")
@@ -291,7 +295,10 @@ def by_program(connection: Mapping[str, Any]) -> list[tuple[str, str]]:
     one = {"odata": "Orders", "openapi": "POST /orders"}.get(kind.kind, "customers")
     made += [
         ("What it holds", snippets.curl("GET", f"{at}/metadata?refresh=true")),
-        (f"Templates of its {words(connection)[1]}", snippets.curl("POST", f"{at}/templates", {"entities": [one]})),
+        (
+            f"Templates of its {words(connection)[1]}",
+            snippets.curl("POST", f"{at}/templates", {"entities": [one]}),
+        ),
     ]
     if getattr(kind, "reads_document", False):
         upload = snippets.curl("PUT", f"{at}/metadata-document", more="--data-binary @metadata.xml")
@@ -328,4 +335,3 @@ def helpers() -> dict[str, Any]:
         "takes_rows": lambda connection: bool(KINDS[connection["type"]].can.modes),
         "by_http": lambda connection: KINDS[connection["type"]].can.by_row,
     }
-

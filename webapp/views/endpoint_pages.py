@@ -57,7 +57,12 @@ class Form:
         if texts["connection_id"]:
             return {**made, "connection_id": texts["connection_id"], "path": texts["path"].strip()}
         auth = self.auth.values().get("auth", {"type": "none"})
-        return {**made, "url": texts["url"].strip(), "auth": auth, "environment": texts["environment"] or "dev"}
+        return {
+            **made,
+            "url": texts["url"].strip(),
+            "auth": auth,
+            "environment": texts["environment"] or "dev",
+        }
 
     def placed(self, told: list[dict[str, Any]]) -> dict[str, str]:
         """Faults by the input that they belong to."""
@@ -109,7 +114,9 @@ def _example(actor: Actor, form: Form) -> dict[str, Any]:
     except ApiError as error:
         return {"requests": [], "fields": [], "trouble": error}
     try:
-        sent = endpoint_example.requests(actor, parse(EndpointIn, _named(form), strict=False).given(), template_id)
+        sent = endpoint_example.requests(
+            actor, parse(EndpointIn, _named(form), strict=False).given(), template_id
+        )
     except ApiError as error:
         return {"requests": [], "fields": fields, "trouble": error}
     return {"requests": sent, "fields": fields, "trouble": None}
@@ -182,12 +189,13 @@ def example(actor: Actor) -> Response:
 def by_program(endpoint: Mapping[str, Any]) -> list[tuple[str, str]]:
     """The same by program."""
     base = snippets.origin()
-    rows = [{"id": 1}]
+    here = {"endpoint_id": endpoint["id"]}
+    push, rows = {**here, "count": 100}, {**here, "rows": [{"id": 1}]}
     return [
-        ("Push a template there", snippets.curl("POST", f"{base}/templates/tpl_…/push", {"endpoint_id": endpoint["id"], "count": 100})),
-        ("Send rows of your own", snippets.curl("POST", f"{base}/export/rest", {"endpoint_id": endpoint["id"], "rows": rows})),
+        ("Push a template there", snippets.curl("POST", f"{base}/templates/tpl_…/push", push)),
+        ("Send rows of your own", snippets.curl("POST", f"{base}/export/rest", rows)),
         ("Read it", snippets.curl("GET", f"{base}/endpoints/{endpoint['id']}")),
-    ]  # fmt: skip
+    ]
 
 
 def address(endpoint: Mapping[str, Any]) -> str:

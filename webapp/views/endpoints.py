@@ -36,7 +36,9 @@ class EndpointChange(Input):
     name: Name | None = None
     method: Literal["POST", "PUT", "PATCH", "DELETE", "GET"] | None = None
     url: Text | None = Field(None, description="A whole address; or else:")
-    connection_id: str | None = Field(None, description="A REST connection, whose address and credentials are used.")
+    connection_id: str | None = Field(
+        None, description="A REST connection, whose address and credentials are used."
+    )
     path: Text | None = Field(None, description="A path on that connection.")
     headers: dict[str, Any] | None = None
     query_params: dict[str, Any] | None = None
@@ -105,7 +107,14 @@ def index(actor: Actor, query: EndpointQuery) -> Response:
 
 
 @route(
-    bp, "/endpoints", ["POST"], scope="write", body=EndpointIn, returns=EndpointOut, status=201, idempotent=True
+    bp,
+    "/endpoints",
+    ["POST"],
+    scope="write",
+    body=EndpointIn,
+    returns=EndpointOut,
+    status=201,
+    idempotent=True,
 )
 def create(actor: Actor, body: EndpointIn) -> Response:
     """Make an endpoint: with an address of its own, or on a REST connection."""
@@ -117,7 +126,9 @@ def create(actor: Actor, body: EndpointIn) -> Response:
 @route(bp, ONE, scope="read", returns=EndpointOut)
 def show(actor: Actor, endpoint_id: str) -> Response:
     """Read an endpoint."""
-    return reply(endpoints.as_json(endpoints.get(actor, endpoint_id)), template="endpoints/show.html", tag=True)
+    return reply(
+        endpoints.as_json(endpoints.get(actor, endpoint_id)), template="endpoints/show.html", tag=True
+    )
 
 
 @route(

@@ -76,5 +76,7 @@ def delete(actor: Actor, connection_id: str) -> Response:
 def _told(document: bytes) -> bytes:
     if not document:
         text = "There is no document in the body."
-        raise validation_error([Fault("document", "missing", text, "Send the file itself, not JSON around it.")])
+        raise validation_error(
+            [Fault("document", "missing", text, "Send the file itself, not JSON around it.")]
+        )
     return document

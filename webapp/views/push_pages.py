@@ -292,7 +292,10 @@ def rerun(actor: Actor, push_id: str) -> Response:
     }
     if push.pins["now"]:
         ask["now"] = push.pins["now"]
-    source, action = push.template_id or push.dataset_id, "template.push" if push.template_id else "dataset.push"
+    source, action = (
+        push.template_id or push.dataset_id,
+        "template.push" if push.template_id else "dataset.push",
+    )
     try:
         if push.kind != "push" or source is None:
             raise ApiError("conflict", "Only a push of a template or a dataset can be sent again as it was.")
@@ -320,4 +323,8 @@ def helpers() -> dict[str, Any]:
     """What the pages of pushes call."""
     if getattr(g, "face", "") != "person":
         return {}
-    return {"connection_names": pushes_shown.names, "push_bar": pushes_shown.bar, "ROW_STATES": pushes_shown.STATES}
+    return {
+        "connection_names": pushes_shown.names,
+        "push_bar": pushes_shown.bar,
+        "ROW_STATES": pushes_shown.STATES,
+    }

@@ -90,4 +90,7 @@ def of_error(error: Mapping[str, Any] | None) -> Explained | None:
         return None
     reason = (error.get("details") or {}).get("reason", "")
     said = error["message"].partition(":")[0]  # pushes keep the reason before the message
-    return next((one for one in map(explained, (_OF_ERRORS.get(name, name) for name in (reason, said, error["code"]))) if one), None)
+    for name in (reason, said, error["code"]):
+        if found := explained(_OF_ERRORS.get(name, name)):
+            return found
+    return None

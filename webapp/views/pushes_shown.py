@@ -41,7 +41,7 @@ def context(actor: Actor, push: Push, data: Mapping[str, Any]) -> dict[str, Any]
         "shown": items,
         "after": paging.cursor_of("push_rows", f"{push.id} {state} None", last) if last else None,
         "reasons": _reasons(items),
-        "explained": push_reasons.of_rows(items),
+        "explained": push_reasons.of_rows([*items, *(_unknown(push) if state == "failed" else ())]),
         "stopped_by": push_reasons.of_error(data["error"]),
         "http": connection is not None and KINDS[connection.type].can.by_row,
         "endpoint": endpoint if endpoint is not None and endpoint.deleted_at is None else None,
@@ -55,6 +55,14 @@ def context(actor: Actor, push: Push, data: Mapping[str, Any]) -> dict[str, Any]
         "repairs": {"ways": push_repair.WAYS, "lines": range(push_repair.LINES), "fields": push_repair.fields(data)},
         "code": code(data),
     }
+
+
+def _unknown(push: Push) -> list[dict[str, Any]]:
+    """The first rows of which it is not known whether they arrived."""
+    if not push.unknown:
+        return []
+    found = ledger.rows(push.id, state="unknown", limit=limits.PAGE_LIMIT_DEFAULT)
+    return [one.as_json(push.tables) for one in found]
 
 
 def _source(push: Push) -> dict[str, str] | None:

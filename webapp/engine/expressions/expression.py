@@ -20,8 +20,9 @@ from webapp.errors import Fault, did_you_mean
 
 if TYPE_CHECKING:
     from webapp.engine.block import Cells
+    from webapp.engine.compiler import Compiler
     from webapp.engine.fields.base import FieldType
-    from webapp.engine.plan import Column, Compiler
+    from webapp.engine.layers import Column
     from webapp.engine.spec import FieldSpec
 
 _WHOLE = ("object", "list")

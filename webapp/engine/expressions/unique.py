@@ -16,7 +16,7 @@ from webapp import limits
 from webapp.engine.expressions.types import Kind
 
 if TYPE_CHECKING:
-    from webapp.engine.plan import Column
+    from webapp.engine.layers import Column
 
 SPACE = 1 << 62
 ADVICE = (

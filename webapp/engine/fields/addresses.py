@@ -19,7 +19,7 @@ from webapp.engine.fields.joining import FEW_ROWS, joined
 
 if TYPE_CHECKING:
     from webapp.engine.block import Cells
-    from webapp.engine.plan import Compiler
+    from webapp.engine.compiler import Compiler
     from webapp.engine.spec import FieldSpec
 
 _SIXTEEN = np.uint64(16)

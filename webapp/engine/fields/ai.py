@@ -18,7 +18,7 @@ from webapp.engine.placeholders import Pattern
 
 if TYPE_CHECKING:
     from webapp.engine.block import Cells
-    from webapp.engine.plan import Compiler
+    from webapp.engine.compiler import Compiler
     from webapp.engine.spec import FieldSpec
 
 _VALUE, _BLANK, _DEFAULT = 0, 1, 2

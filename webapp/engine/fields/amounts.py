@@ -16,7 +16,7 @@ from webapp import limits
 from webapp.engine import text
 
 if TYPE_CHECKING:
-    from webapp.engine.plan import Compiler
+    from webapp.engine.compiler import Compiler
     from webapp.engine.spec import FieldSpec
 
 

@@ -22,7 +22,7 @@ from webapp.engine import cells
 
 if TYPE_CHECKING:
     from webapp.engine.block import Cells, Draws, Env
-    from webapp.engine.plan import Compiler
+    from webapp.engine.compiler import Compiler
     from webapp.engine.spec import FieldSpec
     from webapp.errors import Fault
 

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from webapp.engine.block import Cells, Env
-    from webapp.engine.plan import Compiler
+    from webapp.engine.compiler import Compiler
     from webapp.engine.spec import FieldSpec
 
 DEFAULT_SPAN = "10y"

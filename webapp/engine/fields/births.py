@@ -13,7 +13,7 @@ import numpy as np
 from webapp import limits
 
 if TYPE_CHECKING:
-    from webapp.engine.plan import Compiler
+    from webapp.engine.compiler import Compiler
     from webapp.engine.spec import FieldSpec
 
 AGES = (18, 80)

@@ -17,7 +17,7 @@ from webapp.errors import Fault
 
 if TYPE_CHECKING:
     from webapp.engine.block import Cells, Env
-    from webapp.engine.plan import Compiler
+    from webapp.engine.compiler import Compiler
     from webapp.engine.spec import FieldSpec
 
 _MONDAY = 3  # 1970-01-01 was a Thursday

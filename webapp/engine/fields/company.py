@@ -13,7 +13,7 @@ from webapp.engine.fields.company_group import Companies, company_words, locale_
 
 if TYPE_CHECKING:
     from webapp.engine.block import Cells
-    from webapp.engine.plan import Compiler
+    from webapp.engine.compiler import Compiler
     from webapp.engine.spec import FieldSpec
 
 

@@ -22,8 +22,8 @@ from webapp.errors import Fault
 
 if TYPE_CHECKING:
     from webapp.engine.block import Draws, Env
+    from webapp.engine.compiler import Compiler
     from webapp.engine.data.vocabulary import Vocabulary
-    from webapp.engine.plan import Compiler
     from webapp.engine.spec import FieldSpec
 
 RESERVED_END = ".example"

@@ -23,7 +23,7 @@ from webapp.engine.fields.place_group import Places, pool_of_group
 
 if TYPE_CHECKING:
     from webapp.engine.block import Cells
-    from webapp.engine.plan import Compiler
+    from webapp.engine.compiler import Compiler
     from webapp.engine.spec import FieldSpec
 
 RESERVED_DOMAINS = ("example.com", "example.net", "example.org")

@@ -20,7 +20,7 @@ from webapp.engine.fields.number import Number, Numeric, Sequence
 
 if TYPE_CHECKING:
     from webapp.engine.block import Cells
-    from webapp.engine.plan import Compiler
+    from webapp.engine.compiler import Compiler
     from webapp.engine.spec import FieldSpec
 
 _SYMBOL_CHARS = 10

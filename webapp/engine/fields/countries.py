@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from webapp.errors import did_you_mean
 
 if TYPE_CHECKING:
-    from webapp.engine.plan import Compiler
+    from webapp.engine.compiler import Compiler
     from webapp.engine.spec import FieldSpec
 
 

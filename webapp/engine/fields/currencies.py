@@ -20,7 +20,7 @@ from webapp.errors import Fault
 
 if TYPE_CHECKING:
     from webapp.engine.block import Cells, Draws, Env
-    from webapp.engine.plan import Compiler
+    from webapp.engine.compiler import Compiler
     from webapp.engine.spec import FieldSpec
 
 _PLACES = 2

@@ -17,7 +17,7 @@ from webapp.engine.fields.number import Number, Numeric, Places
 
 if TYPE_CHECKING:
     from webapp.engine.block import Cells
-    from webapp.engine.plan import Compiler
+    from webapp.engine.compiler import Compiler
     from webapp.engine.spec import FieldSpec
 
 _HINT = "Unique numbers are drawn evenly: use type number, or take unique away."

@@ -19,7 +19,7 @@ from webapp.engine.outside import Kind, Question
 
 if TYPE_CHECKING:
     from webapp.engine.block import Cells, Draws
-    from webapp.engine.plan import Compiler
+    from webapp.engine.compiler import Compiler
     from webapp.engine.spec import FieldSpec
 
 _BLANK_SALT, _CHOICE_SALT = -100, -101

@@ -17,7 +17,7 @@ from webapp.engine.fields.countries import listed, of_locale
 
 if TYPE_CHECKING:
     from webapp.engine.block import Cells
-    from webapp.engine.plan import Compiler
+    from webapp.engine.compiler import Compiler
     from webapp.engine.spec import FieldSpec
 
 _COUNTRY_SALT = 50

@@ -20,7 +20,7 @@ from webapp.errors import did_you_mean
 
 if TYPE_CHECKING:
     from webapp.engine.block import Block, Cells
-    from webapp.engine.plan import Compiler
+    from webapp.engine.compiler import Compiler
     from webapp.engine.spec import FieldSpec
 
 _DEAL_SALT = -110

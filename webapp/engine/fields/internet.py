@@ -20,8 +20,8 @@ from webapp.engine.fields.joining import Part, digit_table, joined
 
 if TYPE_CHECKING:
     from webapp.engine.block import Cells
+    from webapp.engine.compiler import Compiler
     from webapp.engine.data.vocabulary import Vocabulary
-    from webapp.engine.plan import Compiler
     from webapp.engine.spec import FieldSpec
 
 # RFC 2606, sections 2 and 3: a top-level domain and three domains that never belong to anybody.

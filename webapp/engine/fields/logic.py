@@ -21,7 +21,8 @@ from webapp.errors import Fault
 
 if TYPE_CHECKING:
     from webapp.engine.block import Cells
-    from webapp.engine.plan import Column, Compiler
+    from webapp.engine.compiler import Compiler
+    from webapp.engine.layers import Column
     from webapp.engine.spec import FieldSpec
 
 

@@ -17,7 +17,7 @@ from webapp.engine.fields.joining import FEW_ROWS, joined
 
 if TYPE_CHECKING:
     from webapp.engine.block import Cells
-    from webapp.engine.plan import Compiler
+    from webapp.engine.compiler import Compiler
     from webapp.engine.spec import FieldSpec
 
 _EIGHT, _LOW = np.uint64(8), np.uint64(0xFF)

@@ -19,7 +19,7 @@ from webapp.engine.fields.spread import Bounds, Shape, Spread
 
 if TYPE_CHECKING:
     from webapp.engine.block import Cells
-    from webapp.engine.plan import Compiler
+    from webapp.engine.compiler import Compiler
     from webapp.engine.spec import FieldSpec
 
 

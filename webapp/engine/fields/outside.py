@@ -22,7 +22,7 @@ from webapp.errors import did_you_mean
 
 if TYPE_CHECKING:
     from webapp.engine.block import Cells, Draws
-    from webapp.engine.plan import Compiler
+    from webapp.engine.compiler import Compiler
     from webapp.engine.spec import FieldSpec
 
 ANSWER = "answer"

@@ -27,7 +27,7 @@ from webapp.engine.fields.person_group import People, locale_of_group
 
 if TYPE_CHECKING:
     from webapp.engine.block import Cells
-    from webapp.engine.plan import Compiler
+    from webapp.engine.compiler import Compiler
     from webapp.engine.spec import FieldSpec
 
 SUFFIX_DIGITS = 16

@@ -20,7 +20,7 @@ from webapp.engine.fields.person_group import People
 
 if TYPE_CHECKING:
     from webapp.engine.block import Cells
-    from webapp.engine.plan import Compiler
+    from webapp.engine.compiler import Compiler
     from webapp.engine.spec import FieldSpec
 
 _U32 = np.uint64(32)

@@ -27,7 +27,7 @@ from webapp.errors import Fault
 
 if TYPE_CHECKING:
     from webapp.engine.block import Draws, Env
-    from webapp.engine.plan import Compiler
+    from webapp.engine.compiler import Compiler
     from webapp.engine.spec import FieldSpec
 
 _MIDDLE_SALT, _HANDLE_SALT, _WORK_SALT, _GENDER_SALT = 1, 2, 3, 4

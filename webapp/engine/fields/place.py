@@ -25,7 +25,7 @@ from webapp.engine.text import decimals
 
 if TYPE_CHECKING:
     from webapp.engine.block import Cells
-    from webapp.engine.plan import Compiler
+    from webapp.engine.compiler import Compiler
     from webapp.engine.spec import FieldSpec
 
 COORDINATE_PLACES = 5

@@ -18,8 +18,8 @@ from webapp.engine.fields.place_group import Places
 
 if TYPE_CHECKING:
     from webapp.engine.block import Cells
+    from webapp.engine.compiler import Compiler
     from webapp.engine.fields.geography import Geography
-    from webapp.engine.plan import Compiler
     from webapp.engine.spec import FieldSpec
 
 _DEGREE = 10**COORDINATE_PLACES

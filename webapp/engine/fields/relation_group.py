@@ -24,7 +24,7 @@ from webapp.errors import Fault
 
 if TYPE_CHECKING:
     from webapp.engine.block import Draws, Env
-    from webapp.engine.plan import Compiler
+    from webapp.engine.compiler import Compiler
     from webapp.engine.spec import FieldSpec
 
 _BLANK_SALT, _CHOICE_SALT = -100, -101

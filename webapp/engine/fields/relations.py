@@ -19,7 +19,8 @@ from webapp.engine.fields.relation_group import Cardinality, Relation
 
 if TYPE_CHECKING:
     from webapp.engine.block import Cells
-    from webapp.engine.plan import Column, Compiler
+    from webapp.engine.compiler import Compiler
+    from webapp.engine.layers import Column
     from webapp.engine.spec import FieldSpec
 
 _NUMBERED = ("row_number", "sequence", "uuid", "ulid", "mongodb_objectid")

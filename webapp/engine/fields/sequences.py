@@ -18,7 +18,8 @@ from webapp.engine.kinship import Unrelated
 
 if TYPE_CHECKING:
     from webapp.engine.block import Block, Cells, Env
-    from webapp.engine.plan import Column, Compiler
+    from webapp.engine.compiler import Compiler
+    from webapp.engine.layers import Column
     from webapp.engine.spec import FieldSpec
 
 _LARGEST = 2**63 - 1

@@ -17,7 +17,7 @@ from webapp.engine.fields.amounts import Amount, Units
 from webapp.engine.fields.base import Options
 
 if TYPE_CHECKING:
-    from webapp.engine.plan import Compiler
+    from webapp.engine.compiler import Compiler
     from webapp.engine.spec import FieldSpec
 
 Distribution = Literal[

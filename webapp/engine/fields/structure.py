@@ -14,7 +14,7 @@ from webapp.engine.fields.base import FieldType, Options
 
 if TYPE_CHECKING:
     from webapp.engine.block import Block, Cells
-    from webapp.engine.plan import Compiler
+    from webapp.engine.compiler import Compiler
     from webapp.engine.spec import FieldSpec
 
 

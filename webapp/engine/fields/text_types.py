@@ -17,7 +17,7 @@ from webapp.engine.regex_tree import Chars, Node, Repeat, Sequence
 
 if TYPE_CHECKING:
     from webapp.engine.block import Cells
-    from webapp.engine.plan import Compiler
+    from webapp.engine.compiler import Compiler
     from webapp.engine.spec import FieldSpec
 
 

@@ -21,7 +21,7 @@ from webapp.errors import Fault
 
 if TYPE_CHECKING:
     from webapp.engine.block import Cells
-    from webapp.engine.plan import Compiler
+    from webapp.engine.compiler import Compiler
     from webapp.engine.spec import FieldSpec
 
 _POOL_DAYS = 65_536

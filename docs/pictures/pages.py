@@ -1,0 +1,108 @@
+"""Every page that is taken, by the name of its picture."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from playwright.sync_api import Page
+
+from pictures import builder, datasets, http, pushes
+
+
+def secrets(page: Page) -> None:
+    """The list of secrets, one just stored."""
+    page.goto("/secrets")
+    page.locator("#name").fill("db_password")
+    page.locator("#value").fill("not shown")
+    page.get_by_role("button", name="Store it").click()
+    page.wait_for_load_state("networkidle")
+
+
+def trash(page: Page) -> None:
+    """Something thrown away."""
+    page.goto("/templates/new?names=id,name")
+    page.locator("input.title").fill("Thrown away")
+    page.locator("#save").click()
+    page.wait_for_url("**/templates/tpl_*")
+    page.goto("/templates")
+    page.get_by_role("button", name="Delete Thrown away").first.click()
+    page.wait_for_selector("[data-toast]")
+    page.goto("/trash")
+
+
+def help_of_keys(page: Page) -> None:
+    """The keyboard shortcuts."""
+    page.keyboard.press("?")
+
+
+def at(path: str) -> Callable[[Page], None]:
+    """A page as it opens."""
+
+    def show(page: Page) -> None:
+        page.goto(path)
+
+    return show
+
+
+PAGES: dict[str, Callable[[Page], None]] = {
+    "templates": at("/templates"),
+    "new-template": at(
+        "/templates/new?names=id,first_name,last_name,email,phone,city,country,price,created_at"
+    ),
+    "builder": builder.builder,
+    "builder-options": builder.open_row,
+    "builder-fault": builder.fault,
+    "builder-relations": builder.relations,
+    "builder-relation": builder.relation,
+    "builder-formula": builder.formula,
+    "template-version": builder.version,
+    "builder-nested": builder.nested,
+    "builder-types": builder.picker,
+    "builder-rows": builder.grid,
+    "builder-json": builder.tab("JSON", "#json-text"),
+    "builder-use": builder.tab("Use it", "#use pre"),
+    "builder-versions": builder.versions,
+    "datasets": datasets.datasets,
+    "dataset": datasets.dataset,
+    "dataset-preview": datasets.dataset_preview,
+    "dataset-export": datasets.dataset_export,
+    "dataset-use": datasets.dataset_use,
+    "new-dataset": datasets.new_dataset,
+    "export-dialog": builder.export,
+    "export": builder.export_done,
+    "exports": at("/exports"),
+    "connections": at("/connections"),
+    "new-connection": at("/connections/new"),
+    "connection": pushes.connection,
+    "new-connection-rest": http.new_rest,
+    "connection-rest": http.rest,
+    "connection-odata": http.odata,
+    "endpoints": http.endpoints,
+    "endpoint": http.endpoint,
+    "endpoint-form": http.endpoint_form,
+    "secrets": secrets,
+    "push-form": pushes.push_form,
+    "push-dry-run": pushes.push_dry,
+    "push-dataset": pushes.push_dataset,
+    "push": pushes.push_many,
+    "push-failed": pushes.push_again,
+    "push-rows": pushes.push_rows,
+    "pushes": pushes.pushes,
+    "push-http-dry-run": http.push_dry,
+    "push-http": http.push,
+    "api-keys": builder.new_key,
+    "profile": at("/me"),
+    "usage": at("/usage"),
+    "projects": at("/projects"),
+    "members": at("/members"),
+    "invitations": at("/invitations"),
+    "workspace": at("/workspace"),
+    "audit": at("/audit"),
+    "trash": trash,
+    "status": at("/status"),
+    "docs": at("/docs"),
+    "field-types": at("/docs/field-types"),
+    "field-types-number": at("/docs/field-types/number"),
+    "not-found": at("/nowhere"),
+    "keys": help_of_keys,
+}

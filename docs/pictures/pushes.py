@@ -1,0 +1,92 @@
+"""Pushes into the demo's database, and its connection."""
+
+from __future__ import annotations
+
+from playwright.sync_api import Page
+
+from pictures.datasets import MADE
+
+
+def push_form(page: Page, name: str = "Customers") -> None:
+    """The form, mapped."""
+    page.get_by_role("link", name=name, exact=True).click()
+    page.get_by_role("link", name="Push", exact=True).click()
+    page.wait_for_selector(".mapping")
+
+
+def sent(page: Page, key: str) -> None:
+    """Send what the form says, and keep the address of the push."""
+    page.get_by_role("button", name="Push", exact=True).click()
+    page.wait_for_url("**/pushes/psh_*")
+    MADE[key] = page.url
+    page.locator("#work header .badge", has_text="completed").wait_for(timeout=120_000)
+
+
+def pushed(page: Page, key: str) -> None:
+    """The page of a push: of a whole dataset, of many rows, of rows that are refused in part. Sent once."""
+    if "all" not in MADE:
+        page.goto("/datasets")
+        page.get_by_role("link", name="Shop", exact=True).click()
+        page.get_by_role("link", name="Push", exact=True).click()
+        sent(page, "all")
+        page.goto("/templates")
+        push_form(page)
+        page.locator("#count").fill("1300")
+        sent(page, "refused")
+        page.goto("/templates")
+        push_form(page)
+        page.goto(f"{page.url.partition('?')[0]}?target=people")
+        page.locator("#count").fill("300000")
+        sent(page, "many")
+    page.goto(MADE[key])
+
+
+def push_again(page: Page) -> None:
+    """A push some of whose rows were refused."""
+    pushed(page, "refused")
+
+
+def push_many(page: Page) -> None:
+    """A push of many rows."""
+    pushed(page, "many")
+
+
+def push_rows(page: Page) -> None:
+    """Rows that were refused, with their values."""
+    pushed(page, "refused")
+    page.get_by_role("link", name="With values").click()
+    page.wait_for_selector(".vals")
+    page.locator("#rows").scroll_into_view_if_needed()
+
+
+def pushes(page: Page) -> None:
+    """The list."""
+    pushed(page, "all")
+    page.goto("/pushes")
+
+
+def push_dry(page: Page) -> None:
+    """A dry run."""
+    push_form(page)
+    page.locator("[aria-label='Field for state']").select_option("company")
+    page.get_by_role("button", name="Dry run").click()
+    page.wait_for_selector("#dry pre")
+    page.locator("#dry").evaluate(
+        "node => window.scrollTo(0, node.getBoundingClientRect().top + scrollY - 64)"
+    )
+
+
+def push_dataset(page: Page) -> None:
+    """The form of a whole dataset."""
+    page.goto("/datasets")
+    page.get_by_role("link", name="Shop", exact=True).click()
+    page.get_by_role("link", name="Push", exact=True).click()
+    page.wait_for_selector(".member")
+
+
+def connection(page: Page) -> None:
+    """The database and its tables."""
+    page.goto("/connections")
+    page.get_by_role("link", name="Shop database").click()
+    page.wait_for_selector(".entity")
+    page.locator(".entity summary").nth(1).click()
