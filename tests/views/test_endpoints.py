@@ -106,3 +106,8 @@ def test_rows_that_are_given_arrive_in_one_call(app, edith, target, work, monkey
     assert answer.status_code == 201, answer.json
     assert (answer.json["status"], answer.json["counts"]["delivered"]) == ("completed", 2)
     assert sorted((one.json for one in target.calls()), key=lambda row: row["id"]) == rows
+
+
+def test_faults_of_credentials_stand_at_the_keys_that_were_sent(edith):
+    given = {"name": "P", "url": "http://a.example/", "auth": {"type": "bearer"}}
+    assert faults(edith.post("/endpoints", json=given)) == {"auth.token": "missing"}

@@ -163,6 +163,8 @@ Auth = Annotated[
     NoAuth | BasicAuth | BearerAuth | ApiKeyAuth | ClientCredentials,
     Field(discriminator="type"),
 ]
+AUTH_TYPES: Final = frozenset({"none", "basic", "bearer", "api-key", "oauth2-client-credentials"})
+"""Pydantic puts these into the places of faults, and nobody wrote them there."""
 
 
 def authorised(session: Session, request: requests.Request, **how: Any) -> Reply:

@@ -14,6 +14,7 @@ from pydantic import BaseModel, ValidationError
 from sqlalchemy import select
 
 from webapp import clock, limits
+from webapp.connectors.http_auth import AUTH_TYPES
 from webapp.connectors.redaction import without
 from webapp.errors import ApiError, Fault, did_you_mean, validation_error
 from webapp.extensions import db
@@ -150,7 +151,7 @@ def check_changed(connection: Connection, kind: Kind, changed: Mapping[str, Any]
 
 def _fault(item: Any, front: tuple[str, ...] = ("settings",)) -> Fault:
     """One fault of pydantic's; what was given is not in it, for it may be a secret."""
-    path = ".".join([*front, *(str(part) for part in item["loc"])])
+    path = ".".join([*front, *(str(part) for part in item["loc"] if part not in AUTH_TYPES)])
     return Fault(path, _CODES.get(item["type"], "wrong_type"), str(item["msg"]).removeprefix("Value error, "))
 
 

@@ -16,7 +16,7 @@ from webapp.errors import CODES, ApiError
 from webapp.extensions import db
 from webapp.forms import schema_text
 from webapp.forms.from_model import label_of
-from webapp.models import Dataset, Project, Template
+from webapp.models import Connection, Dataset, Endpoint, Project, Template
 from webapp.services import catalogue, generate, tenancy
 from webapp.services.actors import Actor
 from webapp.services.row_requests import DraftInput
@@ -57,27 +57,27 @@ def status() -> Response:
     return reply(template="status.html", found=found, ready=all(found.values()))
 
 
+_TRASHED: Final[dict[str, tuple[Any, str]]] = {
+    "template": (Template, "write"),
+    "dataset": (Dataset, "write"),
+    "connection": (Connection, "write"),
+    "endpoint": (Endpoint, "write"),
+    "project": (Project, "admin"),
+}
+
+
 @route(bp, "/trash", scope="read", hidden=True, programs=False)
 def trash(actor: Actor) -> Response:
     """What was deleted and can be had back."""
-    found = {}
-    for model in (Template, Dataset, Project):
+    found = []
+    for kind, (model, scope) in _TRASHED.items():
         listed = tenancy.listing(actor, model, project=model is not Project, deleted=True)
         gone = listed.where(model.deleted_at.is_not(None)).order_by(model.deleted_at.desc())
-        found[model] = db.session.scalars(gone.limit(limits.PAGE_LIMIT_MAX)).all()
-    return reply(
-        template="trash.html",
-        templates=found[Template],
-        datasets=found[Dataset],
-        projects=found[Project],
-        days=limits.RESTORE_DAYS,
-        keep=timedelta(days=limits.RESTORE_DAYS),
-        may={
-            "template": actor.can("write"),
-            "dataset": actor.can("write"),
-            "project": actor.can("admin"),
-        },
-    )
+        if model is Connection:
+            gone = gone.where(Connection.of_endpoint.is_(False))
+        found += [(kind, one, actor.can(scope)) for one in db.session.scalars(gone.limit(limits.PAGE_LIMIT_MAX))]
+    keep = timedelta(days=limits.RESTORE_DAYS)
+    return reply(template="trash.html", found=found, days=limits.RESTORE_DAYS, keep=keep)
 
 
 # --- Documents --------------------------------------------------------------------------------------------
