@@ -118,3 +118,22 @@ def test_other_kinds_take_no_document(app, cast, edith, target):
     made = connection(app, cast, "rest", {"base_url": target.url("/v1")})
     answer = edith.put(f"/connections/{made}/metadata-document", data=json.dumps(SHOP))
     assert faults(answer) == {"type": "not_for_this_type"}
+
+
+def test_an_operation_becomes_an_endpoint_that_takes_the_rows_of_its_template(edith, target, shop, work):  # noqa: F811
+    wanted = {"entities": ["POST /shops/{shop}/orders"], "quantity": 3}
+    made = edith.post(f"/connections/{shop['id']}/templates", json=wanted).json
+    (endpoint,) = made["endpoints"]
+    assert (endpoint["method"], endpoint["path"]) == ("POST", '/shops/{{"shop"}}/orders')
+    assert endpoint["body"]["email"] == '{{"email"}}'
+    assert edith.get(f"/endpoints/{endpoint['id']}").json == endpoint
+    template = made["templates"][0]["id"]
+    push = edith.post(f"/templates/{template}/push", json={"endpoint_id": endpoint["id"], "count": 3})
+    assert push.status_code == 201, push.json
+    work(push.json["id"])
+    assert edith.get(f"/pushes/{push.json['id']}").json["counts"]["delivered"] == 3
+    assert {one.path.rpartition("/")[2] for one in target.calls() if one.method == "POST"} == {"orders"}
+    assert edith.post(f"/connections/{shop['id']}/templates", json=wanted).json["endpoints"] == []
+    changed = edith.patch(f"/endpoints/{endpoint['id']}", json={"name": "Orders", "parallel": 2})
+    assert (changed.status_code, changed.json["parallel"], changed.json["path"]) == (200, 2, endpoint["path"])
+    assert faults(edith.patch(f"/endpoints/{endpoint['id']}", json={"method": "PUT"})) == {"method": "not_allowed"}

@@ -170,6 +170,11 @@ class OpenapiChannel(RestChannel):
         return sending
 
 
+def request_of(entity: Entity) -> RequestTemplate:
+    """The request of an operation with all that it takes."""
+    return _template(Writing(entity, tuple(one for one in entity.fields if one.generated != "computed")))
+
+
 def _template(writing: Writing) -> RequestTemplate:
     """The request of an operation for the columns that are written."""
     method, path, *others = writing.entity.parts

@@ -105,15 +105,44 @@ def create(actor: Actor, given: Mapping[str, Any]) -> Endpoint:
     return endpoint
 
 
+def of_operations(
+    actor: Actor, connection: Connection, requests: Mapping[str, tuple[str, Mapping[str, Any]]]
+) -> list[Endpoint]:
+    """An endpoint for each operation of an API that has none yet, by its name: what people call it, and its request;
+    joins the caller's transaction."""
+    mine = select(Endpoint).where(Endpoint.connection_id == connection.id, Endpoint.deleted_at.is_(None))
+    there = {one.settings.get("operation") for one in db.session.scalars(mine)}
+    made = []
+    for operation, (title, request) in requests.items():
+        if operation in there:
+            continue
+        endpoint = Endpoint(
+            **tenancy.here(actor),
+            name=(title or operation)[: limits.MAX_NAME_CHARS],
+            connection_id=connection.id,
+            settings={"operation": operation, "request_template": dict(request)},
+            created_by=actor.user_id,
+        )
+        db.session.add(endpoint)
+        db.session.flush()
+        audit.record(actor, "endpoint.create", endpoint, join=True, name=endpoint.name)
+        made.append(endpoint)
+    return made
+
+
 def change(actor: Actor, endpoint: Endpoint, changes: Mapping[str, Any]) -> Endpoint:
     """Change a locked endpoint; commits. A masked secret is kept, as in connections. Errors: as `create`."""
     before = as_json(endpoint)
     connection = db.session.get_one(Connection, endpoint.connection_id)
     own = connection.of_endpoint
     others = ("connection_id", "path") if own else ("url", "auth", "environment")
-    unfit = [name for name in others if changes.get(name)]
+    if endpoint.settings.get("operation"):
+        others = (*others, "connection_id", *REQUEST)
+    unfit = [name for name in others if changes.get(name) and changes[name] != before[name]]
     if unfit:
         has = "an address of its own" if own else "its connection's address and credentials"
+        if endpoint.settings.get("operation"):
+            has = f"the request of the operation {endpoint.settings['operation']}"
         text = f"This endpoint has {has}."
         raise validation_error([Fault(name, "not_allowed", text, "Make another endpoint.") for name in unfit])
     if own and {"url", "auth", "environment"} & changes.keys():
@@ -226,13 +255,15 @@ def _settings(
         "body": given.get("body"),
     }
     said = {name: given[name] for name in SENDING if given.get(name) is not None}
-    return {**said, "request_template": request}
+    kept = {"operation": before["operation"]} if before.get("operation") else {}
+    return {**said, **kept, "request_template": before["request_template"] if kept else request}
 
 
 def _check(connection: Connection, settings: Mapping[str, Any]) -> None:
     """Error: validation_error, under the names that endpoints have for it."""
+    told = {name: value for name, value in settings.items() if name != "operation"}
     with _Renamed():
-        connection_settings.check_changed(connection, KINDS[connection.type], settings)
+        connection_settings.check_changed(connection, KINDS[connection.type], told)
 
 
 class _Renamed:

@@ -16,4 +16,7 @@ OF_A_PUSH: Final = (
 def changed(endpoint: Endpoint | None, ask: Mapping[str, Any]) -> dict[str, Any]:
     """The settings that stand in for the connection's: an endpoint's, and before them those of the push itself."""
     told = {name: ask[name] for name in OF_A_PUSH if ask.get(name) is not None}
-    return {**(endpoint.settings if endpoint else {}), **told}
+    own = dict(endpoint.settings) if endpoint else {}
+    if own.pop("operation", None):
+        own.pop("request_template")  # the operation says it
+    return {**own, **told}

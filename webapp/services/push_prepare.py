@@ -169,7 +169,10 @@ def _one_table(
 ) -> None:
     catalogue = push_targets.catalogue_of(actor, prepared.destination)
     asked = Asked(ask.mapping, ask.computed, ask.mode, ask.key_columns)
-    prepared.tables = [_planned(catalogue, prepared, ask, asked, ask.target, name, "target", dict(wanted), 0)]
+    target = ask.target or prepared.destination.operation
+    prepared.tables = [
+        _planned(catalogue, prepared, ask, asked, target, name, "target", dict(wanted), 0)
+    ]
     prepared.target = prepared.tables[0].spec["target"]
 
 

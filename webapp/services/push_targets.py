@@ -41,6 +41,11 @@ class Destination:
         """What the target can do."""
         return capabilities(self.connection)
 
+    @property
+    def operation(self) -> str | None:
+        """The one target of an endpoint that was made of an operation."""
+        return self.endpoint.settings.get("operation") if self.endpoint else None
+
 
 def destination_of(actor: Actor, ask: SendingInput) -> Destination:
     """Where a push goes that may be sent there so.

@@ -14,11 +14,12 @@ from typing import Any
 from sqlalchemy import select
 
 from webapp import limits
+from webapp.connectors.openapi import request_of
 from webapp.connectors.shape import Entity
 from webapp.errors import Fault, did_you_mean, validation_error
 from webapp.extensions import db
 from webapp.models import Connection, Template
-from webapp.services import connection_looks, plans, templates, tenancy
+from webapp.services import connection_looks, endpoints, plans, templates, tenancy
 from webapp.services.actors import Actor
 from webapp.services.table_drafts import HERE, Draft, Field, drafted, report
 
@@ -29,6 +30,8 @@ class Made:
 
     templates: list[dict[str, Any]]
     report: list[dict[str, Any]]
+    endpoints: list[dict[str, Any]]
+    """Of operations: one each, by which their rows are sent."""
 
 
 def create(actor: Actor, connection_id: str, wanted: Sequence[str], quantity: int) -> Made:
@@ -50,7 +53,21 @@ def create(actor: Actor, connection_id: str, wanted: Sequence[str], quantity: in
     ]
     _check_has_fields(drafts)
     _save(actor, drafts, connection_id, lambda one: f'Rows for the table "{one.name}" of {name}', quantity)
-    return Made([one.made for one in drafts if one.made is not None], [row for one in drafts for row in report(one)])
+    ends = endpoints.of_operations(
+        actor,
+        connection,
+        {
+            one.name: (one.comment, request_of(one).model_dump(mode="json"))
+            for one in entities
+            if one.kind == "operation"
+        },
+    )
+    db.session.commit()
+    return Made(
+        [one.made for one in drafts if one.made is not None],
+        [row for one in drafts for row in report(one)],
+        [endpoints.as_json(one) for one in ends],
+    )
 
 
 def chosen(entities: Iterable[Entity], wanted: Sequence[str]) -> list[Entity]:

@@ -11,6 +11,7 @@ from webapp import limits
 from webapp.models import Connection
 from webapp.services import answers, table_templates, tenancy
 from webapp.services.actors import Actor
+from webapp.views.endpoints import EndpointOut
 from webapp.views.inputs import Input
 from webapp.views.outputs import Output
 from webapp.views.reply import reply
@@ -49,10 +50,11 @@ class ColumnReport(Output):
 
 
 class TablesOut(Output):
-    """The templates that were made, and what each column came to."""
+    """The templates that were made, what each column came to, and for operations of an API their endpoints."""
 
     templates: list[TemplateOut]
     report: list[ColumnReport]
+    endpoints: list[EndpointOut]
 
 
 class RefreshedOut(Output):
@@ -78,7 +80,8 @@ def create(actor: Actor, connection_id: str, body: TablesIn) -> Response:
     Types follow from names, declared types, constraints and a small sample; foreign keys become references.
     """
     made = table_templates.create(actor, connection_id, body.entities, body.quantity)
-    return reply({"templates": made.templates, "report": made.report}, status=201)
+    told = {"templates": made.templates, "report": made.report, "endpoints": made.endpoints}
+    return reply(told, status=201)
 
 
 @route(
