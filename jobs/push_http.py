@@ -22,7 +22,7 @@ from flask import current_app
 from jobs import push_watch
 from jobs.lease import HandBack, Lease
 from jobs.push_failures import hide_rows, hide_together, keys_of, stopped, table_refused
-from jobs.push_table import KEYLESS, ORPHAN, Part
+from jobs.push_parts import KEYLESS, ORPHAN, Part, canary, made
 from webapp import limits
 from webapp.connectors.base import ConnectorError
 from webapp.connectors.channel import LOCATION, Channel, Ended, Rows, Sending
@@ -112,27 +112,14 @@ class Caller:
 
     def _cuts(self, count: int) -> Iterable[tuple[int, int]]:
         """Chunks of rows that were made together; a canary's rows are the first."""
-        canary = self._canary() if self.book.reach(self.place) is None else 0
-        starts = [0, *range(canary, count, self.sending.size)] if 0 < canary < count else None
+        first = canary(self.order, self.place) if self.book.reach(self.place) is None else 0
+        starts = [0, *range(first, count, self.sending.size)] if 0 < first < count else None
         starts = starts or list(range(0, count, self.sending.size))
         return zip(starts, [*starts[1:], count], strict=True)
 
-    def _canary(self) -> int:
-        return 0 if self.place else self.order.canary
-
     def _make(self, numbers: np.ndarray) -> Part:
-        """The rows of some numbers; not those whose parent has no key, or that have none themselves."""
-        rows = (numbers - 1 + self.table.first).astype(np.uint64)
-        sendable = np.ones(len(rows), np.bool_)
         with self._app.app_context():
-            if self.undo:
-                batch = self.table.key_batch(rows, self.order.spool)
-                for column in batch.columns:
-                    sendable &= column.is_valid().to_numpy(zero_copy_only=False)
-                return Part(numbers, sendable, batch.filter(pa.array(sendable)))
-            if self.table.from_parent:
-                sendable = ~self.table.orphans(rows, self.order.spool)
-            return Part(numbers, sendable, self.table.batch(rows[sendable], self.order.spool))
+            return made(self.order, self.place, numbers)
 
     # --- Sending ----------------------------------------------------------------------------------------------
 
@@ -273,9 +260,9 @@ class Caller:
     def _judge(self, chunk: Chunk, bad: Sequence[Bad]) -> None:
         """Whether the push goes on after this chunk."""
         failed = [one for one in bad if one.state != "delivered"]
-        canary = self._canary()
-        if failed and canary and chunk.last <= canary:
-            which = f"{len(failed):,} of the first {canary:,} rows of {self.table.name} did not arrive"
+        first = canary(self.order, self.place)
+        if failed and first and chunk.last <= first:
+            which = f"{len(failed):,} of the first {first:,} rows of {self.table.name} did not arrive"
             raise stopped(self.table.name, failed[0], which)
         if failed and self.order.stops:
             raise stopped(

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -15,32 +15,13 @@ from flask import current_app
 
 from jobs.lease import Lease
 from jobs.push_failures import bad_rows, stopped, table_refused
+from jobs.push_parts import KEYLESS, ORPHAN, Part, canary, made
 from webapp import limits
 from webapp.connectors import sql
-from webapp.connectors.base import ConnectorError, Sent, Session
+from webapp.connectors.base import ConnectorError, Session
 from webapp.services.ledger_book import Book, next_numbers
 from webapp.services.ledger_entries import Bad, Chunk
 from webapp.services.push_order import Order
-
-ORPHAN = "Its parent row did not arrive, so there is no key to refer to."
-KEYLESS = "The key of this row is not known, so it cannot be found."
-
-
-@dataclass(frozen=True, slots=True)
-class Part:
-    """Rows of one chunk, made. `numbers` are the ledger's; `sendable` says which of them the batch has.
-    `send` is `Target.prepare`'s, where the target has done its part already."""
-
-    numbers: np.ndarray
-    sendable: np.ndarray
-    batch: pa.RecordBatch
-    send: Callable[[], Sent] | None = None
-
-    def split(self, start: int, end: int) -> Part:
-        """Some of its rows, by their place in `numbers`."""
-        before = int(self.sendable[:start].sum())
-        sendable = self.sendable[start:end]
-        return Part(self.numbers[start:end], sendable, self.batch.slice(before, int(sendable.sum())))
 
 
 class Sender:
@@ -94,28 +75,14 @@ class Sender:
     def _size(self, beyond: tuple[int, int] | None) -> int:
         if beyond is not None:
             return limits.PUSH_CHUNK_ROWS
-        return self._canary() or min(limits.PUSH_FIRST_ROWS, limits.PUSH_CHUNK_ROWS)
-
-    def _canary(self) -> int:
-        """Rows to be tried before all others; 0 where none are."""
-        return 0 if self.place else self.order.canary
+        return canary(self.order, self.place) or min(limits.PUSH_FIRST_ROWS, limits.PUSH_CHUNK_ROWS)
 
     def _make(self, numbers: np.ndarray) -> Part:
-        """The rows of some numbers; not those whose parent has no key, or that have none themselves."""
-        rows = (numbers - 1 + self.table.first).astype(np.uint64)
         with self._app.app_context():
-            if self.undo:
-                batch = self.table.key_batch(rows, self.order.spool)
-                sendable = np.ones(len(rows), np.bool_)
-                for column in batch.columns:
-                    sendable &= column.is_valid().to_numpy(zero_copy_only=False)
-                return Part(numbers, sendable, batch if sendable.all() else batch.filter(pa.array(sendable)))
-            sendable = np.ones(len(rows), np.bool_)
-            if self.table.from_parent:
-                sendable = ~self.table.orphans(rows, self.order.spool)
-            batch = self.table.batch(rows[sendable], self.order.spool)
-        # Without transactions, another target may take the place of this one before the rows' turn comes.
-        return Part(numbers, sendable, batch, self.target.prepare(batch) if self.order.transactions else None)
+            part = made(self.order, self.place, numbers)
+        if self.undo or not self.order.transactions:
+            return part  # without transactions, another target may take the place of this one meanwhile
+        return replace(part, send=self.target.prepare(part.batch))
 
     # --- Sending ----------------------------------------------------------------------------------------------
 
@@ -215,9 +182,9 @@ class Sender:
 
     def _judge(self, chunk: Chunk, bad: Sequence[Bad]) -> None:
         """Whether the push goes on after this chunk. It is already in the ledger, or in hand there."""
-        canary = self._canary()
-        if bad and canary and chunk.last <= canary:
-            which = f"{len(bad):,} of the first {canary:,} rows of {self.table.name} were refused"
+        first = canary(self.order, self.place)
+        if bad and first and chunk.last <= first:
+            which = f"{len(bad):,} of the first {first:,} rows of {self.table.name} were refused"
             raise stopped(self.table.name, bad[0], which)
         if bad and self.order.stops:
             raise stopped(self.table.name, bad[0], f"Row {bad[0].row:,} of {self.table.name} was refused")
