@@ -3,6 +3,7 @@ the way says what to do."""
 
 from __future__ import annotations
 
+import contextlib
 import socket
 import threading
 import time
@@ -66,7 +67,7 @@ def relay(postgres_url):
     there, frozen = urlsplit(postgres_url), threading.Event()
 
     def carry(one: socket.socket, other: socket.socket) -> None:
-        with one, other:
+        with one, other, contextlib.suppress(OSError):  # the other way has closed them
             while data := one.recv(65_536):
                 if frozen.is_set():
                     frozen.lost.wait()  # type: ignore[attr-defined]

@@ -46,9 +46,10 @@ def steps(everything: bool, rest: list[str]) -> list[tuple[str, list[str]]]:
 
 
 def pytest_arguments(everything: bool, rest: list[str]) -> list[str]:
-    """All processors, and without --all none of the long directories, unless one is named."""
+    """Twice as many processes as processors, and without --all none of the long directories, unless one is named."""
     alone = any(word.startswith(("-n", "--numprocesses", "--pdb")) for word in rest)
-    out = [] if alone else ["-n", "auto", "--dist", "loadfile"]  # what the tests of a file share is made once
+    # Half of the time a test waits for a server of its own. What the tests of a file share is made once.
+    out = [] if alone else ["-n", str(2 * (os.cpu_count() or 1)), "--dist", "loadfile"]
     if not everything:
         named = {word.split("::")[0].rstrip("/") for word in rest}
         out += [f"--ignore={folder}" for folder in LONG if not any(name.startswith(folder) for name in named)]
