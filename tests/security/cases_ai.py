@@ -21,10 +21,10 @@ def prepare(app: Flask, cast: Cast) -> dict[str, Any]:
 
 
 CASES = [
-    Case("GET", "/templates/describe", "editor", person=True),
+    Case("GET", "/describe", "editor", person=True),
     Case(
         "POST",
-        "/templates/describe",
+        "/describe",
         "editor",
         body={"description": "Customers", "connection_id": "{no_model}"},
         ok=422,  # it answers no prompts: past every check of rights, and nobody is asked

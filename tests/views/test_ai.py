@@ -39,7 +39,7 @@ def model(app, cast, server):
 
 
 def described(edith, **body):
-    return edith.post("/templates/describe", json={"description": "Customers of a shop", **body})
+    return edith.post("/describe", json={"description": "Customers of a shop", **body})
 
 
 # --- The connection ----------------------------------------------------------------------------------------
@@ -288,17 +288,17 @@ def test_a_field_of_a_model_can_be_built_and_its_connection_picked(browser, cast
 
 def test_a_person_describes_a_template_and_comes_to_its_builder(browser, cast, server, model):
     page = browser(cast.edith)
-    assert "/connections/new?type=ai" in page.get("/templates/describe").text
+    assert "/connections/new?type=ai" in page.get("/describe").text
     model()
-    assert "/templates/describe" in page.get("/templates").text
-    assert 'name="description"' in page.get("/templates/describe").text
+    assert "/describe" in page.get("/templates").text
+    assert 'name="description"' in page.get("/describe").text
     server.replies = [json.dumps({**SHOP, "fields": [*SHOP["fields"], {"name": "mood", "type": "feeling"}]})]
     form = {"description": "Customers of a shop", "save": "true"}
-    answer = page.submit("/templates/describe", data=form)
+    answer = page.submit("/describe", data=form)
     assert answer.status_code == 303, answer.text
     text = page.get(answer.headers["Location"]).text
     assert "Customers of a shop" in text
     assert "Look at mood" in text
-    again = page.submit("/templates/describe", data={**form, "description": " "})
+    again = page.submit("/describe", data={**form, "description": " "})
     assert again.status_code == 422
     assert 'role="alert"' in again.text

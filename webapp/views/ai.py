@@ -80,7 +80,7 @@ class SuggestOut(Output):
     suggestions: list[Suggestion]
 
 
-@route(bp, "/templates/describe", scope="write", hidden=True, programs=False)
+@route(bp, "/describe", scope="write", hidden=True, programs=False)
 def ask(actor: Actor) -> Response:
     """The form that a description is written into."""
     return reply(template="templates/describe.html", models=ai_values.models(actor), error=None)
@@ -92,7 +92,7 @@ def _again(actor: Actor, error: ApiError) -> Response:
 
 
 @route(
-    bp, "/templates/describe", ["POST"], scope="write", body=DescribeIn, returns=DescribedOut, idempotent=True,
+    bp, "/describe", ["POST"], scope="write", body=DescribeIn, returns=DescribedOut, idempotent=True,
     errors=_ERRORS, on_fault=_again,
 )  # fmt: skip
 def describe(actor: Actor, body: DescribeIn) -> Response:

@@ -139,7 +139,14 @@ _METADATA = Raw(
 )
 
 
-@route(bp, "/connections", scope="read", query=ConnectionQuery, returns=Listed(ConnectionOut))
+@route(
+    bp,
+    "/connections",
+    scope="read",
+    query=ConnectionQuery,
+    returns=Listed(ConnectionOut),
+    errors=("validation_error",),
+)
 def index(actor: Actor, query: ConnectionQuery) -> Response:
     """List the connections of the project, newest first."""
     page = connections.listing(actor, **query.model_dump())

@@ -25,7 +25,7 @@ class DocumentOut(Output):
     entities: int
 
 
-@route(bp, ONE, ["PUT"], scope="write", returns=DocumentOut)
+@route(bp, ONE, ["PUT"], scope="write", returns=DocumentOut, errors=("validation_error",))
 def put(actor: Actor, connection_id: str) -> Response:
     """Upload a metadata document as the body: `$metadata` of an OData service, or an OpenAPI document as JSON or YAML.
 
@@ -64,7 +64,7 @@ def show(actor: Actor, connection_id: str) -> Response:
     return answer
 
 
-@route(bp, ONE, ["DELETE"], scope="write", returns=ConnectionOut)
+@route(bp, ONE, ["DELETE"], scope="write", returns=ConnectionOut, errors=("validation_error",))
 def delete(actor: Actor, connection_id: str) -> Response:
     """Remove the document: what the target tells of itself counts again."""
     found = connections.get(actor, connection_id, "write", lock=True)

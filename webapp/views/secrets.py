@@ -61,6 +61,7 @@ def index(actor: Actor, query: ListQuery) -> Response:
     scope="secrets",
     body=SecretIn,
     returns=SecretOut,
+    also={201: SecretOut},
     errors=("unavailable",),
 )
 def put(actor: Actor, name: str, body: SecretIn) -> Response:
