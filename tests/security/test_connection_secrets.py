@@ -8,7 +8,9 @@ import psycopg
 import pytest
 
 from tests.views.speak import faults
+from tests.views.targets import connection
 from webapp.connectors import apart
+from webapp.connectors.http_token import tokens
 from webapp.extensions import db
 from webapp.models import Connection
 from webapp.services import connection_links
@@ -149,3 +151,14 @@ def test_a_verification_of_settings_that_changed_meanwhile_is_not_kept(edith, un
     monkeypatch.setattr(apart, "stages", slow)
     assert edith.post(f"{path}/verify").json["status"] == "failed"
     assert edith.get(path).json["verification"]["status"] == "verified"
+
+
+def test_tokens_that_were_fetched_are_cut_from_what_any_target_says(app, cast):
+    made = connection(app, cast, "odata", {"service_url": "http://127.0.0.1:9/"})
+    with app.app_context():
+        _, hush = connection_links.hushing(db.session.get(Connection, made))
+        tokens.entry("one").token = "fetched-token-1"
+        try:
+            assert "fetched-token-1" not in hush("you sent Bearer fetched-token-1")
+        finally:
+            tokens.clear()

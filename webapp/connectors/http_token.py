@@ -67,6 +67,11 @@ class _Tokens:
                 self._entries.popitem(last=False)
             return entry
 
+    def texts(self) -> list[str]:
+        """The tokens of now, which no message may hold."""
+        with self._lock:
+            return [entry.token for entry in self._entries.values() if entry.token]
+
     def clear(self) -> None:
         """Forget all of them."""
         with self._lock:

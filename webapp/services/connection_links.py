@@ -13,6 +13,7 @@ from webapp import storage
 from webapp.connectors import KINDS, wire
 from webapp.connectors.base import Connector, ConnectorError, Link, Session
 from webapp.connectors.channel import HttpConnector
+from webapp.connectors.http_token import tokens
 from webapp.errors import ApiError
 from webapp.models import Connection
 from webapp.net.gate import Gate
@@ -44,7 +45,7 @@ def hushing(
     made = kind(settings, gate(), str(folder), connection.read_only)
 
     def hush(text: str) -> str:
-        return connection_settings.hushed(text, secret)
+        return connection_settings.hushed(text, [*secret, *tokens.texts()])
 
     if isinstance(made, HttpConnector):
         made.hush = hush
