@@ -11,6 +11,8 @@ def push_form(page: Page, name: str = "Customers") -> None:
     """The form, mapped."""
     page.get_by_role("link", name=name, exact=True).click()
     page.get_by_role("link", name="Push", exact=True).click()
+    shop = page.locator("#connection option", has_text="Shop database")
+    page.locator("#connection").select_option(value=shop.first.get_attribute("value"))
     page.wait_for_selector(".mapping")
 
 
