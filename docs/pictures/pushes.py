@@ -11,9 +11,14 @@ def push_form(page: Page, name: str = "Customers") -> None:
     """The form, mapped."""
     page.get_by_role("link", name=name, exact=True).click()
     page.get_by_role("link", name="Push", exact=True).click()
+    choose(page)
+    page.wait_for_selector(".mapping")
+
+
+def choose(page: Page) -> None:
+    """The demo's database, whatever other connections there are by now."""
     shop = page.locator("#connection option", has_text="Shop database")
     page.locator("#connection").select_option(value=shop.first.get_attribute("value"))
-    page.wait_for_selector(".mapping")
 
 
 def sent(page: Page, key: str) -> None:
@@ -83,6 +88,7 @@ def push_dataset(page: Page) -> None:
     page.goto("/datasets")
     page.get_by_role("link", name="Shop", exact=True).click()
     page.get_by_role("link", name="Push", exact=True).click()
+    choose(page)
     page.wait_for_selector(".member")
 
 
