@@ -4,6 +4,7 @@ for a driver."""
 from __future__ import annotations
 
 import time
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
@@ -19,7 +20,7 @@ Figures = dict[str, tuple[float, int]]
 """Seconds of each way, and how many rows it reported bad."""
 
 
-class Sending:
+class Sending(ABC):
     """Rows for the table `orders` of a session."""
 
     session: Session
@@ -65,13 +66,13 @@ class Sending:
             commit()
         return 0
 
+    @abstractmethod
     def executemany(self) -> int:
         """The driver's executemany, through a connection that was open before."""
-        raise NotImplementedError
 
+    @abstractmethod
     def clear(self) -> None:
         """Empty the table."""
-        raise NotImplementedError
 
     def ways(self, shares: Iterable[float]) -> dict[str, Callable[[], int]]:
         """Ours, the driver's, and ours with shares of bad rows, by the names that the figures go by."""
