@@ -1,4 +1,4 @@
-"""Db2 without a server: the statements that would be sent, and what is made of answers in its documented shape."""
+"""Db2 without a server: the statements that write rows, and what is made of those that are refused."""
 
 from __future__ import annotations
 
@@ -7,63 +7,15 @@ import datetime as dt
 import pyarrow as pa
 import pytest
 
+from tests.connectors.db2_answers import ID, NAME, PREFIX, Link, said
 from tests.connectors.sending import reasons
-from webapp.connectors import db2_catalog
 from webapp.connectors.base import ConnectorError, Lost, Writing
 from webapp.connectors.db2_errors import converted, refusal
-from webapp.connectors.db2_session import Db2Session
 from webapp.connectors.db2_target import Db2Target
 from webapp.connectors.shape import Column, Entity, Relation
 
-ID = Column("id", "integer", "INTEGER", nullable=False, bits=32, key=True, unique=True)
-NAME = Column("name", "text", "VARCHAR(5)", max_length=5)
 TABLE = Entity("t", ("SHOP", "t"), (ID, NAME), keys=("id",))
 MOMENT = dt.datetime(2024, 1, 2, 3, 4, 5, 6)  # noqa: DTZ001
-PREFIX = "[IBM][CLI Driver][DB2/LINUXX8664] "
-
-
-def said(code: int, state: str, text: str) -> str:
-    """As the driver words it."""
-    return f"{PREFIX}SQL{-code:04d}N  {text}  SQLSTATE={state} SQLCODE={code}"
-
-
-class Link:
-    """In the place of `Db2Link`: keeps what it is told, and answers by the first rule whose words are in it."""
-
-    server = ("DB2/LINUXX8664", "11.05.0900")
-
-    def __init__(self, *rules):
-        self.told, self.rules = [], rules
-
-    def _answer(self, text):
-        self.told.append(text)
-        for words, answer in self.rules:
-            if words in text:
-                answer = answer(text) if callable(answer) else answer
-                if isinstance(answer, str):
-                    raise converted(answer)
-                if answer is not None:
-                    return answer
-        return None
-
-    def run(self, text):
-        self._answer(text)
-        return 0
-
-    def ask(self, text, values=(), seconds=None):
-        return [], self._answer(text) or []
-
-    def begin(self):
-        self.told.append("BEGIN")
-
-    def commit(self):
-        self.told.append("COMMIT")
-
-    def rollback(self):
-        self.told.append("ROLLBACK")
-
-    def close(self):
-        self.told.append("CLOSE")
 
 
 def target_of(link, *columns, entity=TABLE, **how):
@@ -76,7 +28,7 @@ def changes(link):
     return [one for one in link.told if one not in ("BEGIN", "SAVEPOINT rowsmith ON ROLLBACK RETAIN CURSORS")]
 
 
-# --- Statements ---------------------------------------------------------------------------------------------------
+# --- Statements ---------------------------------------------------------------------------------------------
 
 
 def test_rows_are_inserted_many_at_a_time_behind_a_savepoint():
@@ -232,7 +184,7 @@ def test_statements_for_people_are_of_one_row_each():
     assert 'SELECT 1 AS "id", \'a\' AS "name" FROM SYSIBM.SYSDUMMY1' in merge
 
 
-# --- Refused rows -------------------------------------------------------------------------------------------------
+# --- Refused rows -------------------------------------------------------------------------------------------
 
 
 def test_the_row_that_is_refused_is_found_and_the_others_go_through():
@@ -340,208 +292,3 @@ def test_a_refusal_names_the_column_of_its_foreign_key():
         said(-530, "23503", 'The insert or update value of the FOREIGN KEY "SHOP.T.FK1" is not equal')
     )
     assert refusal(error, entity).column == "name"
-
-
-# --- Sessions -----------------------------------------------------------------------------------------------------
-
-ORDERS = ("SHOP", "T", "T", "Orders")
-COLUMNS = [
-    # schema, table, type, remarks, column, typeschema, typename, length, scale, codepage, units, unit length, nulls,
-    # default, identity, generated, remarks
-    (*ORDERS, "ID", "SYSIBM", "INTEGER", 4, 0, 0, None, None, "N", None, "Y", "A", None),
-    (*ORDERS, "NAME", "SYSIBM", "VARCHAR", 28, 0, 1208, "CODEUNITS32", 7, "N", "'a'", "N", " ", "Who"),
-    (*ORDERS, "OCT", "SYSIBM", "VARCHAR", 9, 0, 1208, "OCTETS", 9, "Y", None, "N", " ", None),
-    (*ORDERS, "BITS", "SYSIBM", "CHARACTER", 16, 0, 0, None, None, "Y", None, "N", " ", None),
-    (*ORDERS, "PRICE", "SYSIBM", "DECIMAL", 12, 2, 0, None, None, "Y", None, "N", " ", None),
-    (*ORDERS, "FLOATING", "SYSIBM", "DECFLOAT", 8, 0, 0, None, None, "Y", None, "N", " ", None),
-    (*ORDERS, "AT", "SYSIBM", "TIMESTAMP", 10, 6, 0, None, None, "N", "CURRENT TIMESTAMP", "N", " ", None),
-    (*ORDERS, "OK", "SYSIBM", "BOOLEAN", 1, 0, 0, None, None, "Y", None, "N", " ", None),
-    (*ORDERS, "WIDE", "SYSIBM", "VARGRAPHIC", 10, 0, 1200, "CODEUNITS16", 10, "Y", None, "N", " ", None),
-    (*ORDERS, "TWICE", "SYSIBM", "DECIMAL", 13, 2, 0, None, None, "Y", "AS (PRICE * 2)", "N", "A", None),
-    (*ORDERS, "MONEY", "SHOP", "EURO", 0, 0, 0, None, None, "Y", None, "N", " ", None),
-    ("ELSE", "V", "V", None, "X", "SYSIBM", "XML", 0, 0, 0, None, None, "Y", None, "N", " ", None),
-]  # fmt: skip
-INDEXES = [
-    ("SHOP", "T", "PK1", "P", "ID"),
-    ("SHOP", "T", "UX1", "U", "NAME"),
-    ("SHOP", "T", "UX2", "U", "PRICE"),
-    ("SHOP", "T", "UX2", "U", "AT"),
-    ("SHOP", "T", "UX3", "U", "K00"),  # on an expression
-]
-RELATIONS = [("SHOP", "T", "FK1", "NAME", "ELSE", "P", "A"), ("SHOP", "T", "FK1", "PRICE", "ELSE", "P", "B")]
-CHECKS = [("SHOP", "T", "PRICE >= 0")]
-
-
-def shop(*rules):
-    return Link(
-        *rules,
-        ("CURRENT SCHEMA) FROM", [("SHOP",)]),
-        ("SYSCAT.COLUMNS", COLUMNS),
-        ("SYSCAT.INDEXES", INDEXES),
-        ("SYSCAT.REFERENCES", RELATIONS),
-        ("SYSCAT.CHECKS", CHECKS),
-    )
-
-
-def session_of(link=None, **how):
-    link = link or shop()
-    return Db2Session(link, lambda: link, **{"read_only": False, **how})
-
-
-def test_the_catalog_becomes_tables():
-    table, view = session_of().metadata().entities
-    assert [(one.name, one.type, one.declared, one.generated, one.default) for one in table.fields] == [
-        ("ID", "integer", "INTEGER", "identity", None),
-        ("NAME", "text", "VARCHAR(7 CODEUNITS32)", "", "'a'"),
-        ("OCT", "text", "VARCHAR(9)", "", None),
-        ("BITS", "binary", "CHARACTER(16) FOR BIT DATA", "", None),
-        ("PRICE", "decimal", "DECIMAL(12,2)", "", None),
-        ("FLOATING", "decimal", "DECFLOAT(16)", "", None),
-        ("AT", "timestamp", "TIMESTAMP(6)", "", "CURRENT TIMESTAMP"),
-        ("OK", "boolean", "BOOLEAN", "", None),
-        ("WIDE", "text", "VARGRAPHIC(10)", "", None),
-        ("TWICE", "decimal", "DECIMAL(13,2)", "computed", None),
-        ("MONEY", "other", "SHOP.EURO", "", None),
-    ]
-    assert (table.name, table.parts, table.kind, table.comment) == ("T", ("SHOP", "T"), "table", "Orders")
-    assert (table.keys, table.uniques, table.checks) == (
-        ("ID",),
-        (("NAME",), ("PRICE", "AT")),
-        ("PRICE >= 0",),
-    )
-    assert table.relations == (Relation("FK1", ("NAME", "PRICE"), "ELSE.P", ("A", "B")),)
-    name, price = table.column("NAME"), table.column("PRICE")
-    assert (name.max_length, name.unique, name.nullable, name.comment) == (7, True, False, "Who")
-    assert (price.precision, price.scale, table.column("ID").bits, table.column("BITS").max_length) == (
-        12,
-        2,
-        32,
-        16,
-    )
-    assert (view.name, view.kind, view.fields[0].type) == ("ELSE.V", "view", "other")
-
-
-def test_the_catalog_is_read_in_four_queries():
-    link = shop()
-    session_of(link).metadata()
-    asked = [one for one in link.told if "FROM SYSCAT." in one]
-    assert len(asked) == 4
-    assert all("NOT LIKE 'SYS%'" in one for one in asked)
-
-
-def test_one_table_is_asked_for_by_parameters():
-    asked = []
-
-    def ask(text, values):
-        asked.append((values, text.count("?")))
-        return []
-
-    assert db2_catalog.entities(ask, "SHOP", "Else.T' OR '1") == []
-    assert asked == [(["else.t' or '1", "else.t' or '1"], 2)]
-
-
-def test_a_session_waits_for_locks_no_longer_than_the_limit_and_looks_in_its_schema():
-    link = shop()
-    session = session_of(link, schema="it's")
-    assert link.told[:2] == ["SET CURRENT LOCK TIMEOUT 15", "SET CURRENT SCHEMA = 'it''s'"]
-    assert (session.title, session.home) == ("Db2 11.05.0900", "SHOP")
-
-
-def test_keys_are_listed_over_a_connection_that_is_set_up_alike():
-    link = shop()
-    link.stream = lambda text, size: iter([(["ID"], [(1,), (2,)])])
-    session = session_of(link, schema="S")
-    (batch,) = session.keys(session.entity("T"), ["ID"], "PRICE > 1")
-    assert batch.to_pydict() == {"ID": [1, 2]}
-    assert link.told[-3:] == ["SET CURRENT LOCK TIMEOUT 15", "SET CURRENT SCHEMA = 'S'", "CLOSE"]
-
-
-def test_another_family_of_db2_is_refused():
-    link = shop()
-    link.server = ("DB2", "12.01.0005")
-    with pytest.raises(ConnectorError) as caught:
-        session_of(link)
-    assert caught.value.reason == "unsupported"
-
-
-def test_queries_run_in_a_transaction_that_is_undone():
-    link = shop()
-    session_of(link).query("SELECT a FROM t WHERE b = '{{v}}'", {"v": "x"}, 5)
-    assert link.told[-3:] == ["BEGIN", "SELECT a FROM t WHERE b = ?", "ROLLBACK"]
-
-
-@pytest.mark.parametrize(
-    "query", ["SELECT id FROM FINAL TABLE (INSERT INTO t (a) VALUES (1))", "VALUES 1", "SELECT 1; x"]
-)
-def test_a_query_that_does_more_than_read_is_never_sent(query):
-    link = shop()
-    session = session_of(link)
-    before = list(link.told)
-    with pytest.raises(ConnectorError) as caught:
-        session.query(query, {}, 1)
-    assert (caught.value.reason, link.told) == ("bad_query", before)
-
-
-def test_rows_are_looked_for_and_sampled():
-    link = shop(("SELECT 0 AS n", [(1,)]))
-    session = session_of(link)
-    table = session.entity("t")
-    wanted = pa.record_batch({"ID": [1, 2, None]})
-    assert session.known(table, ["ID"], wanted).to_pylist() == [False, True, False]
-    assert link.told[-1] == (
-        'SELECT 0 AS n FROM SYSIBM.SYSDUMMY1 WHERE EXISTS (SELECT 1 FROM "SHOP"."T" WHERE "ID" = 1) UNION ALL '
-        'SELECT 1 AS n FROM SYSIBM.SYSDUMMY1 WHERE EXISTS (SELECT 1 FROM "SHOP"."T" WHERE "ID" = 2)'
-    )
-    session.sampled()
-    assert link.told[-1] == 'SELECT * FROM "SHOP"."T" FETCH FIRST 1 ROWS ONLY'
-
-
-def test_a_table_is_made_of_columns():
-    columns = [
-        Column("id", "integer", "", nullable=False),
-        Column("name", "text", "", max_length=20),
-        Column("at", "timestamp", ""),
-        Column("ok", "boolean", ""),
-        Column("price", "decimal", "", precision=38, scale=2),
-        Column("photo", "binary", ""),
-    ]
-    link = shop()
-    session_of(link).create("orders", columns, ["id"])
-    assert link.told[-1] == (
-        'CREATE TABLE "orders" (\n  "id" BIGINT NOT NULL,\n  "name" VARCHAR(20 CODEUNITS32),\n  "at" TIMESTAMP(6),\n'
-        '  "ok" SMALLINT,\n  "price" DECIMAL(31,2),\n  "photo" BLOB(2G),\n  PRIMARY KEY ("id")\n)'
-    )
-
-
-def test_a_connection_for_reading_writes_nothing():
-    session = session_of(read_only=True)
-    table = session.entity("T")
-    with pytest.raises(ConnectorError) as caught:
-        session.target(Writing(table, table.fields[:1]))
-    assert caught.value.code == "read_only_connection"
-
-
-# --- What became of a transaction ---------------------------------------------------------------------------------
-
-
-def test_a_chunk_is_settled_by_keys_that_are_read_behind_a_lock():
-    link = shop()
-    session = session_of(link)
-    target = session.target(Writing(session.entity("T"), (session.entity("T").column("ID"),)))
-    target.begin()
-    target.send(pa.record_batch({"ID": [1, 2, 3]}))
-    proof = target.proof()
-    assert proof == {"keys": ["ID"], "rows": [["1"], ["2"], ["3"]]}
-    assert session.settled(target.writing.entity, proof) is False
-    looked = [f'SELECT 1 FROM "SHOP"."T" WHERE "ID" = {one}' for one in (1, 2, 3)]
-    assert link.told[-6:] == ["BEGIN", 'LOCK TABLE "SHOP"."T" IN SHARE MODE', *looked, "ROLLBACK"]
-    assert session_of(shop(('WHERE "ID" =', [(1,)]))).settled(target.writing.entity, proof) is True
-    assert session.settled(target.writing.entity, {}) is None
-
-
-def test_a_table_that_is_still_held_tells_nothing():
-    held = said(-911, "40001", 'The current transaction has been rolled back.  Reason code "68".')
-    session = session_of(shop(("LOCK TABLE", held)))
-    proof = {"keys": ["ID"], "rows": [["1"]]}
-    assert session.settled(session.entity("T"), proof) is None
-    assert session.link.told[-1] == "ROLLBACK"

@@ -14,6 +14,7 @@ from pydantic import ValidationError
 
 from tests.connectors.kind_mongodb import MongodbKind
 from tests.connectors.kinds import GATE, Col, Table
+from tests.connectors.one_kind import only
 from tests.connectors.sending import deliver, reasons
 from tests.jobs.waiting import eventually
 from webapp.connectors.base import ConnectorError, Lost, Writing
@@ -25,20 +26,7 @@ IDS = [f"aaaaaaaaaaaa{row:012x}" for row in range(3_000)]
 ROWS = {"_id": IDS, "v": [f"text {row}" for row in range(3_000)]}
 
 
-@pytest.fixture
-def kind(tmp_path):
-    made = MongodbKind(tmp_path)
-    made.start()
-    try:
-        yield made
-    finally:
-        made.stop()
-
-
-@pytest.fixture
-def session(kind):
-    with kind.connector().open() as found:
-        yield found
+kind = only(MongodbKind)
 
 
 def target(session, table, columns, **how):

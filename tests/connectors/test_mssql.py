@@ -12,6 +12,7 @@ import pytest
 
 from tests.connectors.kind_mssql import MssqlKind
 from tests.connectors.kinds import GATE, Col, Table
+from tests.connectors.one_kind import only
 from tests.connectors.sending import deliver, reasons, target_of
 from tests.fakes.certificates import Authority
 from webapp.connectors.base import ConnectorError, Writing
@@ -20,23 +21,7 @@ from webapp.connectors.mssql_target import MssqlTarget
 from webapp.connectors.shape import Column, Entity
 from webapp.net.gate import Gate
 
-
-@pytest.fixture
-def kind(tmp_path):
-    if reason := MssqlKind.unavailable():
-        pytest.skip(reason)
-    made = MssqlKind(tmp_path)
-    made.start()
-    try:
-        yield made
-    finally:
-        made.stop()
-
-
-@pytest.fixture
-def session(kind):
-    with kind.connector().open() as found:
-        yield found
+kind = only(MssqlKind)
 
 
 def test_no_statement_has_more_than_a_thousand_rows(kind, session):

@@ -10,9 +10,9 @@ import threading
 import pytest
 from pydantic import ValidationError
 
-from tests.connectors.conftest import missing
 from tests.connectors.kind_mysql import MysqlKind
 from tests.connectors.kinds import GATE
+from tests.connectors.one_kind import only
 from webapp.connectors.base import ConnectorError
 from webapp.connectors.mysql import MysqlConnector
 from webapp.net.gate import Gate
@@ -96,14 +96,7 @@ def test_what_writing_relies_on_cannot_be_set(name):
 # --- verification, with a real server ---
 
 
-@pytest.fixture
-def kind(tmp_path):
-    if reason := missing(MysqlKind):
-        pytest.skip(reason)
-    made = MysqlKind(tmp_path)
-    made.start()
-    yield made
-    made.stop()
+kind = only(MysqlKind)
 
 
 GOOD = dict.fromkeys(("resolve", "connect", "tls", "auth", "permission", "sample"), "")

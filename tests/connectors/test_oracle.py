@@ -10,6 +10,7 @@ import pytest
 
 from tests.connectors.kind_oracle import OracleKind
 from tests.connectors.kinds import GATE, Col, Table
+from tests.connectors.one_kind import only
 from tests.connectors.sending import deliver, reasons, target_of
 from tests.fakes.certificates import Authority
 from tests.fakes.tns import Tns
@@ -20,23 +21,7 @@ from webapp.connectors.oracle_errors import converted, failure
 from webapp.connectors.shape import Column
 from webapp.net.gate import Gate
 
-
-@pytest.fixture
-def kind(tmp_path):
-    if reason := OracleKind.unavailable():
-        pytest.skip(reason)
-    made = OracleKind(tmp_path)
-    made.start()
-    try:
-        yield made
-    finally:
-        made.stop()
-
-
-@pytest.fixture
-def session(kind):
-    with kind.connector().open() as found:
-        yield found
+kind = only(OracleKind)
 
 
 def test_rows_that_are_refused_are_told_and_the_others_go_through(kind, session):

@@ -9,31 +9,15 @@ import psycopg
 import pyarrow as pa
 import pytest
 
-from tests.connectors import conftest
 from tests.connectors.kind_postgresql import URL, PostgresqlKind
 from tests.connectors.kinds import GATE
+from tests.connectors.one_kind import only
 from tests.connectors.sending import deliver, reasons, target_of
 from webapp.connectors.base import ConnectorError, Writing
 from webapp.connectors.postgresql import PostgresqlConnector
 from webapp.connectors.shape import Column
 
-
-@pytest.fixture
-def kind(tmp_path):
-    if reason := conftest.missing(PostgresqlKind):
-        pytest.skip(reason)
-    made = PostgresqlKind(tmp_path)
-    made.start()
-    try:
-        yield made
-    finally:
-        made.stop()
-
-
-@pytest.fixture
-def session(kind):
-    with kind.connector().open() as found:
-        yield found
+kind = only(PostgresqlKind)
 
 
 def columns(session, table):

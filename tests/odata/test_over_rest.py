@@ -52,7 +52,11 @@ def test_nested_fields_are_inserted_with_their_parent(edith, server, erp, work):
     fields = [
         {"name": "number", "type": "regexp", "options": {"string": "A-[0-9]{6}"}},
         {"name": "total", "type": "number", "options": {"min": 1, "max": 900, "decimals": 2}},
-        {"name": "Items", "type": "nested", "options": {"array": True, "count": {"min": 1, "max": 3}, "fields": item}},
+        {
+            "name": "Items",
+            "type": "nested",
+            "options": {"array": True, "count": {"min": 1, "max": 3}, "fields": item},
+        },
     ]
     template = edith.post("/templates", json={"name": "Orders", "fields": fields}).json
     ask = {"connection_id": erp, "target": "Orders", "count": 30, "seed": "s"}

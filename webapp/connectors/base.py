@@ -1,8 +1,8 @@
 """What every kind of connection is: settings, stages of verification, metadata, and rows sent in chunks.
 
-A kind is one class, a subclass of `Connector`, in a file of its own and one line in `connectors.KINDS`. What a target
-can do is data (`Capabilities`), so that callers ask a table and not the kind's name. Drivers are imported where they
-are first used: a missing one is a `DriverMissing` that names the extra.
+A kind is one class, a subclass of `Connector`, in a file of its own and one line in `connectors/__init__.py`. What a
+target can do is data (`Capabilities`), so that callers ask a table and not the kind's name. Drivers are imported where
+they are first used: a missing one is a `DriverMissing` that names the extra.
 
 A push sends chunk after chunk through one `Target`:
 
@@ -170,6 +170,11 @@ class Capabilities:
     name_chars: int = 63
     """Characters of a table's or column's name."""
 
+    @property
+    def tables(self) -> bool:
+        """Its link is a `Session`: fields of type foreign_key."""
+        return not self.by_row and not self.prompts
+
 
 class Target(ABC):
     """One table being written. Batches hold one Arrow array for each of `Writing.columns`, of whatever type the
@@ -247,6 +252,19 @@ class Link(ABC):
 
 class Session(Link):
     """An open connection to a database."""
+
+    read_only: bool = False
+    """The connection was made for reading."""
+
+    def may_write(self) -> None:
+        """Raises `ConnectorError` (reason `read_only`) where the connection was made for reading."""
+        if self.read_only:
+            raise ConnectorError(
+                "This connection is read-only.",
+                code="read_only_connection",
+                reason="read_only",
+                hint="Use another connection, or let its owner allow writing.",
+            )
 
     @abstractmethod
     def sample(self, entity: Entity, limit: int) -> pa.RecordBatch:

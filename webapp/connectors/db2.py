@@ -5,17 +5,25 @@ from __future__ import annotations
 import os
 import re
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal
-from urllib.parse import parse_qsl, unquote, urlsplit
 
-from webapp import limits
 from webapp.connectors import base
-from webapp.connectors.base import Capabilities, ConnectorError, Stage
-from webapp.connectors.server import ServerConnector, ServerSettings, answering, in_one_go, part, tls_part
+from webapp.connectors.base import Capabilities, Stage
+from webapp.connectors.server import (
+    ServerConnector,
+    ServerSettings,
+    answering,
+    entered,
+    in_one_go,
+    of_url,
+    part,
+    tls_part,
+    unanswered,
+)
 from webapp.connectors.stages import bad_settings, unknown_option
 
 if TYPE_CHECKING:
@@ -115,13 +123,10 @@ class Db2Connector(ServerConnector):
         self.driver()
         from webapp.connectors.db2_session import Db2Session
 
-        seconds = timeout or limits.TARGET_CONNECT_SECONDS
-        link = self._link(seconds)
-        try:
-            return Db2Session(link, lambda: self._link(seconds), self.read_only, self.way().schema)
-        except BaseException:
-            link.close()
-            raise
+        def session(link: Db2Link, another: Callable[[], Db2Link]) -> Db2Session:
+            return Db2Session(link, another, self.read_only, self.way().schema)
+
+        return entered(self._link, session, timeout)
 
     def _link(self, seconds: float) -> Db2Link:
         """A connection to an address that the guard judged."""
@@ -133,12 +138,7 @@ class Db2Connector(ServerConnector):
             with self._authority(way) as file:
                 return Db2Link(dsn(way, address, seconds, file), address, way.port)
         except base.Lost as error:
-            raise ConnectorError(
-                f"No connection came about: {error.message}",
-                reason="refused",
-                hint="Does Db2 listen there, with or without TLS as set?",
-                transient=True,
-            ) from None
+            raise unanswered(error.message, "Does Db2 listen there, with or without TLS as set?") from None
 
     @contextmanager
     def _authority(self, way: Way) -> Iterator[str | None]:
@@ -186,7 +186,9 @@ def _read(text: str) -> dict[str, Any]:
     scheme, mark, rest = text.partition("://")
     try:
         if mark and scheme.lower() in _SCHEMES:
-            return _of_url(rest)
+            found, options = of_url(rest)
+            query = _named(options)
+            return found | {name: query[name] for name in ("schema", "tls") if name in query}
         if jdbc := _JDBC.fullmatch(text):
             found = {"host": jdbc["host"].strip("[]"), "database": jdbc["database"]}
             port = {"port": int(jdbc["port"])} if jdbc["port"] else {}
@@ -201,26 +203,14 @@ def _read(text: str) -> dict[str, Any]:
     )
 
 
-def _of_url(rest: str) -> dict[str, Any]:
-    parts = urlsplit(f"db2://{rest}")
-    found: dict[str, Any] = {"host": parts.hostname, "port": parts.port}
-    for name, value in (("database", parts.path.removeprefix("/")), ("username", parts.username)):
-        if value:
-            found[name] = unquote(value)
-    if parts.password is not None:
-        found["password"] = unquote(parts.password)
-    query = _named(parse_qsl(parts.query, keep_blank_values=True))
-    return found | {name: query[name] for name in ("schema", "tls") if name in query}
-
-
 def _of_pairs(text: str) -> dict[str, Any]:
-    found = _named([pair.split("=", 1) for pair in text.split(";") if "=" in pair])
+    found = _named(pair.partition("=")[::2] for pair in text.split(";") if "=" in pair)
     if "port" in found:
         found["port"] = int(found["port"])
     return found
 
 
-def _named(pairs: list[Any]) -> dict[str, Any]:
+def _named(pairs: Iterable[tuple[str, str]]) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for key, value in pairs:
         word = key.strip().lower()

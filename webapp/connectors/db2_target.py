@@ -4,22 +4,22 @@ savepoint where it is refused, and halved. Db2 does not say which row of a state
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, ClassVar, Final
 
 import numpy as np
 import pyarrow as pa
 
 from webapp import limits
 from webapp.connectors import sql
-from webapp.connectors.base import ConnectorError, Failure, Sent, Target, Writing
+from webapp.connectors.base import ConnectorError, Failure
 from webapp.connectors.db2_errors import refusal
 from webapp.connectors.shape import Column
-from webapp.connectors.sieve import Refusal, sift
-from webapp.connectors.sql_values import of_objects
-from webapp.connectors.statement_session import Proof, literals
-from webapp.engine.formats.sql_dialects import DIALECTS
+from webapp.connectors.sieve import Refusal
+from webapp.connectors.statement_session import literals
+from webapp.connectors.statement_target import Cells, LiteralTarget
+from webapp.engine.formats.sql_dialects import DIALECTS, Dialect
 
 if TYPE_CHECKING:
     from webapp.connectors.db2_link import Db2Link
@@ -34,87 +34,30 @@ _PARTS_OF_SECOND: Final = re.compile(r"\.\d+'$")
 _WORDS: Final = ("text", "enum", "json", "array", "other", "interval", "uuid", "objectid")
 
 
-class Db2Target(Target):
-    """See `Target`."""
+class Db2Target(LiteralTarget):
+    """See `LiteralTarget`. Db2 judges constraints at each statement, never at the end."""
 
-    def __init__(self, link: Db2Link, writing: Writing) -> None:
-        self.writing = writing
-        self._link = link
-        self._table = sql.qualified(DIALECT, writing.entity.parts)
-        self._names = [column.name for column in writing.columns]
-        self._proof = Proof(writing)
-        self._open = False
-        self._caught: dict[int, Sequence[Any]] = {}
-        if writing.capture and writing.mode != "insert":
-            raise ConnectorError(
-                "Db2 brings values back of rows that are inserted only.",
-                reason="unsupported",
-                hint="Capture nothing.",
-            )
+    dialect: ClassVar[Dialect] = DIALECT
+    title: ClassVar[str] = "Db2"
+    most_rows: ClassVar[int] = limits.DB2_STATEMENT_ROWS
+    most_length: ClassVar[int] = limits.DB2_STATEMENT_BYTES
+    _link: Db2Link
 
-    # --- transactions ---
+    @staticmethod
+    def length(literal: str) -> int:
+        """Bytes of its UTF-8."""
+        return len(literal) if literal.isascii() else len(literal.encode())
 
-    def begin(self) -> None:
-        """See `Target.begin`."""
-        if not self._open:
-            self._link.begin()
-            self._proof.begin()
-            self._open = True
+    def spelled(self, batch: pa.RecordBatch) -> tuple[list[list[str]], list[Failure]]:
+        """See `LiteralTarget.spelled`."""
+        return spelled(self.writing.columns, batch)
 
-    def proof(self) -> dict[str, Any]:
-        """See `Target.proof`: keys of rows that were inserted."""
-        return self._proof.told()
-
-    def commit(self) -> None:
-        """See `Target.commit`. Db2 judges constraints at each statement, never at the end."""
-        self._open = False
-        self._link.commit()
-
-    def rollback(self) -> None:
-        """See `Target.rollback`."""
-        self._open = False
+    def attempt(self, cells: Cells, rows: list[int], mode: str) -> Refusal | None:
+        """See `LiteralTarget.attempt`."""
         try:
-            self._link.rollback()
-        except ConnectorError:
-            pass  # gone, and the transaction with it
-
-    # --- rows ---
-
-    def statements(self, batch: pa.RecordBatch) -> list[str]:
-        """See `Target.statements`."""
-        return sql.statements(DIALECT, self.writing, batch)
-
-    def send(self, batch: pa.RecordBatch) -> Sent:
-        """See `Target.send`."""
-        return self._sent(batch, self.writing.mode)
-
-    def delete(self, batch: pa.RecordBatch) -> Sent:
-        """See `Target.delete`."""
-        return self._sent(batch, "delete")
-
-    def _sent(self, batch: pa.RecordBatch, mode: str) -> Sent:
-        cells, failures = spelled(self.writing.columns, batch)
-        self._caught = {}
-        bad = {one.index for one in failures}
-        rows = [row for row in range(batch.num_rows) if row not in bad]
-        keys = (
-            [cells[self._names.index(name)] for name in self.writing.key_columns] if mode != "insert" else []
-        )
-        for piece in _pieces(rows, cells, keys):
-            failures += sift(piece, lambda some: self._attempt(cells, some.tolist(), mode))
-        failures.sort(key=lambda one: one.index)
-        if mode == "insert":
-            bad = {one.index for one in failures}
-            self._proof.wrote(self._names, cells, [row for row in rows if row not in bad])
-        wanted = self.writing.capture and mode != "delete"
-        return Sent(failures, self._keys(batch.num_rows) if wanted else None)
-
-    def _attempt(self, cells: Sequence[Sequence[str]], rows: Sequence[int], mode: str) -> Refusal | None:
-        try:
-            if mode in ("update", "delete") and (missing := self._missing(cells, rows)):
-                message = f"There is no such row in {self.writing.entity.name}."
+            if mode in ("update", "delete") and (missing := self._unmatched(cells, rows)):
                 places = [place for place, row in enumerate(rows) if row in missing]
-                return Refusal("missing_row", message, bad=np.array(places))
+                return Refusal("missing_row", self.missing(places[0]).message, bad=np.array(places))
             self._link.run("SAVEPOINT rowsmith ON ROLLBACK RETAIN CURSORS")
             if self.writing.capture and mode == "insert":
                 _, caught = self._link.ask(self._returning(cells, rows))
@@ -129,7 +72,7 @@ class Db2Target(Target):
             return self._pointed(refused, cells, rows)
         return None
 
-    def _pointed(self, refused: Refusal, cells: Sequence[Sequence[str]], rows: Sequence[int]) -> Refusal:
+    def _pointed(self, refused: Refusal, cells: Cells, rows: Sequence[int]) -> Refusal:
         """A missing value tells by itself which rows are meant."""
         if refused.reason != "not_null" or refused.column not in self._names:
             return refused
@@ -137,7 +80,7 @@ class Db2Target(Target):
         places = [place for place, row in enumerate(rows) if column[row] == _NULL]
         return replace(refused, bad=np.array(places)) if places else refused
 
-    def _missing(self, cells: Sequence[Sequence[str]], rows: Sequence[int]) -> set[int]:
+    def _unmatched(self, cells: Cells, rows: Sequence[int]) -> set[int]:
         """Which rows find none of the table by their key."""
         keys = self.writing.key_columns
         same = " AND ".join(f"t.{DIALECT.quoted(one)} = s.{DIALECT.quoted(one)}" for one in keys)
@@ -149,10 +92,9 @@ class Db2Target(Target):
 
     # --- statements ---
 
-    def _statement(self, cells: Sequence[Sequence[str]], rows: Sequence[int], mode: str) -> str:
+    def _statement(self, cells: Cells, rows: Sequence[int], mode: str) -> str:
         if mode == "insert":
-            values = ",".join("(" + ",".join([column[row] for column in cells]) + ")" for row in rows)
-            return f"INSERT INTO {self._table} ({sql.listed(DIALECT, self._names)}) VALUES {values}"
+            return self.insert(cells, rows)
         keys = self.writing.key_columns
         if mode == "delete":
             names = sql.listed(DIALECT, keys)
@@ -170,7 +112,7 @@ class Db2Target(Target):
         names = sql.listed(DIALECT, self._names)
         return f"{merge} WHEN NOT MATCHED THEN INSERT ({names}) VALUES ({sql.listed(DIALECT, self._names, 's.')})"
 
-    def _returning(self, cells: Sequence[Sequence[str]], rows: Sequence[int]) -> str:
+    def _returning(self, cells: Cells, rows: Sequence[int]) -> str:
         """An INSERT that tells of each row, by its place in the batch, what the server made."""
         values = ",".join(
             "(" + ",".join([*(column[row] for column in cells), str(row)]) + ")" for row in rows
@@ -182,7 +124,7 @@ class Db2Target(Target):
 
     def _source(
         self,
-        cells: Sequence[Sequence[str]],
+        cells: Cells,
         rows: Sequence[int],
         names: Sequence[str],
         *,
@@ -194,7 +136,7 @@ class Db2Target(Target):
 
     def _values(
         self,
-        cells: Sequence[Sequence[str]],
+        cells: Cells,
         rows: Sequence[int],
         names: Sequence[str],
         *,
@@ -208,13 +150,6 @@ class Db2Target(Target):
             + ")"
             for row in rows
         )
-
-    def _keys(self, count: int) -> pa.RecordBatch:
-        width = len(self.writing.capture)
-        none = (None,) * width
-        rows = [self._caught.get(row, none) for row in range(count)]
-        arrays = [of_objects([row[place] for row in rows]) for place in range(width)]
-        return pa.RecordBatch.from_arrays(arrays, list(self.writing.capture))
 
 
 def spelled(columns: Sequence[Column], batch: pa.RecordBatch) -> tuple[list[list[str]], list[Failure]]:
@@ -252,27 +187,3 @@ def _typed(cell: str, column: Column) -> str:
     if cell != _NULL and (column.type in _WORDS or column.type == "binary"):
         return cell
     return f"CAST({cell} AS {column.declared})" if column.declared else cell
-
-
-def _pieces(
-    rows: Sequence[int], cells: Sequence[Sequence[str]], keys: Sequence[Sequence[str]]
-) -> Iterator[np.ndarray]:
-    """Rows for one statement each: so many, so long, and no key twice, since each stands for itself."""
-    piece: list[int] = []
-    seen: set[tuple[str, ...]] = set()
-    size = 0
-    for row in rows:
-        length = sum(
-            len(cell) if cell.isascii() else len(cell.encode()) for cell in (column[row] for column in cells)
-        )
-        key = tuple(column[row] for column in keys)
-        full = len(piece) == limits.DB2_STATEMENT_ROWS or size + length > limits.DB2_STATEMENT_BYTES
-        if piece and (full or (keys and key in seen)):
-            yield np.array(piece)
-            piece, size = [], 0
-            seen.clear()
-        piece.append(row)
-        seen.add(key)
-        size += length
-    if piece:
-        yield np.array(piece)

@@ -154,16 +154,6 @@ class MongodbSession(Session):
 
     # --- statements ---
 
-    def may_write(self) -> None:
-        """Raises `ConnectorError` (reason `read_only`) where the connection was made for reading."""
-        if self.read_only:
-            raise ConnectorError(
-                "This connection is read-only.",
-                code="read_only_connection",
-                reason="read_only",
-                hint="Use another connection, or let its owner allow writing.",
-            )
-
     def execute(self, statement: str) -> None:
         """See `Session.execute`; MongoDB has no statements."""
         self.may_write()

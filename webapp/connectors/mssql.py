@@ -6,11 +6,19 @@ import re
 import threading
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal, NamedTuple
-from urllib.parse import parse_qsl, unquote, urlsplit
 
-from webapp import limits
 from webapp.connectors.base import Capabilities, ConnectorError, Lost, Settings, Stage
-from webapp.connectors.server import SPOKEN, ServerConnector, ServerSettings, answering, in_one_go, tls_part
+from webapp.connectors.server import (
+    SPOKEN,
+    ServerConnector,
+    ServerSettings,
+    answering,
+    entered,
+    in_one_go,
+    of_url,
+    tls_part,
+    unanswered,
+)
 from webapp.connectors.stages import bad_settings, unknown_option
 
 if TYPE_CHECKING:
@@ -90,13 +98,7 @@ class MssqlConnector(ServerConnector):
         self.driver()
         from webapp.connectors.mssql_session import MssqlSession
 
-        seconds = timeout or limits.TARGET_CONNECT_SECONDS
-        link = self._link(seconds)
-        try:
-            return MssqlSession(link, lambda: self._link(seconds), self.read_only)
-        except BaseException:
-            link.close()
-            raise
+        return entered(self._link, lambda *links: MssqlSession(*links, self.read_only), timeout)
 
     def _link(self, seconds: float) -> MssqlLink:
         """A connection to an address that the guard judged. The driver keeps its time limit for the whole process."""
@@ -139,7 +141,8 @@ def _read(text: str) -> dict[str, Any]:
     scheme, mark, rest = text.partition("://")
     try:
         if mark and scheme.partition("+")[0].lower() in _SCHEMES and ";" not in rest:
-            return _of_url(rest)
+            found, options = of_url(rest)
+            return found | _more(options)
         if mark and scheme.lower() in _SCHEMES:  # jdbc:sqlserver://host:1433;databaseName=shop;user=...
             server, _, tail = rest.partition(";")
             return _of_pairs(
@@ -153,17 +156,6 @@ def _read(text: str) -> dict[str, Any]:
         "The connection string cannot be read.",
         "Write mssql://user:password@host:1433/database or Server=host,1433;Database=...;User Id=...;Password=...",
     )
-
-
-def _of_url(rest: str) -> dict[str, Any]:
-    parts = urlsplit(f"mssql://{rest}")
-    found: dict[str, Any] = {"host": parts.hostname, "port": parts.port}
-    for name, value in (("database", parts.path.removeprefix("/")), ("username", parts.username)):
-        if value:
-            found[name] = unquote(value)
-    if parts.password is not None:
-        found["password"] = unquote(parts.password)
-    return found | _more(parse_qsl(parts.query, keep_blank_values=True))
 
 
 def _of_pairs(text: str) -> dict[str, Any]:
@@ -214,10 +206,4 @@ def _at_arrival(error: Lost, way: Way) -> ConnectorError:
             hint="Give the certificate of the authority that signed the server's, and the host name that it is for."
             " With tls set to require, the certificate is not verified.",
         )
-    return ConnectorError(
-        f"No connection came about: {said}",
-        code=error.code,
-        reason="refused",
-        hint="Does SQL Server listen there, and does it speak TLS as set?",
-        transient=True,
-    )
+    return unanswered(said, "Does SQL Server listen there, and does it speak TLS as set?", error.code)

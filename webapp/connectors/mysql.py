@@ -6,13 +6,12 @@ import re
 import socket
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal, Self
-from urllib.parse import parse_qsl, unquote, urlsplit
 
 from pydantic import model_validator
 
 from webapp import limits
 from webapp.connectors.base import Capabilities, ConnectorError, Settings, Stage
-from webapp.connectors.server import ServerConnector, ServerSettings, more_part, part, tls_part
+from webapp.connectors.server import ServerConnector, ServerSettings, more_part, of_url, part, tls_part
 from webapp.connectors.stages import bad_settings, staged, unknown_option
 
 if TYPE_CHECKING:
@@ -212,14 +211,13 @@ def _read(text: str) -> dict[str, Any]:
     try:
         if not mark or scheme.partition("+")[0].lower() not in _SCHEMES:
             raise ValueError
-        parts = urlsplit(f"mysql://{rest}")
-        port = parts.port
+        found, pairs = of_url(rest)
     except ValueError:
         raise bad_settings(
             "The connection string cannot be read.",
             "Write mysql://user:password@host:3306/database; signs like @ / : in a password are percent-encoded.",
         ) from None
-    options = {name.lower(): value for name, value in parse_qsl(parts.query, keep_blank_values=True)}
+    options = {name.lower(): value for name, value in pairs}
     for name in options:
         if name not in (*_READ, *_IGNORED):
             raise unknown_option(name, _READ, "Session variables are set in options.")
@@ -227,12 +225,9 @@ def _read(text: str) -> dict[str, Any]:
     if mode is not None and mode.lower() not in _TLS:
         known = ", ".join(dict.fromkeys(_TLS.values()))
         raise bad_settings("The connection string names an unknown TLS mode.", f"There are {known}.")
-    password = options.get("password") if parts.password is None else unquote(parts.password)
-    return {
-        "host": parts.hostname,
-        "port": port,
-        "database": unquote(parts.path.removeprefix("/")),
-        "username": unquote(parts.username or "") or options.get("user"),
-        "password": password,
+    of_options = {
+        "username": options.get("user"),
+        "password": options.get("password"),
         "tls": _TLS[mode.lower()] if mode else None,
     }
+    return of_options | found

@@ -254,16 +254,6 @@ class MysqlSession(Session):
 
     # --- statements ---
 
-    def may_write(self) -> None:
-        """Raises `ConnectorError` (reason `read_only`) where the connection was made for reading."""
-        if self.read_only:
-            raise ConnectorError(
-                "This connection is read-only.",
-                code="read_only_connection",
-                reason="read_only",
-                hint="Use another connection, or let its owner allow writing.",
-            )
-
     def execute(self, statement: str) -> None:
         """See `Session.execute`. DDL ends a transaction with a commit of its own, so none may be open."""
         self.may_write()

@@ -89,7 +89,7 @@ class OdataConnector(HttpConnector):
     title: ClassVar[str] = "OData"
     can: ClassVar[Capabilities] = Capabilities(
         modes=("insert", "update"), create_table=False, sql=False, transactions=False, schemas=False, by_row=True,
-        name_chars=200,
+        fetch=True, name_chars=200,
     )  # fmt: skip
     has_entities: ClassVar[bool] = True
     reads_document: ClassVar[bool] = True

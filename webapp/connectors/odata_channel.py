@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
+from urllib.parse import urlencode
 
 import requests
 
@@ -16,8 +18,9 @@ from webapp.connectors.odata_model import Service, Version
 from webapp.connectors.odata_sending import OdataSending
 from webapp.connectors.odata_values import Shaper, service_of
 from webapp.connectors.odata_way import Sender, Way, named
+from webapp.connectors.rest_fetch import Fetched, Fetching, Manner
 from webapp.connectors.shape import Entity, Metadata
-from webapp.net.session import NetError, Reply, exchange, shown
+from webapp.net.session import NetError, Reply, Session, exchange, open_session, shown
 
 if TYPE_CHECKING:
     from webapp.connectors.odata import OdataConnector
@@ -36,6 +39,7 @@ class OdataChannel(Channel):
         self._lock = threading.Lock()
         self._sender: Sender | None = None
         self._sendings: list[OdataSending] = []
+        self._fetching: Session | None = None
         self._service: Service | None = None
         self._stopped = False
         self._last: Reply | None = None
@@ -53,7 +57,8 @@ class OdataChannel(Channel):
         """See `Link.cancel`."""
         with self._lock:
             self._stopped, sender, sendings = True, self._sender, list(self._sendings)
-        for one in (*sendings, *([sender] if sender else [])):
+            fetching = self._fetching
+        for one in (*sendings, *([sender] if sender else []), *([fetching] if fetching else [])):
             one.stop()
 
     def _reader(self) -> Sender:
@@ -145,6 +150,25 @@ class OdataChannel(Channel):
             alike = [one for one in service.sets if one.lower() == name.lower()]
             found = service.sets[alike[0]] if len(alike) == 1 else None
         return odata_entities.entity(service, found) if found is not None else None
+
+    # --- reading values
+
+    def fetch(self, paths: Sequence[str], manner: Manner) -> Fetched:
+        """See `rest_fetch.Fetches`: paths below the service root, each with what every request carries."""
+        settings, way = self.settings, self.way
+        base = f"{way.root}?{urlencode(way.query)}" if way.query else way.root
+        with open_session(way.gate, verify_tls=settings.trust, pool=settings.parallel) as session:
+            with self._lock:
+                self._fetching = session
+                if self._stopped:
+                    session.stop()
+            try:
+                return Fetching(self.connector, session, settings.auth.on_wire(session), manner, base).all(
+                    paths
+                )
+            finally:
+                with self._lock:
+                    self._fetching = None
 
     # --- sending
 

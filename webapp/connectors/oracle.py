@@ -8,12 +8,20 @@ import ssl
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal
-from urllib.parse import parse_qsl, unquote, urlsplit
 
-from webapp import limits
 from webapp.connectors import base
-from webapp.connectors.base import Capabilities, ConnectorError, Stage
-from webapp.connectors.server import SPOKEN, ServerConnector, ServerSettings, answering, in_one_go, tls_part
+from webapp.connectors.base import Capabilities, Stage
+from webapp.connectors.server import (
+    SPOKEN,
+    ServerConnector,
+    ServerSettings,
+    answering,
+    entered,
+    in_one_go,
+    of_url,
+    tls_part,
+    unanswered,
+)
 from webapp.connectors.stages import bad_settings, unknown_option
 
 if TYPE_CHECKING:
@@ -84,13 +92,7 @@ class OracleConnector(ServerConnector):
         self.driver()
         from webapp.connectors.oracle_session import OracleSession
 
-        seconds = timeout or limits.TARGET_CONNECT_SECONDS
-        link = self._link(seconds)
-        try:
-            return OracleSession(link, lambda: self._link(seconds), self.read_only)
-        except BaseException:
-            link.close()
-            raise
+        return entered(self._link, lambda *links: OracleSession(*links, self.read_only), timeout)
 
     def _link(self, seconds: float) -> OracleLink:
         """A connection to an address that the guard judged."""
@@ -114,12 +116,8 @@ class OracleConnector(ServerConnector):
                 **how,
             )
         except base.Lost as error:
-            raise ConnectorError(
-                f"No connection came about: {error.message}",
-                reason="refused",
-                hint="Does an Oracle listener answer there, with or without TLS as set?",
-                transient=True,
-            ) from None
+            hint = "Does an Oracle listener answer there, with or without TLS as set?"
+            raise unanswered(error.message, hint) from None
 
     def _context(self, way: Way) -> ssl.SSLContext:
         """TLS for the name that the settings say, whichever address the driver was given."""
@@ -155,17 +153,11 @@ def _read(text: str) -> dict[str, Any]:
     plain = text.strip().removeprefix("jdbc:oracle:thin:").removeprefix("@")
     try:
         if plain.lower().startswith(("oracle://", "oracle+oracledb://")):
-            parts = urlsplit(f"oracle://{plain.partition('://')[2]}")
-            query = dict(parse_qsl(parts.query, keep_blank_values=True))
+            said, options = of_url(plain.partition("://")[2])
+            query = dict(options)
             for name in query.keys() - {"service_name"}:
                 raise unknown_option(name, ("service_name",))
-            return {
-                "host": parts.hostname,
-                "port": parts.port,
-                "service": unquote(parts.path.removeprefix("/")) or query.get("service_name", ""),
-                "username": unquote(parts.username or ""),
-                "password": unquote(parts.password or ""),
-            }
+            return {**said, "service": said.get("database") or query.get("service_name", "")}
     except ValueError:
         pass
     found = _EASY.fullmatch(plain)

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import datetime as dt
 from collections.abc import Sequence
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
 import pyarrow as pa
 
 from webapp import limits
 from webapp.connectors import scalars, sql
-from webapp.connectors.base import ConnectorError, Failure, Sent, Target, Writing
+from webapp.connectors.base import ConnectorError, Failure, Sent
 from webapp.connectors.oracle_errors import failure
 from webapp.connectors.oracle_link import OracleLink
 from webapp.connectors.shape import Column
-from webapp.connectors.sql_values import of_objects
-from webapp.connectors.statement_session import Proof, literals
-from webapp.engine.formats.sql_dialects import DIALECTS
+from webapp.connectors.statement_session import literals
+from webapp.connectors.statement_target import StatementTarget
+from webapp.engine.formats.sql_dialects import DIALECTS, Dialect
 
 DIALECT: Final = DIALECTS["oracle"]
 # The driver's types, where the values alone would not tell.
@@ -27,39 +27,21 @@ _BINDS: Final = {
 _LARGE: Final = {"CLOB": "DB_TYPE_CLOB", "NCLOB": "DB_TYPE_NCLOB", "BLOB": "DB_TYPE_BLOB"}
 
 
-class OracleTarget(Target):
-    """See `Target`."""
+class OracleTarget(StatementTarget):
+    """See `StatementTarget`."""
 
-    def __init__(self, link: OracleLink, writing: Writing) -> None:
-        self.writing = writing
-        self._link = link
-        self._names = [column.name for column in writing.columns]
-        self._table = sql.qualified(DIALECT, writing.entity.parts)
-        self._proof = Proof(writing)
-        self._open = False
-        if writing.capture and writing.mode != "insert":
-            raise ConnectorError(
-                "Oracle brings values back of rows that are inserted only.",
-                reason="unsupported",
-                hint="Capture nothing.",
-            )
+    dialect: ClassVar[Dialect] = DIALECT
+    title: ClassVar[str] = "Oracle"
+    _link: OracleLink
 
     # --- transactions ---
 
-    def begin(self) -> None:
-        """See `Target.begin`. Oracle opens one with the first change."""
-        if not self._open:
-            self._link.rollback()
-            self._proof.begin()
-            self._open = True
+    def opening(self) -> None:
+        """See `StatementTarget.opening`. Oracle opens one with the first change."""
+        self._link.rollback()
 
-    def proof(self) -> dict[str, Any]:
-        """See `Target.proof`: keys of rows that were inserted."""
-        return self._proof.told()
-
-    def commit(self) -> None:
-        """See `Target.commit`."""
-        self._open = False
+    def ending(self) -> None:
+        """See `StatementTarget.ending`."""
         try:
             self._link.commit()
         except ConnectorError as error:
@@ -68,29 +50,10 @@ class OracleTarget(Target):
             hint = "A deferred constraint does not hold."
             raise ConnectorError(error.message, reason="deferred", hint=hint) from None
 
-    def rollback(self) -> None:
-        """See `Target.rollback`."""
-        self._open = False
-        try:
-            self._link.rollback()
-        except ConnectorError:
-            pass  # gone, and the transaction with it
-
     # --- rows ---
 
-    def statements(self, batch: pa.RecordBatch) -> list[str]:
-        """See `Target.statements`."""
-        return sql.statements(DIALECT, self.writing, batch)
-
-    def send(self, batch: pa.RecordBatch) -> Sent:
-        """See `Target.send`."""
-        return self._sent(batch, self.writing.mode)
-
-    def delete(self, batch: pa.RecordBatch) -> Sent:
-        """See `Target.delete`."""
-        return self._sent(batch, "delete")
-
-    def _sent(self, batch: pa.RecordBatch, mode: str) -> Sent:
+    def sent(self, batch: pa.RecordBatch, mode: str) -> Sent:
+        """See `StatementTarget.sent`."""
         cells, unfit = [], {}
         for column, array in zip(self.writing.columns, batch.columns, strict=True):
             values, found = scalars.made(array, column, _bound)
@@ -100,8 +63,8 @@ class OracleTarget(Target):
         statement, order = self._statement(mode)
         types = [_type(self.writing.columns[place]) for place in order]
         failures = list(unfit.values())
-        captured: dict[int, Sequence[Any]] = {}
-        back = [_type(one) or "DB_TYPE_VARCHAR" for one in self._captured()] if mode == "insert" else []
+        self._caught = {}
+        back = [_type(one) or "DB_TYPE_VARCHAR" for one in self._wanted()] if mode == "insert" else []
         for at in range(0, len(rows), limits.TARGET_SAVEPOINT_ROWS):
             piece = rows[at : at + limits.TARGET_SAVEPOINT_ROWS]
             answer = self._link.many(
@@ -112,20 +75,21 @@ class OracleTarget(Target):
             ]
             failures += refused
             bad = {one.index for one in refused}
-            captured |= {row: one for row, one in zip(piece, answer.returned, strict=False) if row not in bad}
+            self._caught |= {
+                row: one for row, one in zip(piece, answer.returned, strict=False) if row not in bad
+            }
             if mode in ("update", "delete"):
-                failures += self._missing(piece, answer.counts, bad)
+                failures += self._unfound(piece, answer.counts, bad)
         if mode == "insert":
             bad = {one.index for one in failures}
             self._note(batch, [row for row in rows if row not in bad])
         failures.sort(key=lambda one: one.index)
-        return Sent(failures, self._keys(captured, batch.num_rows) if back else None)
+        return Sent(failures, self.captured(batch.num_rows) if back else None)
 
-    def _missing(self, piece: Sequence[int], counts: Sequence[int], bad: set[int]) -> list[Failure]:
+    def _unfound(self, piece: Sequence[int], counts: Sequence[int], bad: set[int]) -> list[Failure]:
         told = piece if len(counts) == len(piece) else [row for row in piece if row not in bad]
-        message = f"There is no such row in {self.writing.entity.name}."
         pairs = zip(told, counts, strict=True)
-        return [Failure(row, "missing_row", message) for row, count in pairs if not count and row not in bad]
+        return [self.missing(row) for row, count in pairs if not count and row not in bad]
 
     def _note(self, batch: pa.RecordBatch, rows: Sequence[int]) -> None:
         """Keys of the first, middle and last row, for the proof."""
@@ -135,15 +99,9 @@ class OracleTarget(Target):
         cells, _ = literals(DIALECT, self.writing.columns, batch.take(pa.array(some)))
         self._proof.wrote(self._names, cells, list(range(len(some))))
 
-    def _captured(self) -> list[Column]:
+    def _wanted(self) -> list[Column]:
         found = (self.writing.entity.column(name) for name in self.writing.capture)
         return [one for one in found if one is not None]
-
-    def _keys(self, captured: dict[int, Sequence[Any]], count: int) -> pa.RecordBatch:
-        none = (None,) * len(self.writing.capture)
-        rows = [captured.get(row, none) for row in range(count)]
-        columns = [of_objects([row[place] for row in rows]) for place in range(len(none))]
-        return pa.RecordBatch.from_arrays(columns, list(self.writing.capture))
 
     # --- statements ---
 

@@ -262,18 +262,9 @@ class PostgresqlSession(Session):
 
     # --- statements ---
 
-    def _may_write(self) -> None:
-        if self.read_only:
-            raise ConnectorError(
-                "This connection is read-only.",
-                code="read_only_connection",
-                reason="read_only",
-                hint="Use another connection, or let its owner allow writing.",
-            )
-
     def execute(self, statement: str) -> None:
         """See `Session.execute`."""
-        self._may_write()
+        self.may_write()
         with self.talking():
             self.connection.execute(statement.encode(), prepare=True)
 
@@ -291,7 +282,7 @@ class PostgresqlSession(Session):
 
     def target(self, writing: Writing) -> Target:
         """See `Session.target`."""
-        self._may_write()
+        self.may_write()
         if writing.entity.kind == "view" and writing.mode != "insert":
             raise ConnectorError(f"{writing.entity.name} is a view.", reason="unsupported", hint="Pick its table.")
         return PostgresqlTarget(self.connection, self.talking, writing)

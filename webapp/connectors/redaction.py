@@ -1,4 +1,4 @@
-"""Secrets cut out of what a target says, however it writes them."""
+"""Secrets cut out of what a target says, or a program prints, however it writes them."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from urllib.parse import quote, quote_plus
 
 _CUT: Final = "********"
 _LEAST: Final = 6  # characters of base64; fewer are found in every text
+_LINE: Final = 8  # characters of one line of a secret; shorter ones ("}", "-----") are found in every text
 
 
 def without(text: str, secrets: Iterable[str]) -> str:
@@ -19,6 +20,37 @@ def without(text: str, secrets: Iterable[str]) -> str:
     for form in sorted(forms, key=len, reverse=True):
         text = re.sub(re.escape(form), _CUT, text, flags=re.IGNORECASE if "%" in form else 0)
     return text
+
+
+class Cutter:
+    """Cuts some secrets out of bytes, again and again. Lines of a secret that has several are cut each by itself."""
+
+    def __init__(self, secrets: Iterable[str], least: int) -> None:
+        whole = {secret for secret in secrets if len(secret) >= least}
+        lines = {line for secret in whole for line in secret.splitlines() if len(line) >= max(least, _LINE)}
+        forms = {form.encode("utf-8", "surrogatepass") for one in whole | lines for form in _forms(one)}
+        # Of an escape such as %2F either case is meant; longer forms first, so that no rest of one is left standing.
+        parts = [
+            b"(?i:%s)" % re.escape(form) if b"%" in form else re.escape(form)
+            for form in sorted(forms, key=len, reverse=True)
+        ]
+        self._found = re.compile(b"|".join(parts)) if parts else None
+        self.longest = max(map(len, forms), default=0)
+        """Bytes of the longest form: a cut that is at least so far from the end of what is known is safe."""
+
+    def cut(self, data: bytes) -> bytes:
+        """Without the secrets."""
+        return self._found.sub(_CUT.encode(), data) if self._found is not None else data
+
+    def border(self, data: bytes, at: int) -> int:
+        """Where to part some bytes, at a place or right behind the secret that the place lies in."""
+        if self._found is not None:
+            for match in self._found.finditer(data, max(0, at - self.longest)):
+                if match.start() >= at:
+                    break
+                if match.end() > at:
+                    return match.end()
+        return at
 
 
 def _forms(secret: str) -> list[str]:

@@ -128,8 +128,8 @@ class Made:
     path: str
     headers: dict[str, str]
     query: dict[str, str]
-    body: str | None
-    """JSON."""
+    body: str | bytes | None
+    """JSON; bytes where it holds many rows."""
 
 
 class Renderer:

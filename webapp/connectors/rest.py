@@ -146,9 +146,7 @@ class RestChannel(Channel):
     def __init__(self, connector: RestConnector) -> None:
         self._connector = connector
         settings = connector.settings
-        self._session = net.open_session(
-            connector.gate, verify_tls=settings.trust, pool=settings.parallel
-        )
+        self._session = net.open_session(connector.gate, verify_tls=settings.trust, pool=settings.parallel)
         self._auth = settings.auth.on_wire(self._session)
         self._sendings: list[RestSending] = []
 
@@ -172,7 +170,8 @@ class RestChannel(Channel):
 
     def fetch(self, paths: Sequence[str], manner: Manner) -> Fetched:
         """See `rest_fetch.Fetches`. A read-only connection may."""
-        return Fetching(self._connector, self._session, self._auth, manner).all(paths)
+        base = self._connector.settings.base_url
+        return Fetching(self._connector, self._session, self._auth, manner, base).all(paths)
 
     def sending(self, writing: Writing, hand: Hand) -> Sending:
         """See `Channel.sending`."""

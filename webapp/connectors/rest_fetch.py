@@ -28,6 +28,7 @@ from webapp.connectors.retry import Ended as Tried
 from webapp.net.session import Reply, Session
 
 if TYPE_CHECKING:
+    from webapp.connectors.odata import OdataConnector
     from webapp.connectors.rest import RestConnector
 
 _OF_THE_CONNECTION: Final = frozenset({401, 403, 407, 408, 429})
@@ -91,8 +92,15 @@ class Fetches(Protocol):
 class Fetching:
     """Paths of one connection being read. Made for one call."""
 
-    def __init__(self, connector: RestConnector, session: Session, auth: AuthBase, manner: Manner) -> None:
-        self._settings, self._hush = connector.settings, connector.hush
+    def __init__(
+        self,
+        connector: RestConnector | OdataConnector,
+        session: Session,
+        auth: AuthBase,
+        manner: Manner,
+        base: str,
+    ) -> None:
+        self._settings, self._hush, self._base = connector.settings, connector.hush, base
         self._session, self._auth, self._manner = session, auth, manner
         self._over = threading.Event()
         self._lock = threading.Lock()
@@ -165,7 +173,7 @@ class Fetching:
     def _sent(self, path: str) -> Reply:
         settings, left = self._settings, self._manner.until - time.monotonic()
         headers = over({"Accept": "application/json"}, settings.default_headers)
-        request = requests.Request("GET", url_of(settings.base_url, path), headers=headers, auth=self._auth)
+        request = requests.Request("GET", url_of(self._base, path), headers=headers, auth=self._auth)
         seconds = max(min(settings.retry.timeout_seconds, left), 0.001)
         return authorised(self._session, request, timeout_seconds=seconds, max_bytes=limits.HTTP_ANSWER_BYTES)
 

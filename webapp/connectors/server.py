@@ -5,12 +5,13 @@ from __future__ import annotations
 import importlib
 from collections.abc import Callable, Iterator, Mapping
 from types import ModuleType
-from typing import Any, ClassVar, Final, Protocol, Self
+from typing import Any, ClassVar, Final, Protocol, Self, TypeVar
+from urllib.parse import parse_qsl, unquote, urlsplit
 
 from pydantic import Field, model_validator
 
 from webapp import limits
-from webapp.connectors.base import Connector, DriverMissing, Settings, Stage
+from webapp.connectors.base import Connector, ConnectorError, DriverMissing, Session, Settings, Stage
 from webapp.connectors.stages import of_gate, staged
 from webapp.net.gate import Gate, GateError
 
@@ -21,6 +22,7 @@ SPOKEN: Final = {
 }
 """How TLS went, by its mode, where the driver tells no more."""
 _PEM: Final = "-----BEGIN CERTIFICATE-----"
+S = TypeVar("S", bound=Session)
 
 
 def part(order: int, most: int, **more: Any) -> Any:
@@ -80,6 +82,22 @@ class ServerConnector(Connector):
             raise DriverMissing(cls.title, cls.extra) from None
 
 
+def of_url(rest: str) -> tuple[dict[str, Any], list[tuple[str, str]]]:
+    """What a URL says behind its scheme: host, port, database, username and password as far as they are given, and
+    the options of its query. Raises ValueError."""
+    parts = urlsplit(f"any://{rest}")
+    found: dict[str, Any] = {
+        "host": parts.hostname,
+        "port": parts.port,
+        "database": unquote(parts.path.removeprefix("/")),
+        "username": unquote(parts.username or ""),
+    }
+    found = {name: value for name, value in found.items() if value}
+    if parts.password is not None:
+        found["password"] = unquote(parts.password)  # which may be empty
+    return found, parse_qsl(parts.query, keep_blank_values=True)
+
+
 class Way(Protocol):
     """Where settings lead, as far as the stages look at it."""
 
@@ -133,3 +151,23 @@ def answering(gate: Gate, host: str, port: int, seconds: float) -> str:
             return str(answer.getpeername()[0])
     except GateError as error:
         raise of_gate(error) from None
+
+
+def entered(
+    link: Callable[[float], Any], session: Callable[[Any, Callable[[], Any]], S], timeout: float | None
+) -> S:
+    """A session over a connection that `link` makes within so many seconds; it takes that, and what makes another."""
+    seconds = timeout or limits.TARGET_CONNECT_SECONDS
+    first = link(seconds)
+    try:
+        return session(first, lambda: link(seconds))
+    except BaseException:
+        first.close()
+        raise
+
+
+def unanswered(said: str, hint: str, code: str = "target_failed") -> ConnectorError:
+    """No connection came about with a driver that does not tell why."""
+    return ConnectorError(
+        f"No connection came about: {said}", code=code, reason="refused", hint=hint, transient=True
+    )

@@ -187,18 +187,9 @@ class SqliteSession(Session):
 
     # --- statements ---
 
-    def _may_write(self) -> None:
-        if self.read_only:
-            raise ConnectorError(
-                "This connection is read-only.",
-                code="read_only_connection",
-                reason="read_only",
-                hint="Use another connection, or let its owner allow writing.",
-            )
-
     def execute(self, statement: str) -> None:
         """See `Session.execute`. What it leaves open is undone."""
-        self._may_write()
+        self.may_write()
         with self.talking():
             self.connection.execute(statement).close()
             if self.connection.in_transaction:
@@ -218,7 +209,7 @@ class SqliteSession(Session):
         """See `Session.target`."""
         from webapp.connectors.sqlite_target import SqliteTarget
 
-        self._may_write()
+        self.may_write()
         if writing.entity.kind == "view":
             raise ConnectorError(f"{writing.entity.name} is a view.", reason="unsupported", hint="Pick its table.")
         return SqliteTarget(self.connection, self.talking, writing)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import Any, ClassVar, Final, Protocol
 
 import pyarrow as pa
@@ -46,41 +46,6 @@ class Link(Protocol):
 
     def cut(self) -> None:
         """Called from another thread: end the connection, and with it whatever waits for it."""
-
-
-@dataclass
-class Proof:
-    """Notes unique keys of some rows that were inserted, as literals: afterwards they are in the table or they are
-    not. Reading them waits for whoever still holds them."""
-
-    writing: Writing
-    rows: list[list[str]] = field(default_factory=list)
-    written: int = 0
-
-    def __post_init__(self) -> None:
-        brought = {column.name for column in self.writing.columns}
-        whole = [one for one in (self.writing.entity.keys, *self.writing.entity.uniques) if one and set(one) <= brought]
-        self.keys = min(whole, key=len, default=())
-
-    def begin(self) -> None:
-        """A transaction was opened."""
-        self.rows, self.written = [], 0
-
-    def wrote(self, names: Sequence[str], cells: Sequence[Sequence[str]], rows: Sequence[int]) -> None:
-        """These places of the columns' literals stand in the table."""
-        self.written += len(rows)
-        if not rows or not self.keys or len(self.rows) >= limits.MYSQL_PROOF_ROWS:
-            return
-        for row in dict.fromkeys((rows[0], rows[len(rows) // 2], rows[-1])):
-            key = [cells[names.index(name)][row] for name in self.keys]
-            if "NULL" not in key:
-                self.rows.append(key)
-
-    def told(self) -> dict[str, Any]:
-        """See `base.Target.proof`."""
-        if self.writing.mode != "insert" or (self.written and not self.rows):
-            return {}
-        return {"keys": list(self.keys), "rows": self.rows}
 
 
 class StatementSession(Session):
@@ -212,16 +177,6 @@ class StatementSession(Session):
             )
 
     # --- statements ---
-
-    def may_write(self) -> None:
-        """Raises `ConnectorError` (reason `read_only`) where the connection was made for reading."""
-        if self.read_only:
-            raise ConnectorError(
-                "This connection is read-only.",
-                code="read_only_connection",
-                reason="read_only",
-                hint="Use another connection, or let its owner allow writing.",
-            )
 
     def execute(self, statement: str) -> None:
         """See `Session.execute`."""

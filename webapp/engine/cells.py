@@ -42,9 +42,21 @@ _FEW_ROUNDS_FROM = 128  # below, permutations of short domains need twice the ro
 @lru_cache(maxsize=8192)  # builders and pipelines ask with the same seed again and again
 def key(seed: str, *path: str) -> np.uint64:
     """The key of one column: a 64-bit digest of the seed and of what names the column (its field id)."""
-    parts = [part.encode() for part in (seed, *path)]
-    framed = b"".join([piece for raw in parts for piece in (len(raw).to_bytes(4, "little"), raw)])
-    return np.uint64(int.from_bytes(blake2b(framed, digest_size=8).digest(), "little"))
+    digest = _seeded(seed).copy()
+    for part in path:
+        digest.update(_framed(part))
+    return np.uint64(int.from_bytes(digest.digest(), "little"))
+
+
+@lru_cache(maxsize=64)
+def _seeded(seed: str) -> blake2b:
+    """A digest that has taken in the seed, which all columns begin with."""
+    return blake2b(_framed(seed), digest_size=8)
+
+
+def _framed(part: str) -> bytes:
+    raw = part.encode()
+    return len(raw).to_bytes(4, "little") + raw
 
 
 @lru_cache(maxsize=4096)

@@ -23,8 +23,8 @@ def field_of(option: str, empty: str) -> dict[str, Any]:
 
 
 def connection(needs: str = "") -> dict[str, Any]:
-    """The id of a connection that can be asked. ``needs`` is what its kind must take: ``sql``, ``fetch`` (a path to
-    read from), ``prompts``, or nothing more."""
+    """The id of a connection that can be asked. ``needs`` is what its kind must have: ``sql``, ``tables`` (keys to
+    draw from), ``fetch`` (a path to read from), ``prompts``, or nothing more."""
     return {KEY: {"kind": "connection", "needs": needs}}
 
 

@@ -41,7 +41,7 @@ class ForeignKey(Outside):
     class Options(Fetched):
         connection_id: str = Field(
             max_length=limits.MAX_NAME_CHARS, description="The connection to the database.",
-            json_schema_extra=picks.connection(),
+            json_schema_extra=picks.connection("tables"),
         )  # fmt: skip
         table: str = Field(
             min_length=1, max_length=limits.MAX_NAME_CHARS, description="The table whose keys are drawn.",

@@ -1,0 +1,47 @@
+"""The program of tests/chaos/nursery.py, whose pushes go to an OData service: TARGET is its root, HTTP further
+settings as JSON."""
+
+from __future__ import annotations
+
+import json
+import os
+from typing import Any
+
+from tests.chaos import nursery
+
+from flask import current_app  # isort: skip - the nursery sets the limits before anything reads them
+
+from tests.jobs.pushing import Parents, rows
+from webapp import storage
+from webapp.connectors.base import Link
+from webapp.connectors.odata import OdataConnector
+from webapp.extensions import reading
+from webapp.models import Push
+from webapp.net.gate import Gate
+from webapp.services import key_spool, ledger_rows
+from webapp.services.push_order import Order
+from webapp.services.push_rows import TableRows
+
+
+def order(push_id: str) -> Order:
+    """Rows by their number into the entity set of the push."""
+    with reading() as session:
+        push = session.get_one(Push, push_id)
+        first = ledger_rows.first_of(session, push)
+    made = [
+        TableRows(place, spec, Parents(rows(spec["count"]), {})) for place, spec in enumerate(push.tables)
+    ]
+    app: Any = current_app._get_current_object()
+    spool = key_spool.KeySpool(storage.of(app), key_spool.folder_of(first.workspace_id, first.id))
+    return Order(push, made, opened, OdataConnector.can, spool)
+
+
+def opened() -> Link:
+    """The service of the environment."""
+    given = {"service_url": os.environ["TARGET"], **json.loads(os.environ.get("HTTP", "{}"))}
+    return OdataConnector(OdataConnector.Settings.model_validate(given), Gate(["127.0.0.0/8"])).open()
+
+
+if __name__ == "__main__":
+    nursery.order = order
+    nursery.main()
