@@ -1,0 +1,144 @@
+"""The box of tools: what a tool is, and how its plain function becomes one of the protocol.
+
+A tool's function takes a `Work` first and then what a model gives, and returns a dictionary of the shape it declares.
+Around it: the caller's way into the service, failures as text, keys cut out, and a result of bounded size.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Annotated, Any
+
+import anyio.to_thread
+from mcp.server.mcpserver import MCPServer
+from mcp.server.mcpserver.exceptions import ToolError
+from mcp_types import CallToolResult, TextContent, ToolAnnotations
+
+from rowsmith import Api, ServiceError
+from rowsmith_mcp.cutting import TooLarge, compact, fitted, scrubbed
+from rowsmith_mcp.door import Door
+from rowsmith_mcp.told import told
+
+
+@dataclass(frozen=True)
+class Work:
+    """What a tool works with: the service as its caller, and the door it came through."""
+
+    api: Api
+    door: Door
+
+
+Function = Callable[..., Mapping[str, Any]]
+
+
+@dataclass(frozen=True)
+class Tool:
+    """A function, and what it does to the world. `writes`: not even listed in read-only mode."""
+
+    function: Function
+    title: str
+    writes: bool
+    annotations: ToolAnnotations
+
+
+class Box:
+    """Tools of one family, in the order they are offered."""
+
+    def __init__(self) -> None:
+        self.tools: list[Tool] = []
+
+    def reads(
+        self, title: str, *, outside: bool = False, writing: bool = False
+    ) -> Callable[[Function], Function]:
+        """A tool that changes nothing. `outside`: it speaks to a target; `writing`: of use only to who may write."""
+        hints = ToolAnnotations(
+            title=title, read_only_hint=True, destructive_hint=False, open_world_hint=outside
+        )
+        return self._add(title, writing, hints)
+
+    def makes(self, title: str) -> Callable[[Function], Function]:
+        """A tool that adds something and takes nothing away."""
+        hints = ToolAnnotations(
+            title=title,
+            read_only_hint=False,
+            destructive_hint=False,
+            idempotent_hint=False,
+            open_world_hint=False,
+        )
+        return self._add(title, True, hints)
+
+    def changes(
+        self, title: str, *, outside: bool = False, again: bool = False
+    ) -> Callable[[Function], Function]:
+        """A tool that changes or ends what is there. `again`: a second call with the same arguments does no more."""
+        hints = ToolAnnotations(
+            title=title,
+            read_only_hint=False,
+            destructive_hint=True,
+            idempotent_hint=again,
+            open_world_hint=outside,
+        )
+        return self._add(title, True, hints)
+
+    def _add(self, title: str, writes: bool, hints: ToolAnnotations) -> Callable[[Function], Function]:
+        def keep(function: Function) -> Function:
+            self.tools.append(Tool(function, title, writes, hints))
+            return function
+
+        return keep
+
+
+def offer(server: MCPServer[Any], tool: Tool, door: Door) -> None:
+    """Put a tool on the server."""
+    signature = inspect.signature(tool.function, eval_str=True)
+    _, *given = signature.parameters.values()
+
+    @functools.wraps(tool.function)
+    async def call(**arguments: Any) -> CallToolResult:
+        def work() -> dict[str, Any]:
+            with door.api() as api:
+                return result_of(tool.function(Work(api, door), **arguments), door.caller.key)
+
+        return answered(await anyio.to_thread.run_sync(guarded(work, door), abandon_on_cancel=True))
+
+    shape = Annotated[CallToolResult, signature.return_annotation]
+    call.__signature__ = signature.replace(parameters=given, return_annotation=shape)  # type: ignore[attr-defined]
+    del call.__wrapped__  # type: ignore[attr-defined]  # or its signature would be taken
+    call.__annotations__ = {**{one.name: one.annotation for one in given}, "return": shape}
+    server.add_tool(
+        call,
+        name=tool.function.__name__,
+        title=tool.title,
+        description=inspect.getdoc(tool.function),
+        annotations=tool.annotations,
+        structured_output=True,
+    )
+
+
+def guarded(work: Callable[[], Any], door: Door) -> Callable[[], Any]:
+    """The same, with failures of the service as ToolError; no text of one holds the key."""
+
+    def guard() -> Any:
+        try:
+            return work()
+        except ServiceError as error:
+            raise ToolError(scrubbed(told(error), door.caller.key)) from None
+        except TooLarge:
+            raise ToolError("The answer is too large to be shown. Ask for less of it.") from None
+
+    return guard
+
+
+def result_of(answer: Mapping[str, Any], key: str) -> dict[str, Any]:
+    """The answer as it may leave: without keys, and cut to size."""
+    return fitted(scrubbed(answer, key))
+
+
+def answered(result: dict[str, Any]) -> CallToolResult:
+    """The same thing twice, as the protocol wants it: structured, and as text for clients that read only that."""
+    return CallToolResult(
+        content=[TextContent(type="text", text=compact(result))], structured_content=result, is_error=False
+    )

@@ -1,0 +1,98 @@
+"""Resources: templates and the catalogue, for clients that let people attach them to a conversation."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import anyio.to_thread
+from mcp.server.mcpserver import MCPServer
+from mcp.server.mcpserver.exceptions import ResourceError, ResourceNotFoundError, ToolError
+from mcp_types import Resource
+
+from rowsmith import error
+from rowsmith_mcp.bounds import MAX_PAGE
+from rowsmith_mcp.box import Work, guarded, result_of
+from rowsmith_mcp.cutting import compact
+from rowsmith_mcp.door import Door
+from rowsmith_mcp.tools import catalogue, templates
+
+JSON = "application/json"
+
+
+def add(server: MCPServer[Any], door: Door) -> None:
+    """Put the resources on the server."""
+
+    @server.resource(
+        "rowsmith://field-types",
+        name="field-types",
+        title="Field types",
+        description="The catalogue: every field type by category.",
+        mime_type=JSON,
+    )
+    async def field_types() -> str:
+        return await _read(door, _catalogue)
+
+    @server.resource(
+        "rowsmith://field-types/{name}",
+        name="field-type",
+        title="A field type",
+        description="One field type with the schema of its options.",
+        mime_type=JSON,
+    )
+    async def field_type(name: str) -> str:
+        return await _read(door, lambda work: catalogue.get_field_type(work, name))
+
+    @server.resource(
+        "rowsmith://templates/{template_id}",
+        name="template",
+        title="A template",
+        description="A template with its fields.",
+        mime_type=JSON,
+    )
+    async def template(template_id: str) -> str:
+        return await _read(door, lambda work: templates.get_template(work, template_id))
+
+
+async def listed(door: Door) -> list[Resource]:
+    """The newest templates of the caller's project as resources."""
+
+    def work() -> list[Resource]:
+        with door.api() as api:
+            found = api.request("GET", "/templates", query={"limit": MAX_PAGE, "sort": "-updated"})["items"]
+        return [
+            Resource(
+                uri=f"rowsmith://templates/{one['id']}",
+                name=one["id"],
+                title=one["name"],
+                description=one["description"][:200] or None,
+                mime_type=JSON,
+            )
+            for one in found
+        ]
+
+    made: list[Resource] = await anyio.to_thread.run_sync(guarded(work, door), abandon_on_cancel=True)
+    return made
+
+
+def _catalogue(work: Work) -> dict[str, Any]:
+    """Names of all types by category: the whole catalogue would be larger than a result may be."""
+    by_category: dict[str, list[str]] = {}
+    for one in work.api.fields.list():
+        by_category.setdefault(one["category"], []).append(one["name"])
+    return {"categories": by_category, "one": "rowsmith://field-types/{name} has its options"}
+
+
+async def _read(door: Door, read: Callable[[Work], Any]) -> str:
+    def work() -> str:
+        with door.api() as api:
+            try:
+                return compact(result_of(read(Work(api, door)), door.caller.key))
+            except error.NotFound as failure:
+                raise ResourceNotFoundError(failure.message) from None
+
+    try:
+        made: str = await anyio.to_thread.run_sync(guarded(work, door), abandon_on_cancel=True)
+    except ToolError as failure:
+        raise ResourceError(str(failure)) from None
+    return made

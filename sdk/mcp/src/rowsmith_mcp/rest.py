@@ -1,0 +1,24 @@
+"""How to have all rows of what a model has seen the first of: a command without the key in it."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from collections.abc import Mapping
+from typing import Any, Final
+
+VARIABLE: Final = "SERVICE_API_KEY"
+"""The variable of the shell that the command takes the key from."""
+
+
+def command(url: str, template_id: str, request: Mapping[str, Any], project: str = "") -> str:
+    """A curl line that writes the rows of `request` (count, seed, format ...) into a file."""
+    given = {name: value for name, value in request.items() if value not in (None, {}, "")}
+    suffix = str(given.get("format", "json"))
+    words = ["curl", "-fsS", f"{url}/templates/{template_id}/generate"]
+    headers = ["-H", f'"Authorization: Bearer ${VARIABLE}"']
+    if project:
+        headers += ["-H", shlex.quote(f"X-Project-Id: {project}")]
+    headers += ["-H", shlex.quote("Content-Type: application/json")]
+    body = ["-d", shlex.quote(json.dumps(given, ensure_ascii=False)), "-o", f"rows.{suffix}"]
+    return " ".join([*(shlex.quote(word) for word in words), *headers, *body])

@@ -1,0 +1,115 @@
+"""What the server is told when it starts. The key comes from the environment alone: others read command lines."""
+
+from __future__ import annotations
+
+import argparse
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from rowsmith_mcp.bounds import PORT
+
+LOOPBACK = ("127.0.0.1", "localhost", "::1")
+EPILOG = """environment:
+  SERVICE_API_URL            the address of Rowsmith (or --url)
+  SERVICE_API_KEY            the key, over standard input and output; over HTTP each request carries its caller's
+  SERVICE_PROJECT_ID         a project other than the key's (or --project)
+  ROWSMITH_MCP_READ_ONLY     1: as --read-only
+"""
+
+
+class Wrong(Exception):
+    """Settings that do not go together; the text is for the person who set them."""
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How to serve. `key` and `project` count over standard input and output alone."""
+
+    url: str
+    key: str = ""
+    project: str = ""
+    read_only: bool = False
+    http: bool = False
+    host: str = "127.0.0.1"
+    port: int = PORT
+    hosts: tuple[str, ...] = ()
+    origins: tuple[str, ...] = ()
+    tls_cert: str = ""
+    tls_key: str = ""
+    behind_tls_proxy: bool = False
+    ca_file: str = ""
+
+
+def read(arguments: Sequence[str], env: Mapping[str, str] | None = None) -> Settings:
+    """Settings of the command line and the environment. Wrong where something is missing or unsafe."""
+    env = os.environ if env is None else env
+    given = _parser().parse_args(list(arguments))
+    made = Settings(
+        url=(given.url or env.get("SERVICE_API_URL", "")).strip().rstrip("/"),
+        key="" if given.http else env.get("SERVICE_API_KEY", "").strip(),
+        project="" if given.http else (given.project or env.get("SERVICE_PROJECT_ID", "")).strip(),
+        read_only=given.read_only
+        or env.get("ROWSMITH_MCP_READ_ONLY", "").lower() in ("1", "true", "yes", "on"),
+        http=given.http,
+        host=given.host,
+        port=given.port,
+        hosts=tuple(given.allowed_host),
+        origins=tuple(given.allowed_origin),
+        tls_cert=given.tls_cert,
+        tls_key=given.tls_key,
+        behind_tls_proxy=given.behind_tls_proxy,
+        ca_file=given.ca_file,
+    )
+    _check(made)
+    return made
+
+
+def _check(made: Settings) -> None:
+    if not made.url:
+        raise Wrong("Where is Rowsmith? Set SERVICE_API_URL, or give --url.")
+    if not made.http and not made.key:
+        raise Wrong("There is no key: set SERVICE_API_KEY.")
+    if bool(made.tls_cert) != bool(made.tls_key):
+        raise Wrong("--tls-cert and --tls-key go together.")
+    if not made.http or made.host in LOOPBACK:
+        return
+    if not made.tls_cert and not made.behind_tls_proxy:
+        text = "keys would travel in plain: give --tls-cert and --tls-key, or --behind-tls-proxy."
+        raise Wrong(f"{made.host} is not loopback, and {text}")
+    if not made.hosts:
+        raise Wrong(
+            f"{made.host} is not loopback: name with --allowed-host by which names this server is called."
+        )
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="rowsmith-mcp",
+        description="MCP server for Rowsmith, over standard input and output or (--http) over streamable HTTP.",
+        epilog=EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    add = parser.add_argument
+    add("--url", default="", help="the address of Rowsmith")
+    add("--project", default="", help="a project other than the key's")
+    add("--read-only", action="store_true", help="offer no tool that writes")
+    add(
+        "--ca-file",
+        default="",
+        help="authorities to trust in place of the system's, for Rowsmith's certificate",
+    )
+    add("--http", action="store_true", help="serve streamable HTTP at /mcp")
+    add("--host", default="127.0.0.1", help="the address to listen on (127.0.0.1)")
+    add("--port", type=int, default=PORT, help=f"the port to listen on ({PORT})")
+    add(
+        "--allowed-host",
+        action="append",
+        default=[],
+        help="a Host that requests may name, as name or name:port",
+    )
+    add("--allowed-origin", action="append", default=[], help="an Origin that requests may come from")
+    add("--tls-cert", default="", help="a certificate, to serve https")
+    add("--tls-key", default="", help="its key")
+    add("--behind-tls-proxy", action="store_true", help="another program in front of this one speaks https")
+    return parser

@@ -1,0 +1,77 @@
+"""Field types, and who is asking."""
+
+from __future__ import annotations
+
+import difflib
+from typing import Annotated, Any
+
+from mcp.server.mcpserver.exceptions import ToolError
+from pydantic import Field
+
+from rowsmith_mcp.bounds import PAGE
+from rowsmith_mcp.box import Box, Work
+from rowsmith_mcp.shapes import Account, FieldType, Listing, Suggestions
+from rowsmith_mcp.tools.parts import Cursor, Limit, given, listing, some
+
+box = Box()
+BRIEF = ("name", "label", "category", "description", "example")
+WHOLE = (*BRIEF, "aliases", "options_schema", "capacity")
+Words = Annotated[
+    str, Field(description="Words such as `e-mail`, `price` or `postal code`; empty for all types.")
+]
+
+
+@box.reads("Who am I")
+def get_account(work: Work) -> Account:
+    """Whose key this is, what it may do (role and scopes; null scopes: all of the role's), and the limits."""
+    me, usage = work.api.workspace.me(), work.api.workspace.usage()
+    return {
+        "user": me["user_name"],
+        "role": me["role"],
+        "scopes": me["scopes"],
+        "workspace_id": me["workspace_id"],
+        "project_id": me["project_id"],
+        "plan": me["plan"],
+        "rows_this_hour": {"limit": usage["rows"]["limit"], "used": usage["rows"]["used"]},
+        "rows_per_generation": usage["rows_per_generation"],
+    }
+
+
+@box.reads("Search field types")
+def list_field_types(work: Work, q: Words = "", cursor: Cursor = "", limit: Limit = PAGE) -> Listing:
+    """Field types of the catalogue, best first: name, what it makes, an example. Options: get_field_type."""
+    return listing(work, "/field-types", BRIEF, q=q, cursor=cursor, limit=limit)
+
+
+@box.reads("One field type")
+def get_field_type(
+    work: Work, name: Annotated[str, Field(description="A type's name or alias, such as `email`.")]
+) -> FieldType:
+    """One field type with the JSON Schema of its options."""
+    found: list[Any] = work.api.fields.list(q=name).page()["items"] if name.strip() else []
+    same = [one for one in found if _plain(name) in {_plain(word) for word in (one["name"], *one["aliases"])}]
+    exact = [one for one in same if _plain(one["name"]) == _plain(name)]
+    if not same:
+        raise ToolError(f"There is no field type {name!r}. {_near(work, name)}")
+    return some((exact or same)[0], WHOLE)  # type: ignore[return-value]
+
+
+@box.reads("Suggest field types")
+def suggest_field_types(
+    work: Work,
+    name: Annotated[str, Field(description="The field's or column's name.")],
+    sample: Annotated[list[Any] | None, Field(description="Some values it has.")] = None,
+) -> Suggestions:
+    """Types with options for a field of that name and with such values."""
+    found = work.api.fields.suggest(**given(name=name, sample=sample))
+    return {"suggestions": list(found["suggestions"])}  # type: ignore[typeddict-item]
+
+
+def _near(work: Work, name: str) -> str:
+    names = [one["name"] for one in work.api.fields.list()]
+    near = difflib.get_close_matches(_plain(name), names, n=3, cutoff=0.6)
+    return f"Did you mean {' or '.join(near)}?" if near else "Search with list_field_types."
+
+
+def _plain(name: str) -> str:
+    return "".join(letter for letter in name.lower() if letter.isalnum())

@@ -1,0 +1,214 @@
+"""Pushes: planned by a dry run, kept as a plan, and sent exactly so after the user agreed."""
+
+from __future__ import annotations
+
+import secrets
+from typing import Annotated, Any, Literal
+
+from mcp.server.mcpserver.exceptions import ToolError
+from pydantic import Field
+
+from rowsmith import error
+from rowsmith_mcp.bounds import PAGE
+from rowsmith_mcp.box import Box, Work
+from rowsmith_mcp.plans import Kind, Plan, Unknown
+from rowsmith_mcp.shapes import Listing, Planned, Push
+from rowsmith_mcp.tools.parts import Cursor, Limit, Overrides, PushId, Seed, given, known, lean, listing, some
+
+box = Box()
+WHOLE = (
+    "id", "status", "counts", "target", "mode", "connection_id", "endpoint_id", "template_id", "template_version",
+    "dataset_id", "seed", "error", "created_at", "finished_at",
+)  # fmt: skip
+BRIEF = (
+    "id",
+    "status",
+    "counts",
+    "target",
+    "connection_id",
+    "endpoint_id",
+    "template_id",
+    "dataset_id",
+    "created_at",
+)
+ROW = ("table", "row", "state", "attempts", "status_code", "code", "column", "message", "key")
+COLUMN = ("column", "state", "field", "type", "nullable", "key", "skipped")
+Name = dict[str, str | None]
+NO_PLAN = (
+    "There is no such plan of this key: it never was, was made by another, or its time is over. Make one with "
+    "plan_push and show it to the user again."
+)
+
+
+@box.reads("Plan a push", outside=True, writing=True)
+def plan_push(
+    work: Work,
+    template_id: Annotated[str, Field(description="tpl_... of which rows are sent; or dataset_id.")] = "",
+    dataset_id: Annotated[str, Field(description="dst_...: all its tables, parents first.")] = "",
+    connection_id: Annotated[str, Field(description="con_... that they go to; or endpoint_id.")] = "",
+    endpoint_id: Annotated[str, Field(description="end_...: a request for each row.")] = "",
+    target: Annotated[
+        str, Field(description="Table, entity set or path. Not of a dataset or endpoint.")
+    ] = "",
+    count: Annotated[
+        int | None, Field(ge=1, description="Rows; left out, as many as the template says.")
+    ] = None,
+    seed: Seed = "",
+    mapping: Annotated[
+        Name | None, Field(description="{field: column, or null to leave it out}; by name if not.")
+    ] = None,
+    mode: Literal["insert", "upsert", "update"] = "insert",
+    key_columns: Annotated[list[str] | None, Field(description="For upsert and update.")] = None,
+    create_table: Annotated[bool, Field(description="Make the table where it is missing.")] = False,
+    on_error: Literal["continue", "stop"] = "continue",
+    overrides: Overrides = None,
+    target_by_table: Annotated[Name | None, Field(description="Of a dataset: {table: target}.")] = None,
+) -> Planned:
+    """Dry run: what a push would send for the first rows, what may not fit, and a plan id. Nothing is sent.
+
+    Show the user the target, the number of rows and the misfits. When they agree, call `push` with the plan id; the
+    plan lives ten minutes and is sent exactly as it was looked at.
+    """
+    if bool(template_id) == bool(dataset_id):
+        raise ToolError("Give template_id or dataset_id, and not both.")
+    kind: Kind = "template" if template_id else "dataset"
+    common = {
+        **given(connection_id=connection_id, endpoint_id=endpoint_id),
+        "seed": seed or secrets.token_hex(8),  # the rows that are looked at are those that will be sent
+        "mode": mode,
+        "on_error": on_error,
+        **given(create_table=create_table or None),
+    }
+    if kind == "template":
+        more = given(
+            target=target, count=count, mapping=mapping, key_columns=key_columns, overrides=overrides
+        )
+    else:
+        _only_templates(
+            target=target, count=count, mapping=mapping, key_columns=key_columns, overrides=overrides
+        )
+        more = given(targets=target_by_table)
+    request = {**common, **more}
+    return _planned(work, kind, template_id or dataset_id, request)
+
+
+@box.changes("Carry out a planned push", outside=True, again=True)
+def push(
+    work: Work,
+    plan_id: Annotated[str, Field(description="Of plan_push.")],
+    confirm: Annotated[bool, Field(description="true: the user saw the plan and agreed.")],
+    connection_name: Annotated[
+        str, Field(description="For a production connection its name, as the user typed it.")
+    ] = "",
+) -> Push:
+    """Send the rows of a plan, exactly as planned. Ask the user first; nothing else counts as agreement.
+
+    Answers at once; follow with get_push. The same plan called twice is one push.
+    """
+    try:
+        plan = work.door.plans.find(work.door.owner, plan_id)
+    except Unknown:
+        raise ToolError(NO_PLAN) from None
+    if not confirm:
+        raise ToolError("Nothing was sent. Show the user the plan; confirm=true says that they agreed.")
+    if plan.confirm and connection_name != plan.confirm:
+        told = "its name must be given as connection_name, and come from the user."
+        raise ToolError(f"Nothing was sent. This plan goes to a production connection: {told}")
+    return some(_sent(work, plan), WHOLE)  # type: ignore[return-value]
+
+
+@box.reads("List pushes")
+def list_pushes(
+    work: Work,
+    template_id: str = "",
+    connection_id: str = "",
+    status: Literal["", "queued", "running", "completed", "failed", "cancelled", "timed_out"] = "",
+    cursor: Cursor = "",
+    limit: Limit = PAGE,
+) -> Listing:
+    """The pushes of the project, newest first, with their counts."""
+    query = given(template_id=template_id, connection_id=connection_id, status=status)
+    return listing(work, "/pushes", BRIEF, cursor=cursor, limit=limit, **query)
+
+
+@box.reads("State of a push")
+def get_push(work: Work, push_id: PushId) -> Push:
+    """A push with its counts: total, delivered, failed, unknown, pending. Failed rows: list_push_rows."""
+    return some(work.api.pushes.get(push_id), WHOLE)  # type: ignore[return-value]
+
+
+@box.reads("Rows of a push")
+def list_push_rows(
+    work: Work,
+    push_id: PushId,
+    state: Annotated[
+        Literal["failed", "unknown", "delivered", "pending", "undone"], Field(description="Which rows.")
+    ] = "failed",
+    cursor: Cursor = "",
+    limit: Limit = PAGE,
+) -> Listing:
+    """Rows of a push in a state, with the target's reason: row number, code, column, message."""
+    path = f"/pushes/{known(push_id, 'psh')}/rows"
+    return listing(work, path, ROW, cursor=cursor, limit=limit, state=state)
+
+
+@box.changes("Cancel a push", outside=True, again=True)
+def cancel_push(work: Work, push_id: PushId) -> Push:
+    """Stop a push that is queued or running. What was delivered stays."""
+    return some(work.api.pushes.cancel(push_id), WHOLE)  # type: ignore[return-value]
+
+
+def _only_templates(**arguments: Any) -> None:
+    wrong = sorted(given(**arguments))
+    if wrong:
+        raise ToolError(f"A dataset has {', '.join(wrong)} of its own: leave that out.")
+
+
+def _planned(work: Work, kind: Kind, of_id: str, request: dict[str, Any]) -> Planned:
+    source: Any = work.api.templates if kind == "template" else work.api.datasets
+    version = source.get(of_id)["version"]
+    if kind == "template":
+        dry = source.dry_run(of_id, **request)
+    else:
+        body = {**request, "dry_run": True}
+        dry = work.api.request("POST", f"/datasets/{known(of_id, 'dst')}/push", json=body)
+    mapped = source.push_plan(of_id, **request)
+    production = mapped.get("needs_confirmation")
+    plan = work.door.plans.keep(work.door.owner, kind, of_id, version, request, production or "")
+    tables = [
+        {**some(one, ("name", "target", "create", "mode", "count", "key_columns", "unused", "faults")),
+         "columns": [lean(some(column, COLUMN)) for column in one["columns"]]}
+        for one in mapped["tables"]
+    ]  # fmt: skip
+    what = " and ".join(f"{one['count']} rows to {one['target']}" for one in mapped["tables"])
+    return {
+        "plan_id": plan.id,
+        "expires_in_seconds": int(work.door.plans.seconds),
+        "sends": f"{mapped['total']} rows ({request['mode']}): {what}",
+        "rows": mapped["total"],
+        "seed": request["seed"],
+        "template_version": version,
+        "production_connection": production,
+        "tables": tables,
+        "statements": [
+            line for one in dry["tables"] for line in one.get("statements") or one.get("requests") or []
+        ],
+        "misfits": [lean(one) for one in dry["misfits"]],
+    }
+
+
+def _sent(work: Work, plan: Plan) -> Any:
+    """The push. The plan's id is its Idempotency-Key, so that a second call is answered with the first one's push."""
+    source: Any = work.api.templates if plan.kind == "template" else work.api.datasets
+    now = source.get(plan.of_id)["version"]
+    if now != plan.version:
+        told = "Plan it again, and show the user the new plan."
+        raise ToolError(f"Nothing was sent: the {plan.kind} was changed since it was planned. {told}")
+    request = {**plan.request, **given(confirm=plan.confirm)}
+    try:
+        return source.push(plan.of_id, idempotency_key=plan.id, **request)
+    except error.ConnectionFailed as failure:
+        told = "Call push once more with the same plan id: it is sent once, however often it is asked for."
+        raise ToolError(
+            f"Rowsmith did not answer ({failure.code}), and the push may have begun. {told}"
+        ) from None

@@ -1,0 +1,105 @@
+"""Rows: three to look at, or the first of many."""
+
+from __future__ import annotations
+
+import json
+from typing import Annotated, Any, Literal
+
+from mcp.server.mcpserver.exceptions import ToolError
+from pydantic import Field
+
+from rowsmith_mcp.bounds import MAX_ROWS
+from rowsmith_mcp.box import Box, Work
+from rowsmith_mcp.cutting import fitted, scrubbed
+from rowsmith_mcp.rest import command
+from rowsmith_mcp.shapes import Generated, Preview
+from rowsmith_mcp.tools.parts import Locale, Overrides, Seed, given
+
+box = Box()
+Which = Annotated[str, Field(description="tpl_...; empty for `fields` alone.")]
+Draft = Annotated[
+    list[dict[str, Any]] | None,
+    Field(description="Fields of a draft that is not saved, as create_template takes them."),
+]
+ROOM = 64
+"""Bytes that the counts may grow by after the rows were fitted."""
+
+
+@box.reads("Preview rows")
+def preview_rows(
+    work: Work,
+    template_id: Which = "",
+    fields: Draft = None,
+    seed: Seed = "",
+    overrides: Overrides = None,
+    locale: Locale = "",
+) -> Preview:
+    """The first three rows of a template or of a draft: the usual way to look. Spends no rows.
+
+    With `template_id` and `fields`: the template as it would be with these fields.
+    """
+    asked = given(seed=seed, overrides=overrides, locale=locale)
+    if template_id:
+        found = work.api.templates.preview(template_id, **asked, **given(fields=fields))
+    elif fields:
+        found = work.api.templates.preview({"name": "Draft", "fields": fields}, **asked)
+    else:
+        raise ToolError("Rows of what? Give template_id, or fields of a draft.")
+    return {"rows": found["rows"], "seed": found["seed"], "warnings": found["warnings"]}  # type: ignore[typeddict-item]
+
+
+@box.reads("Generate rows")
+def generate_rows(
+    work: Work,
+    template_id: Which = "",
+    fields: Draft = None,
+    count: Annotated[
+        int, Field(ge=1, description="How many rows are wanted; at most the first 50 are shown.")
+    ] = 10,
+    seed: Seed = "",
+    overrides: Overrides = None,
+    locale: Locale = "",
+    format: Annotated[
+        Literal["csv", "json", "ndjson", "sql", "xlsx", "parquet"],
+        Field(description="Of the whole, in `rest`."),
+    ] = "csv",
+) -> Generated:
+    """The first rows of a generation, its schema and seed, and in `rest` how the user gets all of them as a file.
+
+    Only the rows that are shown are made and spent here. To load rows into a database or API, use plan_push.
+    """
+    wanted = min(count, MAX_ROWS)
+    asked = {**given(seed=seed, overrides=overrides, locale=locale), "count": wanted, "format": "json"}
+    if template_id:
+        saved: Any = work.api.templates.get(template_id)
+        schema = [{"name": one["name"], "type": one["type"]} for one in saved["fields"] if not one["hidden"]]
+        made = work.api.templates.stream(template_id, **asked)
+    elif fields:
+        schema = [some_field(one) for one in fields if not one.get("hidden")]
+        made = work.api.templates.stream({"name": "Draft", "fields": fields}, **asked)
+    else:
+        raise ToolError("Rows of what? Give template_id, or fields of a draft.")
+    with made:
+        rows = json.loads(made.read())
+    again = given(seed=made.seed, now=made.now, overrides=overrides, locale=locale)
+    if template_id:
+        rest = command(
+            work.door.url, template_id, {"count": count, "format": format, **again}, work.door.caller.project
+        )
+    else:
+        rest = (
+            "Save the draft with create_template; then generate_rows with its id tells how to have all rows."
+        )
+    answer = {
+        "schema": schema, "rows": rows, "shown": len(rows), "count": count, "truncated": False, "seed": made.seed,
+        "template_version": made.version, "rest": rest,
+    }  # fmt: skip
+    cut: Any = fitted(scrubbed({**answer, "notes": ["x" * ROOM]}, work.door.caller.key))
+    cut["notes"] = [note for note in cut["notes"] if not note.startswith("xxx")]
+    shown = len(cut["rows"])
+    return {**cut, "shown": shown, "truncated": shown < count}  # type: ignore[no-any-return]
+
+
+def some_field(field: dict[str, Any]) -> dict[str, Any]:
+    """Name and type of a draft's field."""
+    return {"name": field.get("name"), "type": field.get("type")}

@@ -1,0 +1,129 @@
+"""Scenarios: Python programs that the service runs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal
+
+from pydantic import Field
+
+from rowsmith_mcp.bounds import PAGE
+from rowsmith_mcp.box import Box, Work
+from rowsmith_mcp.cutting import head
+from rowsmith_mcp.shapes import Checked, Listing, Scenario
+from rowsmith_mcp.tools.parts import Cursor, Limit, Query, ScenarioId, given, listing, some
+
+box = Box()
+BRIEF = ("id", "name", "description", "version", "next_run_at", "updated_at")
+WHOLE = (
+    "id", "name", "description", "version", "timeout_seconds", "network", "secrets", "schedule", "requirements",
+    "warnings",
+)  # fmt: skip
+Code = Annotated[
+    str,
+    Field(
+        description="A Python program, run as `python3 main.py`. `from rowsmith import Client; client = Client()` has "
+        "generate, generate_from_template_id, get_templates, export_to_database ... Parameters are environment "
+        "variables; files written into SERVICE_WORKSPACE_OUTPUTS are kept. A comment `# requirements: name` installs.",
+    ),
+]
+Seconds = Annotated[int | None, Field(ge=60, le=3600, description="How long a run may take.")]
+Network = Annotated[
+    Literal["", "full", "api", "none"],
+    Field(description="What a run reaches: the outside, Rowsmith alone, nothing."),
+]
+Env = Annotated[
+    dict[str, str] | None,
+    Field(description="Variables of every run. No passwords: secrets are named, not written."),
+]
+Secrets = Annotated[list[str] | None, Field(description="Names of secrets that runs get as variables.")]
+
+
+@box.reads("List scenarios")
+def list_scenarios(work: Work, q: Query = "", cursor: Cursor = "", limit: Limit = PAGE) -> Listing:
+    """The scenarios of the project."""
+    return listing(work, "/scenarios", BRIEF, q=q, cursor=cursor, limit=limit)
+
+
+@box.reads("Read a scenario")
+def get_scenario(
+    work: Work,
+    scenario_id: ScenarioId,
+    offset: Annotated[int, Field(ge=0, description="Of long code: the character to begin at.")] = 0,
+    version: Annotated[int | None, Field(ge=1, description="An earlier version.")] = None,
+) -> Scenario:
+    """A scenario with its code, or a piece of it. Values of its variables are not shown."""
+    return shown(work.api.scenarios.get(scenario_id, version), offset)
+
+
+@box.reads("Check a program", writing=True)
+def check_scenario(work: Work, code: Code) -> Checked:
+    """Look through a program without saving it: syntax, requirements, what will surprise."""
+    found: Any = work.api.scenarios.check(code)
+    return {
+        "ok": not found["faults"],
+        "faults": found["faults"],
+        "warnings": found["warnings"],
+        "requirements": found["requirements"],
+    }
+
+
+@box.makes("Create a scenario")
+def create_scenario(
+    work: Work,
+    name: Annotated[str, Field(description="What it is called.")],
+    code: Code,
+    description: str = "",
+    timeout_seconds: Seconds = None,
+    network: Network = "",
+    env: Env = None,
+    secrets: Secrets = None,
+) -> Scenario:
+    """Save a new scenario; it is not run, and has no schedule. All faults come back at once with hints."""
+    more = given(
+        description=description, timeout_seconds=timeout_seconds, network=network, env=env, secrets=secrets
+    )
+    return shown(work.api.scenarios.create(name=name, code=code, **more))
+
+
+@box.changes("Change a scenario")
+def update_scenario(
+    work: Work,
+    scenario_id: ScenarioId,
+    code: Annotated[str, Field(description="The whole new program; empty: it stays.")] = "",
+    name: str = "",
+    description: str = "",
+    timeout_seconds: Seconds = None,
+    network: Network = "",
+    env: Annotated[
+        dict[str, str] | None, Field(description="All variables, in place of those it has.")
+    ] = None,
+    secrets: Secrets = None,
+) -> Scenario:
+    """Change parts of a scenario; new code makes its next version, and earlier ones stay."""
+    more = given(
+        name=name,
+        description=description,
+        timeout_seconds=timeout_seconds,
+        network=network,
+        env=env,
+        secrets=secrets,
+    )
+    if code:
+        return shown(work.api.scenarios.replace(scenario_id, code, **more))
+    return shown(work.api.scenarios.update(scenario_id, **more))
+
+
+def shown(scenario: Mapping[str, Any], offset: int = 0) -> Scenario:
+    """A scenario without the values of its variables, and as much of its code as a result holds."""
+    code = scenario["code"]
+    piece = head(code[offset:])
+    end = offset + len(piece)
+    made: Any = {
+        **some(scenario, WHOLE),
+        "code": piece,
+        "code_characters": len(code),
+        "next_offset": end if end < len(code) else None,
+        "env": sorted(scenario["env"]),
+    }
+    return made  # type: ignore[no-any-return]

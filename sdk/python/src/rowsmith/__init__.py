@@ -1,0 +1,37 @@
+"""Client for Rowsmith: test data from one template.
+
+`Client` is what a scenario uses, `Api` the whole REST API for programs outside. `Template` and the classes of
+`rowsmith.fields` write templates; `rowsmith.error` has what can go wrong.
+"""
+
+from __future__ import annotations
+
+from rowsmith import error, fields
+from rowsmith._version import __version__
+from rowsmith.api import Api
+from rowsmith.client import Client
+from rowsmith.error import ServiceError
+from rowsmith.fields import AIField, CustomField, NumberField
+from rowsmith.follow import Follower, LogLine
+from rowsmith.pages import Pages
+from rowsmith.streams import ByteStream, RowStream
+from rowsmith.template import Field, Template
+
+__all__ = [
+    "AIField",
+    "Api",
+    "ByteStream",
+    "Client",
+    "CustomField",
+    "Field",
+    "Follower",
+    "LogLine",
+    "NumberField",
+    "Pages",
+    "RowStream",
+    "ServiceError",
+    "Template",
+    "__version__",
+    "error",
+    "fields",
+]

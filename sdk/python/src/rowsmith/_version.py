@@ -1,0 +1,3 @@
+"""The version of the package, as the User-Agent tells it."""
+
+__version__ = "0.1.0"

@@ -1,0 +1,141 @@
+"""What a file would change of a template, field by field, in the shape of the service's own diffs."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Mapping, Sequence
+from datetime import datetime
+from typing import Any, Final
+
+from rowsmith.cli.console import clean
+from rowsmith.cli.template_files import BODY, COMMON
+
+Field = Mapping[str, Any]
+Same = Callable[[str, str], bool]
+"""Whether two words name the same type of field."""
+_KEPT: Final = frozenset({"group"})
+"""Keys that the service keeps where a file names none."""
+
+
+def compare(old: Mapping[str, Any], new: Mapping[str, Any], same: Same) -> dict[str, Any]:
+    """From a template as it is to the body of a file: `{template: {key: {from, to}}, fields: {added, removed,
+    changed, moved}}`. What the file does not say of the template stays, and is no change."""
+    head = {}
+    for key in BODY:
+        if key != "fields" and key in new and not _equal(key, old.get(key), new[key]):
+            head[key] = {"from": old.get(key), "to": new[key]}
+    found: dict[str, list[dict[str, Any]]] = {"added": [], "removed": [], "changed": [], "moved": []}
+    _level(old["fields"], new["fields"], "", found, same)
+    return {"template": head, "fields": found}
+
+
+def any_of(changes: Mapping[str, Any]) -> bool:
+    """Whether there are some."""
+    return bool(changes["template"]) or any(changes["fields"].values())
+
+
+def _level(
+    old: Sequence[Field],
+    new: Sequence[Field],
+    prefix: str,
+    found: dict[str, list[dict[str, Any]]],
+    same: Same,
+) -> None:
+    sent = {field.get("id") for field in new}
+    by_id = {field["id"]: field for field in old}
+    by_name = {field["name"]: field for field in old if field["id"] not in sent}
+    pairs = [
+        (by_id.get(field["id"]) if field.get("id") else by_name.get(field.get("name", "")), field)
+        for field in new
+    ]
+    kept = {before["id"] for before, _ in pairs if before is not None}
+    for field in old:
+        if field["id"] not in kept:
+            found["removed"].append({"id": field["id"], "path": prefix + field["name"], "field": dict(field)})
+    places = {key: place for place, key in enumerate(field["id"] for field in old if field["id"] in kept)}
+    place = 0
+    for before, after in pairs:
+        path = f"{prefix}{after.get('name', '?')}"
+        if before is None:
+            found["added"].append({"id": after.get("id"), "path": path, "field": dict(after)})
+            continue
+        if places[before["id"]] != place:
+            moved = {"id": before["id"], "path": path, "from": places[before["id"]], "to": place}
+            found["moved"].append(moved)
+        place += 1
+        changed = _changes(before, after, same)
+        if changed:
+            told = {"id": before["id"], "path": path, "name": after.get("name"), "changes": changed}
+            found["changed"].append(told)
+        _level(_inner(before), _inner(after), f"{path}.", found, same)
+
+
+def _inner(field: Field) -> Sequence[Field]:
+    found = (field.get("options") or {}).get("fields")
+    return found if isinstance(found, list) else ()
+
+
+def _changes(old: Field, new: Field, same: Same) -> dict[str, dict[str, Any]]:
+    found = {}
+    before, after = _plain(old), _plain(new)
+    for key in ("name", "type", *COMMON):
+        ours, theirs = after.get(key), before.get(key)
+        if key == "type" and isinstance(ours, str) and same(str(theirs), ours):
+            continue
+        if key in _KEPT and not ours:
+            continue
+        if ours != theirs:
+            found[key] = {"from": theirs, "to": ours}
+    had, has = before["options"], after["options"]
+    for key in dict.fromkeys([*had, *has]):
+        if key != "fields" and had.get(key) != has.get(key):
+            found[f"options.{key}"] = {"from": had.get(key), "to": has.get(key)}
+    return found
+
+
+def _plain(field: Field) -> dict[str, Any]:
+    """A field with every common key said, those that stand among its options too."""
+    options = dict(field.get("options") or {})
+    up = {key: options.pop(key) for key in [*options] if key in COMMON and key not in field}
+    return {**COMMON, **field, **up, "options": options}
+
+
+def folded(name: str) -> str:
+    """A type's name by its letters and digits alone, as the service reads it."""
+    return re.sub(r"[\W_]+", "", name).casefold()
+
+
+def _equal(key: str, old: Any, new: Any) -> bool:
+    if key == "anchor" and isinstance(old, str) and isinstance(new, str):
+        try:
+            return _moment(old) == _moment(new)
+        except ValueError:
+            return False
+    return bool(old == new)
+
+
+def _moment(text: str) -> datetime:
+    return datetime.fromisoformat(re.sub(r"[zZ]$", "+00:00", text))
+
+
+def lines(changes: Mapping[str, Any]) -> list[str]:
+    """Changes for people, a line each: + added, - removed, ~ changed, > moved."""
+    told = [
+        f"~ {key}: {_shown(one['from'])} -> {_shown(one['to'])}" for key, one in changes["template"].items()
+    ]
+    fields = changes["fields"]
+    told += [f"+ field {one['path']} ({one['field'].get('type')})" for one in fields["added"]]
+    told += [f"- field {one['path']} ({one['field'].get('type')})" for one in fields["removed"]]
+    for one in fields["changed"]:
+        told += [
+            f"~ field {one['path']}.{key}: {_shown(change['from'])} -> {_shown(change['to'])}"
+            for key, change in one["changes"].items()
+        ]
+    told += [f"> field {one['path']}: place {one['from'] + 1} -> {one['to'] + 1}" for one in fields["moved"]]
+    return [clean(line) for line in told]
+
+
+def _shown(value: Any) -> str:
+    text = json.dumps(value, ensure_ascii=False, default=str)
+    return text if len(text) <= 120 else f"{text[:117]}..."

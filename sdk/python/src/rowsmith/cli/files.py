@@ -1,0 +1,100 @@
+"""`files`: the files of the workspace."""
+
+from __future__ import annotations
+
+import mimetypes
+import os
+import sys
+from pathlib import Path
+from typing import Any
+
+from rowsmith.cli import console
+from rowsmith.cli.parser import Branch, a_file
+from rowsmith.cli.problems import OK, usage
+from rowsmith.cli.watched import fetched
+from rowsmith.cli.work import Work
+
+STANDARD = "-"
+
+
+def add(root: Branch) -> None:
+    """Hang it under the root."""
+    under = root.branch("files", "List, fetch, upload and delete files of the workspace.")
+    made = under.leaf("list", listed, "List the files.")
+    made.add_argument("folder", metavar="FOLDER", nargs="?", help="Only those under it, at any depth.")
+    made.add_argument("-s", "--search", metavar="TEXT", help="Only those with this in their name.")
+    made = under.leaf("get", get, "Fetch a file; it appears when it is whole.")
+    made.add_argument("name", metavar="NAME", help="Its name in the workspace, or its id.")
+    a_file(
+        made.add_argument(
+            "-o", "--output", metavar="FILE", help="Where to; - is standard output. Its own name."
+        )
+    )
+    made = under.leaf("put", put, "Upload files, in place of those of the same names.")
+    a_file(
+        made.add_argument("file", metavar="FILE", nargs="+", help="A file; - is standard input, with --as.")
+    )
+    made.add_argument("--as", dest="called", metavar="NAME", help="Its name in the workspace, for one file.")
+    made.add_argument("--to", metavar="FOLDER", help="A folder of the workspace to put them into.")
+    made.add_argument(
+        "--only-new", action="store_true", help="Refuse where a file of that name is there already."
+    )
+    made = under.leaf("rm", remove, "Delete files; they can be restored for 30 days.")
+    made.add_argument("name", metavar="NAME", nargs="+", help="A file's name in the workspace, or its id.")
+
+
+def listed(work: Work) -> int:
+    """The files."""
+    found = work.api.files.list(q=work.args.search, folder=work.args.folder)
+    work.console.rows(found, ["name", "size", "content_type", "updated_at", "id"])
+    return OK
+
+
+def get(work: Work) -> int:
+    """Fetch one."""
+    name, output = work.args.name, work.args.output
+    if output == STANDARD:
+        for piece in work.api.files.stream(name):
+            console.raw(piece)
+        return OK
+    path = Path(output or name.rpartition("/")[2])
+    caller = work.api._caller
+    with work.console.bar(name, unit="B") as bar:
+        fetched(
+            lambda headers: caller.open(
+                "GET", "/workspace/files/{name:path}", parts={"name": name}, headers=headers
+            ),
+            path,
+            caller.retries,
+            bar,
+        )
+    work.console.result({"file": str(path), "size": path.stat().st_size}, str(path))
+    return OK
+
+
+def put(work: Work) -> int:
+    """Upload them."""
+    args = work.args
+    if args.called and len(args.file) > 1:
+        raise usage("--as is for one file.")
+    if STANDARD in args.file and not args.called:
+        raise usage("Standard input has no name: give one with --as.")
+    for one in args.file:
+        if one != STANDARD and not Path(one).is_file():
+            raise FileNotFoundError(2, os.strerror(2), one)
+    made = []
+    for one in args.file:
+        content: Any = sys.stdin.buffer if one == STANDARD else Path(one)
+        name = args.called or Path(one).name
+        name = f"{args.to.strip('/')}/{name}" if args.to else name
+        kind = mimetypes.guess_type(name)[0] or "application/octet-stream"
+        made.append(work.api.files.upload(content, name, content_type=kind, only_new=args.only_new))
+    work.console.rows(made, ["name", "size", "content_type", "id"])
+    return OK
+
+
+def remove(work: Work) -> int:
+    """Delete them."""
+    gone = [work.api.files.delete(one) for one in work.args.name]
+    work.console.rows(gone, ["name", "size", "id"])
+    return OK

@@ -1,0 +1,138 @@
+"""`generate --offline`: rows by the engine of this machine, the same bytes as the service's.
+
+The engine is part of the server. This package knows nothing of it: it is looked for when it is asked for, by name,
+and all that is used of it is what turns a request into bytes, which is the one way that the service itself takes.
+"""
+
+from __future__ import annotations
+
+import importlib
+import os
+import sys
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from datetime import datetime, timezone
+from pathlib import Path
+from typing import Any, Optional
+
+from rowsmith.cli import template_files
+from rowsmith.cli.problems import FAILED, REFUSED, Problem
+from rowsmith.error import refusal
+
+PACKAGE = "webapp"
+CLONE = "RWS_SERVER"
+
+
+@dataclass(frozen=True)
+class Rows:
+    """Rows that are being made, and what makes the same again."""
+
+    pieces: Iterable[bytes]
+    headers: Mapping[str, str]
+
+
+class Server:
+    """The modules of the server that rows are made with."""
+
+    def __init__(self) -> None:
+        clone = os.environ.get(CLONE, "").strip()
+        if clone and clone not in sys.path:
+            sys.path.insert(0, clone)
+        for name in ("engine.groups", "services.plans", "services.kin", "services.sources", "services.rows",
+                     "services.row_requests", "services.moments", "errors"):  # fmt: skip
+            setattr(self, name.rpartition(".")[2], _module(f"{PACKAGE}.{name}"))
+
+    def __getattr__(self, name: str) -> Any:  # for type checkers: modules of another package
+        raise AttributeError(name)
+
+
+def _module(name: str) -> Any:
+    try:
+        return importlib.import_module(name)
+    except ImportError as error:
+        text = "--offline needs the server's package beside this one, and this Python has none."
+        hints = [f"Use the Python of a clone of the server, or name the clone with {CLONE}."]
+        if (error.name or "").partition(".")[0] != PACKAGE:
+            text = f"The server's package is here, but {error.name} that it needs is not."
+            hints = ["Use the Python that runs the server: .venv/bin/python of its clone."]
+        raise Problem("offline_missing", text, FAILED, hints) from error
+
+
+def rows(path: Path, asked: Mapping[str, Any], vocabulary: Optional[str] = None) -> Rows:
+    """The rows of a template's file. Errors: those of the service, and `offline_missing` without the engine.
+
+    Templates that it refers to are those of the files in the same folder, by their ids.
+    """
+    file = template_files.read(path)
+    server = Server()
+    try:
+        return _made(server, file, asked, vocabulary)
+    except server.errors.ApiError as error:
+        raise refusal(error.status, error.as_dict()) from None
+
+
+def _made(server: Server, file: template_files.File, asked: Mapping[str, Any], words: Optional[str]) -> Rows:
+    ask = _request(server, asked)
+    source = _source(server, file, ask, words)
+    if source.plan.asks:
+        text = f"{file.path.name} has values that come from outside; only the service fetches those."
+        raise Problem("offline_outside", text, REFUSED)
+    present = datetime.now(timezone.utc)
+    recipe = server.rows.recipe(source, ask, present=present)
+    output = recipe.open()
+    return Rows(_closed(output), recipe.pins.headers())
+
+
+def _closed(output: Any) -> Iterator[bytes]:
+    try:
+        yield from output
+    finally:
+        output.close()
+
+
+def _request(server: Server, asked: Mapping[str, Any]) -> Any:
+    try:
+        return server.row_requests.GenerateInput.model_validate(asked)
+    except ValueError as error:  # pydantic's own, which has every fault
+        found = error.errors() if hasattr(error, "errors") else []
+        faults = [
+            {"path": ".".join(str(part) for part in one["loc"]), "code": "invalid", "message": one["msg"]}
+            for one in found
+        ]
+        told = {
+            "code": "validation_error",
+            "message": "The request has faults.",
+            "details": {"fields": faults},
+        }
+        raise refusal(422, {"error": told}) from None
+
+
+def _source(server: Server, file: template_files.File, ask: Any, words: Optional[str]) -> Any:
+    """The template compiled as the service compiles a saved one. Fields that have no ids yet get their groups, as
+    they would by being saved."""
+    body, own = file.body, file.id or ""
+    versions = server.kin.gather(body["fields"], own, _beside(file.path))
+    quantity = body.get("quantity") or server.sources.limits.DEFAULT_QUANTITY
+    library = server.kin.library(versions, own, quantity, ask.rows)
+    server.kin.check_stated(ask.rows, versions, own)
+    spec = server.plans.parsed_fields(body["fields"], name=body["name"], locale=body.get("locale"))
+    if not all(field.get("id") for field in template_files.walk(body["fields"])):
+        spec = server.groups.assign(spec)
+    plan = server.plans.compiled(spec, server.plans.vocabulary(words), ask.locale, library)
+    anchor = server.moments.parse(body["anchor"]) if body.get("anchor") else None
+    related = server.kin.related_of(versions, library)
+    return server.sources.Source(plan, body["name"], quantity, anchor, file.id, None, related)
+
+
+def _beside(path: Path) -> Any:
+    """Reads related templates from the files of a folder, in the form of stored versions."""
+    files: dict[str, template_files.File] = {}
+
+    def read(ids: Iterable[str]) -> dict[str, Any]:
+        if not files:
+            every = (template_files.tried(one) for one in sorted(path.parent.glob("*.json")))
+            files.update({one.id: one for one in every if one is not None and one.id})
+        empty = {"locale": None, "anchor": None, "quantity": 10}
+        return {one: (0, {**empty, **files[one].body}, {}) for one in ids if one in files}
+
+    return read

@@ -1,0 +1,159 @@
+"""The tree of commands, as argparse has it. Help, the reference and the completions of shells are made from it."""
+
+from __future__ import annotations
+
+import argparse
+import re
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, Final, Optional
+
+from rowsmith import __version__
+from rowsmith.cli.work import Work
+
+Run = Callable[[Work], int]
+SERVERS: Final = frozenset(
+    "up test sign-in key plan vocab vault migrate web worker sweeper lock backup restore".split()
+)
+"""Commands of the server's launcher `./rowsmith`, which is another program."""
+FILE: Final = "file"
+"""An argument that names a file of this machine, for completions."""
+
+
+class Parser(argparse.ArgumentParser):
+    """A parser whose complaints are one line, as all others are."""
+
+    def error(self, message: str) -> Any:
+        """End with status 2."""
+        word = re.search(r"invalid choice: '([\w-]+)'", message)
+        if word and word[1] in SERVERS and self.prog == "rowsmith":
+            message = f"`{word[1]}` is a command of the server: ./rowsmith {word[1]} in its clone."
+        self.exit(2, f"rowsmith: {message}\nTry: {self.prog} --help\n")
+
+
+class Branch:
+    """A command that has others under it."""
+
+    def __init__(self, parser: argparse.ArgumentParser) -> None:
+        self.parser = parser
+        self._under = parser.add_subparsers(
+            metavar="COMMAND", parser_class=Parser, dest=f"{parser.prog}_command"
+        )
+        parser.set_defaults(act=None, parser=parser)
+
+    def leaf(self, name: str, run: Run, help: str, more: str = "") -> argparse.ArgumentParser:
+        """A command that does something. `help` is a sentence; `more` follows it in the command's own help."""
+        told = f"{help} {more}".strip()
+        made = self._under.add_parser(
+            name, help=help, description=told, parents=[common()], allow_abbrev=False
+        )
+        made.set_defaults(act=run, parser=made)
+        return made
+
+    def branch(self, name: str, help: str) -> Branch:
+        """A command that has others under it."""
+        made = self._under.add_parser(
+            name, help=help, description=help, parents=[common()], allow_abbrev=False
+        )
+        return Branch(made)
+
+
+def common() -> argparse.ArgumentParser:
+    """The options that every command takes, before its name or after."""
+    made = argparse.ArgumentParser(add_help=False, argument_default=argparse.SUPPRESS)
+    group = made.add_argument_group("everywhere")
+    group.add_argument("--json", action="store_true", help="Print results and errors as JSON.")
+    group.add_argument(
+        "--quiet", "-q", action="store_true", help="No notes and no progress on standard error."
+    )
+    group.add_argument(
+        "--profile", metavar="NAME", help="The profile that `login` has kept; else the chosen one."
+    )
+    group.add_argument("--project", metavar="ID", help="Another project of the workspace than the key's.")
+    return made
+
+
+def build() -> Parser:
+    """The whole tree."""
+    from rowsmith.cli import commands
+
+    root = Parser(
+        prog="rowsmith",
+        description="Test data from one template: rows, files, pushes, scenario runs.",
+        parents=[common()],
+        allow_abbrev=False,
+    )
+    root.add_argument("--version", action="version", version=f"rowsmith {__version__}")
+    root.set_defaults(json=False, quiet=False, profile=None, project=None)
+    commands.add(Branch(root))
+    return root
+
+
+def subcommands(parser: argparse.ArgumentParser) -> dict[str, argparse.ArgumentParser]:
+    """The commands under one, by name."""
+    for action in parser._actions:
+        if isinstance(action, argparse._SubParsersAction):
+            return dict(action.choices)
+    return {}
+
+
+def summaries(parser: argparse.ArgumentParser) -> dict[str, str]:
+    """The sentence of each command under one."""
+    for action in parser._actions:
+        if isinstance(action, argparse._SubParsersAction):
+            return {one.dest: one.help or "" for one in action._choices_actions}
+    return {}
+
+
+def options(parser: argparse.ArgumentParser) -> list[argparse.Action]:
+    """Its options, without `--help`."""
+    return [
+        one for one in parser._actions if one.option_strings and not isinstance(one, argparse._HelpAction)
+    ]
+
+
+def operands(parser: argparse.ArgumentParser) -> list[argparse.Action]:
+    """Its arguments that are no options."""
+    kinds = argparse._SubParsersAction
+    return [one for one in parser._actions if not one.option_strings and not isinstance(one, kinds)]
+
+
+def walk(
+    parser: argparse.ArgumentParser, path: Sequence[str] = ()
+) -> Iterator[tuple[tuple[str, ...], argparse.ArgumentParser]]:
+    """Every command with the words that lead to it, the root first."""
+    yield tuple(path), parser
+    for name, under in subcommands(parser).items():
+        yield from walk(under, (*path, name))
+
+
+def a_file(action: argparse.Action) -> None:
+    """Mark an argument as a file's name."""
+    action.names = FILE  # type: ignore[attr-defined]
+
+
+def is_file(action: argparse.Action) -> bool:
+    """Whether an argument names a file."""
+    return getattr(action, "names", None) == FILE
+
+
+def positive(text: str) -> int:
+    """A whole number above 0."""
+    number = _whole(text)
+    if number is None or number < 1:
+        raise argparse.ArgumentTypeError(f"a whole number above 0 is wanted, not {text!r}")
+    return number
+
+
+def natural(text: str) -> int:
+    """A whole number, 0 among them."""
+    number = _whole(text)
+    if number is None or number < 0:
+        raise argparse.ArgumentTypeError(f"a whole number is wanted, not {text!r}")
+    return number
+
+
+def _whole(text: str) -> Optional[int]:
+    try:
+        return int(text.replace("_", ""))
+    except ValueError:
+        return None

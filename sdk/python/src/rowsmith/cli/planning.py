@@ -1,0 +1,213 @@
+"""From files to what is to be done, and doing it: all of it, or nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Optional
+
+import rowsmith
+from rowsmith.cli import changes, template_files
+from rowsmith.cli.problems import CLASH, FAILED, NOT_FOUND, Problem, exit_of, lines_of
+from rowsmith.cli.template_files import BODY, File, Seen
+from rowsmith.error import NotFound, ServiceError
+
+
+@dataclass
+class Step:
+    """What becomes of one file. `action`: none, update or create; `was` is the template as it is now."""
+
+    file: File
+    action: str
+    was: Optional[Mapping[str, Any]] = None
+    changes: Mapping[str, Any] = field(default_factory=dict)
+    strange: bool = False
+    """Whether the template was changed by others since this clone last saw it."""
+
+    def told(self) -> dict[str, Any]:
+        """The step as JSON."""
+        known = {"file": str(self.file.path), "action": self.action, "name": self.file.body["name"]}
+        was = self.was or {}
+        return {
+            **known,
+            "template_id": was.get("id"),
+            "version": was.get("version"),
+            "changed_since_pulled": self.strange,
+            "changes": dict(self.changes) or None,
+        }
+
+    def lines(self) -> list[str]:
+        """The step for people."""
+        name = f"{self.file.body['name']} ({self.file.path.name})"
+        if self.action == "create":
+            fields = self.file.body["fields"]
+            told = [f"+ {name}: new, {len(fields)} fields"]
+        elif self.action == "none":
+            told = [f"= {name}"]
+        else:
+            assert self.was is not None
+            told = [f"~ {name}: version {self.was['version']}"]
+            told += [f"    {line}" for line in changes.lines(self.changes)]
+        if self.strange and self.action != "none":
+            told.append(
+                "    ! changed on the service since these files were pulled; `templates pull` brings that here"
+            )
+        return told
+
+
+class Types:
+    """The names of field types; the catalogue is asked only where the names alone do not tell."""
+
+    def __init__(self, api: rowsmith.Api) -> None:
+        self._api = api
+        self._names: Optional[dict[str, str]] = None
+
+    def same(self, one: str, other: str) -> bool:
+        """Whether two words name one type."""
+        if changes.folded(one) == changes.folded(other):
+            return True
+        if self._names is None:
+            self._names = {}
+            for kind in self._api.fields.list():
+                for word in (kind["name"], kind["label"], *kind["aliases"]):
+                    self._names.setdefault(changes.folded(word), kind["name"])
+        return self._names.get(changes.folded(one), one) == self._names.get(changes.folded(other), other)
+
+
+def plan(api: rowsmith.Api, files: Sequence[File]) -> list[Step]:
+    """What each file would do. Problem `ambiguous` where a file without id has a name that several templates have."""
+    types, steps = Types(api), []
+    project = api.workspace.me()["project_id"]
+    seen: dict[Path, Seen] = {}
+    for file in files:
+        was = _current(api, file, project)
+        if was is None:
+            steps.append(Step(file, "create"))
+            continue
+        found = changes.compare(was, file.body, types.same)
+        known = seen.setdefault(file.path.parent, Seen(file.path.parent)).versions.get(was["id"])
+        strange = known is not None and known < was["version"]
+        steps.append(Step(file, "update" if changes.any_of(found) else "none", was, found, strange))
+    targets = [step.was["id"] for step in steps if step.was]
+    twice = [step for step in steps if step.was and targets.count(step.was["id"]) > 1]
+    if twice:
+        hints = [f"{step.file.path}" for step in twice]
+        raise Problem("ambiguous", "Several files stand for one template:", CLASH, hints)
+    return steps
+
+
+def _current(api: rowsmith.Api, file: File, project: Optional[str]) -> Optional[Mapping[str, Any]]:
+    """The template of a file: that of its id in this project, else the one of exactly its name."""
+    if file.id:
+        try:
+            found_by_id = api.templates.get(file.id)
+            if found_by_id["project_id"] == project:
+                return found_by_id
+        except NotFound:
+            pass
+    name = file.body["name"]
+    found = [one for one in api.templates.list(q=name) if one["name"] == name]
+    if len(found) > 1:
+        hints = [one["id"] for one in found]
+        text = f'{len(found)} templates are called "{name}"; put the id of one into {file.path}:'
+        raise Problem("ambiguous", text, CLASH, hints)
+    return api.templates.get(found[0]["id"]) if found else None
+
+
+def check(api: rowsmith.Api, steps: Sequence[Step], *, create: bool, force: bool) -> None:
+    """Refuses what cannot be done before anything is: new templates without leave, changes that would be lost, faults
+    of fields (which the service finds by making three rows of them)."""
+    new = [step for step in steps if step.action == "create"]
+    if new and not create:
+        hints = [f"{step.file.path}  {step.file.body['name']}" for step in new]
+        text = "These templates are not in this project; --create makes them:"
+        raise Problem("not_found", text, NOT_FOUND, hints)
+    lost = [step for step in steps if step.strange and step.action == "update"]
+    if lost and not force:
+        hints = [f"{step.file.path}: version {(step.was or {})['version']} is not from here" for step in lost]
+        hints.append("`rowsmith templates pull` brings them here; --force writes over them.")
+        text = "These templates were changed on the service since their files were pulled; nothing was done."
+        raise Problem("version_conflict", text, CLASH, hints)
+    for step in steps:
+        if step.action == "none":
+            continue
+        asked = {"fields": step.file.body["fields"], "seed": "plan", "fetch": False}
+        try:
+            if step.was is not None:
+                api.templates.preview(step.was["id"], **asked)
+            else:
+                whole = {key: value for key, value in step.file.body.items() if value is not None}
+                api.templates.preview({**whole, "seed": "plan"})
+        except ServiceError as error:
+            raise _refused(step, error, "nothing was done") from error
+
+
+def apply(api: rowsmith.Api, steps: Sequence[Step]) -> list[tuple[Step, Mapping[str, Any]]]:
+    """Do it; each step with its template as it is now. Where one cannot be done, those before it are taken back."""
+    done: list[tuple[Step, Mapping[str, Any]]] = []
+    try:
+        for step in steps:
+            body = step.file.body
+            if step.action == "create":
+                done.append((step, api.templates.create(body)))
+            elif step.action == "update" and step.was is not None:
+                done.append((step, api.templates.update(step.was["id"], if_match=step.was, **body)))
+    except (ServiceError, KeyboardInterrupt) as error:
+        left = _taken_back(api, done)
+        told = (
+            "nothing was done"
+            if not left
+            else f"these are done and could not be taken back: {', '.join(left)}"
+        )
+        if isinstance(error, KeyboardInterrupt):
+            raise
+        raise _refused(step, error, told) from error
+    return done
+
+
+def _taken_back(api: rowsmith.Api, done: Sequence[tuple[Step, Mapping[str, Any]]]) -> list[str]:
+    left = []
+    for step, made in reversed(done):
+        if not _undone(api, step, made):
+            left.append(step.file.path.name)
+    return left
+
+
+def _undone(api: rowsmith.Api, step: Step, made: Mapping[str, Any]) -> bool:
+    try:
+        if step.was is None:
+            api.templates.delete(made["id"], if_match=made)
+        else:
+            before: dict[str, Any] = {key: step.was[key] for key in BODY}
+            api.templates.update(made["id"], if_match=made, **before)
+    except ServiceError:
+        return False
+    return True
+
+
+def _refused(step: Step, error: ServiceError, told: str) -> Problem:
+    first, *more = lines_of(error)
+    code, _, message = first.partition(": ")
+    if error.code == "version_conflict":
+        message = "somebody changed it just now. Plan again."
+    text = f"{step.file.path}: {message} Of these files {told}."
+    return Problem(code, text, exit_of(error) or FAILED, [line.strip() for line in more])
+
+
+def written(done: Sequence[tuple[Step, Mapping[str, Any]]]) -> None:
+    """Write the files as the service has them now, with the ids that it gave."""
+    for step, made in done:
+        template_files.write(step.file.path, made)
+
+
+def noted(done: Sequence[tuple[Step, Mapping[str, Any]]]) -> None:
+    """Remember the versions that the files come from now."""
+    by_folder: dict[Path, list[Mapping[str, Any]]] = {}
+    for step, made in done:
+        by_folder.setdefault(step.file.path.parent, []).append(made)
+    for folder, templates in by_folder.items():
+        seen = Seen(folder)
+        for one in templates:
+            seen.note(one)
+        seen.save()

@@ -1,0 +1,119 @@
+"""What goes wrong, as the shell sees it: one line, what can be done about it, and an exit status."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, Final, Optional
+
+from rowsmith.error import ConnectionFailed, ServiceError
+
+OK: Final = 0
+FAILED: Final = 1
+USAGE: Final = 2
+CHANGES: Final = 2
+NOT_FOUND: Final = 3
+NOT_ALLOWED: Final = 4
+CLASH: Final = 5
+REFUSED: Final = 6
+LIMIT: Final = 7
+UNREACHABLE: Final = 8
+INTERRUPTED: Final = 130
+BROKEN_PIPE: Final = 141
+
+EXITS: Final[tuple[tuple[int, str], ...]] = (
+    (OK, "All is well; of `templates plan`: nothing would change."),
+    (FAILED, "It failed: a run or a push that ended otherwise than completed, a push of which rows did not arrive, "
+             "an error of the service or of a target."),
+    (USAGE, "Arguments that are not understood; of `templates plan` and `templates diff --exit-code`: there are "
+            "changes."),
+    (NOT_FOUND, "There is no such object, or no such file on this machine."),
+    (NOT_ALLOWED, "No key, a key that is not valid, or one that may not do that."),
+    (CLASH, "It has changed since it was read, a name is taken, it is in use, or it has ended already."),
+    (REFUSED, "The request has faults; each is listed."),
+    (LIMIT, "A limit of the workspace is reached; try later."),
+    (UNREACHABLE, "The service did not answer, or not in the time given."),
+    (INTERRUPTED, "Ctrl-C. What the service has begun goes on."),
+    (BROKEN_PIPE, "Whoever read the output has gone, as after `| head`."),
+)  # fmt: skip
+"""Every exit status and what it means."""
+
+_BY_STATUS: Final = {
+    400: REFUSED,
+    401: NOT_ALLOWED,
+    403: NOT_ALLOWED,
+    404: NOT_FOUND,
+    409: CLASH,
+    412: CLASH,
+    413: REFUSED,
+    422: REFUSED,
+    429: LIMIT,
+}
+
+
+class Problem(Exception):
+    """Something that this side refuses or cannot do. `hints` are further lines."""
+
+    def __init__(self, code: str, message: str, exit: int, hints: Iterable[str] = ()) -> None:
+        super().__init__(message)
+        self.code, self.message, self.exit = code, message, exit
+        self.hints = list(hints)
+
+
+def usage(message: str, *hints: str) -> Problem:
+    """Arguments that do not fit together."""
+    return Problem("usage", message, USAGE, hints)
+
+
+def exit_of(error: ServiceError) -> int:
+    """The exit status of a call that failed."""
+    if isinstance(error, ConnectionFailed):
+        return UNREACHABLE
+    if error.code == "not_configured":
+        return NOT_ALLOWED
+    return _BY_STATUS.get(error.status, FAILED)
+
+
+def lines_of(error: ServiceError) -> list[str]:
+    """A failed call as lines: code, message and request first, then each fault with its path and hint."""
+    request = f" (request {error.request_id})" if error.request_id else ""
+    told = [f"{error.code}: {' '.join((error.message or 'The call failed.').split())}{request}"]
+    fields = error.details.get("fields")
+    for fault in fields if isinstance(fields, list) else ():
+        if isinstance(fault, dict):
+            hint = f" {fault['hint']}" if fault.get("hint") else ""
+            told.append(f"  {fault.get('path') or 'the whole'}: {fault.get('message', '')}{hint}")
+    told += [f"  {one}" for one in _more(error)]
+    return told
+
+
+def _more(error: ServiceError) -> list[str]:
+    details, told = error.details, []
+    if details.get("needs"):
+        told.append(f"needs: {_flat(details['needs'])}")
+    if details.get("used_by"):
+        told.append(f"used by: {_flat(details['used_by'])}")
+    if error.retry_after:
+        told.append(f"Try again in {error.retry_after:.0f} s.")
+    if error.code == "not_configured":
+        told.append(
+            "`rowsmith login` keeps address and key; SERVICE_API_URL and SERVICE_API_KEY win over it."
+        )
+    return told
+
+
+def _flat(value: Any) -> str:
+    if isinstance(value, dict):
+        return ", ".join(f"{key} {_flat(one)}" for key, one in value.items())
+    if isinstance(value, (list, tuple)):
+        return ", ".join(_flat(one) for one in value)
+    return str(value)
+
+
+def as_json(error: Exception) -> dict[str, Any]:
+    """The same for programs, in the shape of the service's errors."""
+    if isinstance(error, ServiceError):
+        told: dict[str, Any] = {"code": error.code, "message": error.message, "details": error.details}
+        return {"error": {**told, "status": error.status, "request_id": error.request_id}}
+    code: Optional[str] = getattr(error, "code", None)
+    hints = getattr(error, "hints", [])
+    return {"error": {"code": code or "failed", "message": str(error), "details": {"hints": hints}}}

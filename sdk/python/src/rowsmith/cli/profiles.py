@@ -1,0 +1,137 @@
+"""Where the service is and whose key is used: a file that only its owner may read, and the environment, which wins."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import tempfile
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, Final, Optional
+
+from rowsmith.cli.problems import FAILED, NOT_FOUND, Problem
+from rowsmith.wire.address import not_configured, parse
+
+DEFAULT: Final = "default"
+URL, KEY, PROJECT = "SERVICE_API_URL", "SERVICE_API_KEY", "SERVICE_PROJECT_ID"
+VARIABLES: Final[tuple[tuple[str, str], ...]] = (
+    (URL, "Address of the service; wins over the profile's."),
+    (KEY, "The key; wins over the profile's."),
+    (PROJECT, "Id of the project; wins over the profile's."),
+    ("RWS_PROFILE", "The profile, where `--profile` says none."),
+    ("RWS_CONFIG", "The file of profiles, instead of `rowsmith/config.json` in the user's config folder."),
+    ("RWS_SERVER", "A clone of the server, for `--offline`, where this Python does not find it by itself."),
+)
+"""What the command reads from the environment."""
+
+
+@dataclass
+class Profile:
+    """A way in, as it is kept."""
+
+    url: str
+    key: str
+    project: Optional[str] = None
+
+    def __repr__(self) -> str:
+        return f"Profile(url={self.url!r}, project={self.project!r})"
+
+
+def config_file(environ: Optional[Mapping[str, str]] = None) -> Path:
+    """Where profiles are kept: $RWS_CONFIG, else in $XDG_CONFIG_HOME, %APPDATA% or ~/.config."""
+    env = os.environ if environ is None else environ
+    if env.get("RWS_CONFIG"):
+        return Path(env["RWS_CONFIG"])
+    home = env.get("XDG_CONFIG_HOME") or (env.get("APPDATA") if sys.platform == "win32" else None)
+    return (Path(home) if home else Path.home() / ".config") / "rowsmith" / "config.json"
+
+
+class Profiles:
+    """The file of profiles."""
+
+    def __init__(self, path: Optional[Path] = None) -> None:
+        self.path = path or config_file()
+        held = self._read()
+        self.chosen: str = held.get("profile") or DEFAULT
+        self.all: dict[str, Profile] = {}
+        for name, one in (held.get("profiles") or {}).items():
+            if isinstance(one, dict):
+                known = {key: one.get(key) for key in ("url", "key", "project")}
+                self.all[name] = Profile(str(known["url"]), str(known["key"]), known["project"])
+
+    def _read(self) -> dict[str, Any]:
+        try:
+            found = json.loads(self.path.read_text("utf-8"))
+        except FileNotFoundError:
+            return {}
+        except (OSError, ValueError) as error:
+            raise Problem("config", f"{self.path} cannot be read: {error}", FAILED) from error
+        return found if isinstance(found, dict) else {}
+
+    def get(self, name: str) -> Profile:
+        """A profile. Problem where there is none of that name."""
+        if name not in self.all:
+            known = ", ".join(sorted(self.all)) or "none"
+            text = f'There is no profile "{name}" (there are: {known}).'
+            raise Problem("not_found", text, NOT_FOUND, ["`rowsmith login --profile NAME` makes one."])
+        return self.all[name]
+
+    def save(self) -> None:
+        """Write the file anew, readable by its owner alone from its first byte on."""
+        held = {
+            "profile": self.chosen,
+            "profiles": {name: asdict(one) for name, one in sorted(self.all.items())},
+        }
+        folder = self.path.parent
+        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        handle, name = tempfile.mkstemp(prefix=".config.", dir=folder)  # 0600, as mkstemp makes files
+        try:
+            with os.fdopen(handle, "w", encoding="utf-8") as file:
+                json.dump(held, file, indent=2, ensure_ascii=False)
+                file.write("\n")
+            os.replace(name, self.path)
+        except BaseException:
+            with suppress(OSError):
+                os.unlink(name)
+            raise
+
+
+@dataclass
+class Way:
+    """What a command uses, and where it has it from."""
+
+    url: str
+    key: str
+    project: Optional[str]
+    source: str
+
+
+def way(
+    name: Optional[str], project: Optional[str] = None, environ: Optional[Mapping[str, str]] = None
+) -> Way:
+    """The way in of a command: the environment's, for what it does not say the profile's.
+
+    ServiceError `not_configured` where something is missing, or where a profile's key would go to another address
+    than that it was kept for.
+    """
+    env = os.environ if environ is None else environ
+    url, key = env.get(URL, "").strip(), env.get(KEY, "").strip()
+    named = name or env.get("RWS_PROFILE") or None
+    wanted = project or env.get(PROJECT, "").strip() or None
+    if url and key:
+        return Way(url, key, wanted, "the environment")
+    profiles = Profiles()
+    called = named or profiles.chosen
+    if called not in profiles.all and named is None:
+        missing = " and ".join(word for word, had in (("address", url), ("key", key)) if not had)
+        raise not_configured(f"There is no {missing}.")
+    kept = profiles.get(called)
+    if url and str(parse(url)) != str(parse(kept.url)):
+        raise not_configured(
+            f'The key of the profile "{called}" is for {kept.url}; {URL} says {url}. Set {KEY} too.'
+        )
+    own = kept.project if not key else None  # a project belongs to a key
+    return Way(url or kept.url, key or kept.key, wanted or own, f'the profile "{called}"')

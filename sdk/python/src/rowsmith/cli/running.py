@@ -1,0 +1,155 @@
+"""`run`, `runs`, `logs` and `cancel`: scenarios run, watched and ended."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from itertools import islice
+from typing import Any
+
+from rowsmith.cli import console, following
+from rowsmith.cli.parser import Branch, natural, positive
+from rowsmith.cli.problems import NOT_FOUND, OK, Problem, usage
+from rowsmith.cli.work import Work, assigned, is_id
+
+STATES = ("queued", "running", "completed", "failed", "cancelled", "timed_out")
+
+
+def add(root: Branch) -> None:
+    """Hang them under the root."""
+    made = root.leaf(
+        "run",
+        run,
+        "Run a scenario.",
+        "Alone it prints the run's id; with --follow or --wait the status is 0 where the run completed, else 1.",
+    )
+    made.add_argument("scenario", metavar="SCENARIO", help="Id or name.")
+    made.add_argument(
+        "-p", "--param", action="append", metavar="NAME=VALUE", help="A parameter; once for each."
+    )
+    until = made.add_mutually_exclusive_group()
+    until.add_argument("--follow", action="store_true", help="Print what the program prints, until its end.")
+    until.add_argument("--wait", action="store_true", help="Wait for its end, and print nothing until then.")
+    following.add_options(made)
+    made = root.leaf("runs", runs, "List runs, newest first, or show one.")
+    made.add_argument("run", metavar="RUN", nargs="?", help="The id of one.")
+    made.add_argument("--scenario", metavar="SCENARIO", help="Only those of this one, by id or name.")
+    made.add_argument("--status", choices=STATES, help="Only those in this state.")
+    made.add_argument("-n", "--limit", type=positive, metavar="N", default=20, help="At most so many: 20.")
+    made = root.leaf("logs", logs, "Print the log of a run or a push.")
+    made.add_argument("id", metavar="ID", help="A run (run_...) or a push (psh_...).")
+    made.add_argument("-f", "--follow", action="store_true", help="Go on with what comes, until the end.")
+    made.add_argument(
+        "--after", type=natural, metavar="N", default=0, help="With --follow: only lines after line N."
+    )
+    made = root.leaf("cancel", cancel, "Cancel a run, a push or an export.")
+    made.add_argument(
+        "id", metavar="ID", nargs="+", help="A run (run_...), a push (psh_...) or an export (exp_...)."
+    )
+
+
+def run(work: Work) -> int:
+    """Run a scenario."""
+    args, api = work.args, work.api
+    params = assigned(args.param, "--param")
+    scenario = args.scenario if is_id(args.scenario, "scn") else work.scenario(args.scenario)["id"]
+    begun: Mapping[str, Any] = api.runs.start(scenario, params)
+    id = begun["id"]
+    if not (args.follow or args.wait):
+        work.console.result(begun, id)
+        return OK
+    work.console.note(id)
+    with following.interruptible(work, id, lambda: api.runs.cancel(scenario, id)):
+        if args.follow:
+            _print_log(work, api.runs.follow_log(scenario, id, timeout=args.timeout))
+            found: Mapping[str, Any] = api.runs.get(scenario, id)
+        else:
+            found = api.runs.wait(scenario, id, timeout=args.timeout)
+    return _ended(work, found)
+
+
+def _ended(work: Work, found: Mapping[str, Any]) -> int:
+    code = "" if found["exit_code"] is None else f", exit code {found['exit_code']}"
+    told = f"{found['id']}: {found['status']}{code}{following.why(found)}"
+    if work.console.as_json:
+        work.console.result(found)
+    else:
+        work.console.note(told)
+    return following.outcome(found["status"])
+
+
+def _print_log(work: Work, follower: Any) -> None:
+    with follower:
+        for line in follower:
+            if work.console.as_json:  # the result is the run; what it printed stands beside it
+                work.console.note(line.text)
+            else:
+                console.write(line.text + "\n")
+
+
+def runs(work: Work) -> int:
+    """List runs, or show one."""
+    args = work.args
+    if args.run:
+        work.console.result(_find(work, args.run))
+        return OK
+    scenario = work.scenario(args.scenario)["id"] if args.scenario else None
+    found = islice(work.api.runs.list(scenario, status=args.status), args.limit)
+    work.console.rows(
+        found, ["id", "scenario_id", "status", "exit_code", "trigger", "created_at", "duration_ms"]
+    )
+    return OK
+
+
+def _find(work: Work, id: str) -> Mapping[str, Any]:
+    """A run by its id alone: the service finds it under its scenario, which the list of runs tells."""
+    if not is_id(id, "run"):
+        raise usage(f"{id!r} is no id of a run.")
+    for one in work.api.runs.list():
+        if one["id"] == id:
+            return one
+    raise Problem("not_found", f"There is no run {id} in this project.", NOT_FOUND)
+
+
+def logs(work: Work) -> int:
+    """Print a log."""
+    args, api = work.args, work.api
+    if is_id(args.id, "psh"):
+        whole, follow = (
+            (lambda: api.pushes.log(args.id)),
+            (lambda: api.pushes.follow_log(args.id, after=args.after)),
+        )
+    else:
+        scenario = _find(work, args.id)["scenario_id"]
+        whole = lambda: api.runs.log(scenario, args.id)  # noqa: E731
+        follow = lambda: api.runs.follow_log(scenario, args.id, after=args.after)  # noqa: E731
+    if args.follow:
+        follower = follow()
+        with follower:
+            for line in follower:
+                told = {"number": line.number, "text": line.text}
+                work.console.result(told, line.text) if work.console.as_json else console.write(
+                    line.text + "\n"
+                )
+        return OK
+    text = whole()
+    if work.console.as_json:
+        work.console.result({"id": args.id, "lines": text.splitlines()})
+    else:
+        console.write(text)
+    return OK
+
+
+def cancel(work: Work) -> int:
+    """Cancel them."""
+    api, ended = work.api, []
+    for id in work.args.id:
+        if is_id(id, "psh"):
+            ended.append(api.pushes.cancel(id))
+        elif is_id(id, "exp"):
+            ended.append(api.exports.cancel(id))
+        elif is_id(id, "run"):
+            ended.append(api.runs.cancel(_find(work, id)["scenario_id"], id))
+        else:
+            raise usage(f"{id!r} is no id of a run, a push or an export.")
+    work.console.rows(ended, ["id", "status"])
+    return OK

@@ -1,0 +1,111 @@
+"""`login` and `profiles`: the ways in that are kept on this machine."""
+
+from __future__ import annotations
+
+import getpass
+import os
+import sys
+
+import rowsmith
+from rowsmith.cli.parser import Branch
+from rowsmith.cli.problems import OK
+from rowsmith.cli.profiles import KEY, URL, Profile, Profiles
+from rowsmith.cli.work import Work
+from rowsmith.wire.address import not_configured, parse
+
+LOCAL = "http://127.0.0.1:8000"
+
+
+def add(root: Branch) -> None:
+    """Hang them under the root."""
+    made = root.leaf(
+        "login",
+        login,
+        "Keep an address and a key for later commands.",
+        "The key is asked for without echo, or read from standard input where that is no terminal; it is tried, and "
+        "kept in a file that only you may read.",
+    )
+    made.add_argument(
+        "--url", help=f"Address of the service; asked for if not given, and {LOCAL} if not answered."
+    )
+    made.add_argument("--no-check", action="store_true", help="Keep it without trying it.")
+    made.add_argument("--no-use", action="store_true", help="Do not make it the profile of later commands.")
+    under = root.branch("profiles", "Show, choose and remove what `login` has kept.")
+    under.leaf("list", listed, "List the profiles; keys are not shown.")
+    one = under.leaf("use", use, "Choose the profile of later commands.")
+    one.add_argument("name", metavar="NAME", help="A profile.")
+    one = under.leaf("rm", remove, "Remove a profile and its key from this machine; the key stays valid.")
+    one.add_argument("name", metavar="NAME", help="A profile.")
+
+
+def login(work: Work) -> int:
+    """Ask for address and key, try them, keep them."""
+    args, kept = work.args, Profiles()
+    name = args.profile or os.environ.get("RWS_PROFILE") or kept.chosen
+    known = kept.all.get(name)
+    url = args.url or _asked_url(known.url if known else LOCAL)
+    address = str(parse(url))
+    key = _asked_key()
+    if not key:
+        raise not_configured("No key was given.")
+    project = args.project
+    told: dict[str, object] = {"profile": name, "url": address, "file": str(kept.path)}
+    if not args.no_check:
+        with rowsmith.Api(key, address, project) as api:
+            me = api.workspace.me()
+        told.update(user=me["user_name"], workspace_id=me["workspace_id"], project_id=me["project_id"])
+    kept.all[name] = Profile(address, key, project)
+    if not args.no_use:
+        kept.chosen = name
+    kept.save()
+    who = f" as {told['user']}" if "user" in told else ""
+    work.console.result(told, f'Logged in to {address}{who}; kept as profile "{name}" in {kept.path}')
+    for variable in (URL, KEY):
+        if os.environ.get(variable):
+            work.console.note(f"{variable} of the environment wins over it.")
+    return OK
+
+
+def _asked_url(default: str) -> str:
+    if not sys.stdin.isatty():
+        return os.environ.get(URL, "").strip() or default
+    sys.stderr.write(f"Address [{default}]: ")
+    sys.stderr.flush()
+    return sys.stdin.readline().strip() or default
+
+
+def _asked_key() -> str:
+    if not sys.stdin.isatty():
+        return sys.stdin.readline().strip()
+    return getpass.getpass("Key (not shown): ").strip()
+
+
+def listed(work: Work) -> int:
+    """The profiles, without their keys."""
+    kept = Profiles()
+    rows = [
+        {"name": name, "url": one.url, "project": one.project, "chosen": name == kept.chosen}
+        for name, one in sorted(kept.all.items())
+    ]
+    work.console.rows(rows, ["name", "url", "project", "chosen"])
+    return OK
+
+
+def use(work: Work) -> int:
+    """Choose one."""
+    kept = Profiles()
+    kept.get(work.args.name)
+    kept.chosen = work.args.name
+    kept.save()
+    work.console.result({"profile": kept.chosen}, f'Later commands use "{kept.chosen}".')
+    return OK
+
+
+def remove(work: Work) -> int:
+    """Remove one."""
+    kept = Profiles()
+    kept.get(work.args.name)
+    del kept.all[work.args.name]
+    kept.save()
+    work.console.result({"removed": work.args.name}, f'Removed "{work.args.name}".')
+    return OK

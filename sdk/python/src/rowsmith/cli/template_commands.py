@@ -1,0 +1,157 @@
+"""`templates`: listed, shown, compared, and kept as files."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from rowsmith.cli import asking, changes, planning, template_files
+from rowsmith.cli.parser import Branch, a_file, positive
+from rowsmith.cli.problems import CHANGES, OK
+from rowsmith.cli.template_files import Seen
+from rowsmith.cli.work import Work
+
+FOLDER = "templates"
+
+
+def add(root: Branch) -> None:
+    """Hang it under the root."""
+    under = root.branch("templates", "List, show and compare templates; keep them as files.")
+    made = under.leaf("list", listed, "List the templates of the project.")
+    made.add_argument("-s", "--search", metavar="TEXT", help="Only those with this in their name.")
+    made = under.leaf(
+        "get", get, "Print a template as JSON, as `pull` would write it; with --json all of it."
+    )
+    made.add_argument("template", metavar="TEMPLATE", help="Id or name.")
+    made.add_argument("--version", type=positive, metavar="N", help="As of this version.")
+    made = under.leaf("diff", diff, "Show what changed from one version to another.")
+    made.add_argument("template", metavar="TEMPLATE", help="Id or name.")
+    made.add_argument(
+        "--from", dest="start", type=positive, metavar="N", help="Without: the one before --to."
+    )
+    made.add_argument("--to", type=positive, metavar="N", help="Without: the newest.")
+    made.add_argument("--exit-code", action="store_true", help="Status 2 where there are changes.")
+    made = under.leaf(
+        "pull",
+        pull,
+        "Write templates as files: one each, with the ids that their columns' values hang on.",
+        "A file that has a template's id already is written anew, whatever its name.",
+    )
+    made.add_argument(
+        "template", metavar="TEMPLATE", nargs="*", help="Ids or names; without, all of the project."
+    )
+    a_file(made.add_argument("-d", "--dir", metavar="FOLDER", default=FOLDER, help=f"Where to: ./{FOLDER}."))
+    made = under.leaf(
+        "plan", plan, "Show what files would change, field by field; status 0: nothing, 2: something."
+    )
+    _files(made)
+    made = under.leaf(
+        "apply",
+        apply,
+        "Make the templates say what the files say: all of it, or nothing.",
+        "What others changed since the files were pulled is not written over. Templates that have no file stay.",
+    )
+    _files(made)
+    made.add_argument("--create", action="store_true", help="Make the templates that are not there yet.")
+    made.add_argument("--dry-run", action="store_true", help="Show and check it, and change nothing.")
+    made.add_argument("--force", action="store_true", help="Write over what others changed since the pull.")
+    made.add_argument(
+        "--no-write",
+        action="store_true",
+        help="Leave the files as they are, without the ids that were given.",
+    )
+
+
+def _files(made: Any) -> None:
+    told = f"Files, or folders of them: ./{FOLDER}."
+    a_file(made.add_argument("file", metavar="FILE", nargs="*", default=[FOLDER], help=told))
+
+
+def listed(work: Work) -> int:
+    """The templates."""
+    found = work.api.templates.list(q=work.args.search)
+    work.console.rows(found, ["id", "name", "version", "quantity", "updated_at"])
+    return OK
+
+
+def get(work: Work) -> int:
+    """A template."""
+    args = work.args
+    found = work.api.templates.get(asking.template_id(work, args.template), args.version)
+    work.console.result(found, template_files.text_of(found).rstrip("\n"))
+    return OK
+
+
+def diff(work: Work) -> int:
+    """Versions compared."""
+    args = work.args
+    one = asking.template_id(work, args.template)
+    to = args.to or work.api.templates.get(one)["version"]
+    found = work.api.templates.diff(one, args.start or max(1, to - 1), to=to)
+    told = changes.lines(found)
+    work.console.result(found, "\n".join(told) or f"Versions {found['from']} and {found['to']} say the same.")
+    return CHANGES if told and args.exit_code else OK
+
+
+def pull(work: Work) -> int:
+    """Templates into files."""
+    args, folder = work.args, Path(work.args.dir)
+    wanted: list[Mapping[str, Any]] = [work.template(one) for one in args.template]
+    if not args.template:
+        wanted = list(work.api.templates.list())
+    folder.mkdir(parents=True, exist_ok=True)
+    there = [one for one in map(template_files.tried, sorted(folder.glob("*.json"))) if one is not None]
+    told, seen = [], Seen(folder)
+    for one in wanted:
+        path = template_files.path_for(one, folder, there)
+        changed = template_files.write(path, one)
+        there.append(template_files.File(path, one["id"], {}))
+        seen.note(one)
+        told.append(
+            {"file": str(path), "template_id": one["id"], "version": one["version"], "changed": changed}
+        )
+    seen.save()
+    work.console.rows(told, ["file", "template_id", "version", "changed"])
+    return OK
+
+
+def _steps(work: Work) -> list[planning.Step]:
+    files = template_files.found_in([Path(one) for one in work.args.file])
+    return planning.plan(work.api, files)
+
+
+def _show(work: Work, steps: list[planning.Step], done: bool = False) -> None:
+    count = {name: sum(step.action == name for step in steps) for name in ("create", "update", "none")}
+    if work.console.as_json:
+        work.console.result({"steps": [step.told() for step in steps], **count})
+        return
+    for step in steps:
+        if step.action != "none":
+            work.console.out("\n".join(step.lines()))
+    words = ("created", "changed", "as they were") if done else ("to create", "to change", "as they are")
+    told = [f"{number} {word}" for number, word in zip(count.values(), words)]
+    work.console.out(", ".join(told) + ".")
+
+
+def plan(work: Work) -> int:
+    """What files would change."""
+    steps = _steps(work)
+    _show(work, steps)
+    return CHANGES if any(step.action != "none" for step in steps) else OK
+
+
+def apply(work: Work) -> int:
+    """Make it so."""
+    args, steps = work.args, _steps(work)
+    planning.check(work.api, steps, create=args.create, force=args.force)
+    if args.dry_run:
+        _show(work, steps)
+        return OK
+    done = planning.apply(work.api, steps)
+    if not args.no_write:
+        planning.written(done)
+    same = [(step, step.was) for step in steps if step.action == "none" and step.was is not None]
+    planning.noted([*done, *same])
+    _show(work, steps, done=True)
+    return OK

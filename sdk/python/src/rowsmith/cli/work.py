@@ -1,0 +1,102 @@
+"""What every command is given: its arguments, the console, and the way to the service."""
+
+from __future__ import annotations
+
+import argparse
+import difflib
+import re
+from collections.abc import Iterable, Mapping
+from typing import Any, Final, Optional
+
+import rowsmith
+from rowsmith.cli import profiles
+from rowsmith.cli.console import Console
+from rowsmith.cli.problems import CLASH, NOT_FOUND, Problem, usage
+from rowsmith.pages import Pages
+
+_ID: Final = re.compile(r"[a-z]{2,4}_[0-9A-HJKMNP-TV-Z]{26}")  # a prefix and a ULID
+
+
+class Work:
+    """One command under way."""
+
+    def __init__(self, args: argparse.Namespace) -> None:
+        self.args = args
+        self.console = Console(as_json=args.json, quiet=args.quiet)
+        self._api: Optional[rowsmith.Api] = None
+
+    @property
+    def api(self) -> rowsmith.Api:
+        """The service, spoken to when it is first asked for."""
+        if self._api is None:
+            found = profiles.way(self.args.profile, self.args.project)
+            if self.args.profile and found.source == "the environment":
+                self.console.note(f"The environment wins over the profile {self.args.profile}.")
+            self._api = rowsmith.Api(found.key, found.url, found.project)
+        return self._api
+
+    def close(self) -> None:
+        """Let go of the connections."""
+        if self._api is not None:
+            self._api.close()
+
+    def template(self, which: str) -> Mapping[str, Any]:
+        """A template by id or name."""
+        return self._one("template", "tpl", which, self.api.templates)
+
+    def scenario(self, which: str) -> Mapping[str, Any]:
+        """A scenario by id or name."""
+        return self._one("scenario", "scn", which, self.api.scenarios)
+
+    def connection(self, which: str) -> Mapping[str, Any]:
+        """A connection by id or name."""
+        return self._one("connection", "con", which, self.api.connections)
+
+    def endpoint(self, which: str) -> Mapping[str, Any]:
+        """An endpoint by id or name."""
+        return self._one("endpoint", "end", which, self.api.endpoints)
+
+    def _one(self, kind: str, prefix: str, which: str, resource: Any) -> Mapping[str, Any]:
+        if is_id(which, prefix):
+            found: Mapping[str, Any] = resource.get(which)
+            return found
+        return chosen(kind, which, resource.list(q=which), resource.list)
+
+
+def is_id(text: str, prefix: str = "") -> bool:
+    """Whether a text is an id (of that kind)."""
+    return _ID.fullmatch(text) is not None and text.startswith(prefix)
+
+
+def chosen(kind: str, name: str, near: Pages[Any], every: Any) -> Mapping[str, Any]:
+    """The object of exactly that name. Problem where there is none, or are several."""
+    found = [one for one in near if one["name"] == name]
+    if len(found) == 1:
+        one: Mapping[str, Any] = found[0]
+        return one
+    if found:
+        hints = [f"{one['id']}  {one['name']}" for one in found]
+        raise Problem(
+            "ambiguous", f'{len(found)} {kind}s are called "{name}"; give the id of one:', CLASH, hints
+        )
+    known = [one["name"] for one in every()]
+    raise Problem(
+        "not_found", f'There is no {kind} "{name}" in this project.{_meant(name, known)}', NOT_FOUND
+    )
+
+
+def _meant(name: str, known: Iterable[str]) -> str:
+    by_fold = {one.casefold(): one for one in known}
+    close = difflib.get_close_matches(name.casefold(), by_fold, n=1, cutoff=0.6)
+    return f' Did you mean "{by_fold[close[0]]}"?' if close else ""
+
+
+def assigned(texts: Optional[Iterable[str]], option: str) -> dict[str, str]:
+    """`["A=b"]` as a dictionary. Problem for one without `=`."""
+    made = {}
+    for text in texts or ():
+        name, equals, value = text.partition("=")
+        if not equals or not name:
+            raise usage(f"{option} wants NAME=VALUE, not {text!r}.")
+        made[name] = value
+    return made

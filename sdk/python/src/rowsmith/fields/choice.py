@@ -1,0 +1,89 @@
+"""Fields of the category choice, made from the catalogue of field types: do not edit."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from rowsmith.template import UNSET, Common, Field
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+
+class CartesianField(Field):
+    """Every combination of several lists, one after the other.
+
+    lists: The lists.
+    separator: Stands between the parts.
+    part: Writes the value from this list alone (1 is the first), so that several fields with the same
+        lists share the combinations.
+    """
+
+    type_name = "cartesian"
+
+    def __init__(
+        self,
+        name: str,
+        lists: list[list[Any]],
+        *,
+        separator: str = UNSET,
+        part: int | None = UNSET,
+        **common: Unpack[Common],
+    ) -> None:
+        self._set(name, common, {"lists": lists, "separator": separator, "part": part})
+
+
+class CustomField(Field):
+    """One of your own values, each as likely.
+
+    values: The values: texts, numbers, true and false, null, or whole JSON values. One kind for all keeps
+        its type; mixed kinds become text.
+    """
+
+    type_name = "custom"
+
+    def __init__(self, name: str, values: list[Any], **common: Unpack[Common]) -> None:
+        self._set(name, common, {"values": values})
+
+
+class EnumField(Field):
+    """One of several values, with a weight each if you like.
+
+    values: The values, as in a custom list.
+    weights: A weight for each value, in the same order; any scale. As likely as each other if left out.
+    """
+
+    type_name = "enum"
+
+    def __init__(
+        self, name: str, values: list[Any], *, weights: list[float] | None = UNSET, **common: Unpack[Common]
+    ) -> None:
+        self._set(name, common, {"values": values, "weights": weights})
+
+
+class ListSequentialField(Field):
+    """Your own values in order, over and over.
+
+    values: The values, as in a custom list.
+    """
+
+    type_name = "list_sequential"
+
+    def __init__(self, name: str, values: list[Any], **common: Unpack[Common]) -> None:
+        self._set(name, common, {"values": values})
+
+
+class MappedField(Field):
+    """Another field's value, looked up in a map of your own.
+
+    field: Name of the field to look up.
+    map: What to write for each value of the field; values are compared as text.
+    default: Written where the map says nothing, blank values included.
+    """
+
+    type_name = "mapped"
+
+    def __init__(
+        self, name: str, field: str, map: dict[str, Any], *, default: Any = UNSET, **common: Unpack[Common]
+    ) -> None:
+        self._set(name, common, {"field": field, "map": map, "default": default})

@@ -1,0 +1,103 @@
+"""Fields of the category company, made from the catalogue of field types: do not edit."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from rowsmith.template import UNSET, Common, Field
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+
+class CompanyNameField(Field):
+    """The name of a company, such as Hartmann Group or Lee & Novak."""
+
+    type_name = "company_name"
+
+    def __init__(self, name: str, **common: Unpack[Common]) -> None:
+        self._set(name, common, {})
+
+
+class Ean13Field(Field):
+    """An article number (GTIN-13) with a right check digit, from the range for use inside a shop."""
+
+    type_name = "ean13"
+
+    def __init__(self, name: str, **common: Unpack[Common]) -> None:
+        self._set(name, common, {})
+
+
+class Ean8Field(Field):
+    """A short article number (GTIN-8) with a right check digit, from the range for use inside a shop."""
+
+    type_name = "ean8"
+
+    def __init__(self, name: str, **common: Unpack[Common]) -> None:
+        self._set(name, common, {})
+
+
+class ISBNField(Field):
+    """The number of a book (ISBN-13) with a right check digit, without hyphens."""
+
+    type_name = "isbn"
+
+    def __init__(self, name: str, **common: Unpack[Common]) -> None:
+        self._set(name, common, {})
+
+
+class ISSNField(Field):
+    """The number of a periodical, with a right check digit."""
+
+    type_name = "issn"
+
+    def __init__(self, name: str, **common: Unpack[Common]) -> None:
+        self._set(name, common, {})
+
+
+class ProductField(Field):
+    """A kind of product, such as Desk Lamp."""
+
+    type_name = "product"
+
+    def __init__(self, name: str, **common: Unpack[Common]) -> None:
+        self._set(name, common, {})
+
+
+class ProductCategoryField(Field):
+    """The department of a shop that sells the row's product."""
+
+    type_name = "product_category"
+
+    def __init__(self, name: str, **common: Unpack[Common]) -> None:
+        self._set(name, common, {})
+
+
+class ProductNameField(Field):
+    """The name of a product, such as Rustic Walnut Desk Lamp."""
+
+    type_name = "product_name"
+
+    def __init__(self, name: str, **common: Unpack[Common]) -> None:
+        self._set(name, common, {})
+
+
+class SKUField(Field):
+    """A stock number that begins with its product's category, such as FUR-7K2M9X.
+
+    length: Characters after the hyphen.
+    """
+
+    type_name = "sku"
+
+    def __init__(self, name: str, *, length: int = UNSET, **common: Unpack[Common]) -> None:
+        self._set(name, common, {"length": length})
+
+
+class UPCField(Field):
+    """A US article number (UPC-A) with a right check digit, from the range for use inside a shop."""
+
+    type_name = "upc"
+
+    def __init__(self, name: str, **common: Unpack[Common]) -> None:
+        self._set(name, common, {})

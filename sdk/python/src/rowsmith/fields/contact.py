@@ -1,0 +1,72 @@
+"""Fields of the category contact, made from the catalogue of field types: do not edit."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from rowsmith.template import UNSET, Common, Field
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+
+class CompanyEmailField(Field):
+    """An e-mail address made of the person's names, at the site of the row's company."""
+
+    type_name = "company_email"
+
+    def __init__(self, name: str, **common: Unpack[Common]) -> None:
+        self._set(name, common, {})
+
+
+class EmailField(Field):
+    """An e-mail address made of the person's names, at a domain that receives no mail.
+
+    domain: What stands after the @; without it one of example.com, example.net and example.org.
+    """
+
+    type_name = "email"
+
+    def __init__(self, name: str, *, domain: str | None = UNSET, **common: Unpack[Common]) -> None:
+        self._set(name, common, {"domain": domain})
+
+
+class MobileField(Field):
+    """A second valid telephone number of the row's country, a mobile one.
+
+    format: international (+33 6 42 40 18 05), national (06 42 40 18 05), e164 (+33642401805), or a
+        pattern in which each # is a random digit.
+    country: Country of the group's places, by name or code.
+    """
+
+    type_name = "mobile"
+
+    def __init__(
+        self, name: str, *, format: str = UNSET, country: str | None = UNSET, **common: Unpack[Common]
+    ) -> None:
+        self._set(name, common, {"format": format, "country": country})
+
+
+class PhoneNumberField(Field):
+    """A valid telephone number of the row's country.
+
+    format: international (+33 6 42 40 18 05), national (06 42 40 18 05), e164 (+33642401805), or a
+        pattern in which each # is a random digit.
+    country: Country of the group's places, by name or code.
+    """
+
+    type_name = "phone_number"
+
+    def __init__(
+        self, name: str, *, format: str = UNSET, country: str | None = UNSET, **common: Unpack[Common]
+    ) -> None:
+        self._set(name, common, {"format": format, "country": country})
+
+
+class SafeEmailField(Field):
+    """An e-mail address made of the person's names, always at a domain that receives no mail."""
+
+    type_name = "safe_email"
+
+    def __init__(self, name: str, **common: Unpack[Common]) -> None:
+        self._set(name, common, {})

@@ -1,0 +1,183 @@
+"""Fields of the category finance, made from the catalogue of field types: do not edit."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from rowsmith.template import UNSET, Common, Field
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+
+class AbaRoutingField(Field):
+    """The routing number of a US bank, with a right check digit."""
+
+    type_name = "aba_routing"
+
+    def __init__(self, name: str, **common: Unpack[Common]) -> None:
+        self._set(name, common, {})
+
+
+class AccountNameField(Field):
+    """What an account is called, such as Personal Savings Account."""
+
+    type_name = "account_name"
+
+    def __init__(self, name: str, **common: Unpack[Common]) -> None:
+        self._set(name, common, {})
+
+
+class AccountNumberField(Field):
+    """The number of a bank account: digits.
+
+    length: How many digits.
+    """
+
+    type_name = "account_number"
+
+    def __init__(self, name: str, *, length: int = UNSET, **common: Unpack[Common]) -> None:
+        self._set(name, common, {"length": length})
+
+
+class BICField(Field):
+    """A bank identifier (SWIFT code) from the range that is set aside for tests.
+
+    country: Two-letter code of the bank's country.
+    branch: Three more characters for the branch.
+    """
+
+    type_name = "bic"
+
+    def __init__(
+        self, name: str, *, country: str | None = UNSET, branch: bool = UNSET, **common: Unpack[Common]
+    ) -> None:
+        self._set(name, common, {"country": country, "branch": branch})
+
+
+class CardExpiryField(Field):
+    """The month in which the row's card runs out, always after now.
+
+    format: How the month is written.
+    years: It runs out within so many years.
+    """
+
+    type_name = "card_expiry"
+
+    def __init__(
+        self, name: str, *, format: str = UNSET, years: int = UNSET, **common: Unpack[Common]
+    ) -> None:
+        self._set(name, common, {"format": format, "years": years})
+
+
+class CreditCardNumberField(Field):
+    """A card number that passes the Luhn check, from the ranges of test cards.
+
+    issuer: One issuer or a list: visa, mastercard, amex, discover, diners, jcb, unionpay, maestro. All of
+        them if not given.
+    """
+
+    type_name = "credit_card_number"
+
+    def __init__(
+        self, name: str, *, issuer: str | list[str] | None = UNSET, **common: Unpack[Common]
+    ) -> None:
+        self._set(name, common, {"issuer": issuer})
+
+
+class CreditCardTypeField(Field):
+    """The issuer of the row's card, such as Visa."""
+
+    type_name = "credit_card_type"
+
+    def __init__(self, name: str, **common: Unpack[Common]) -> None:
+        self._set(name, common, {})
+
+
+class CurrencyField(Field):
+    """An amount of money with two decimals.
+
+    min: Least amount; 1 if neither this nor max is given, else 0.
+    max: Largest amount; 1,000 if nothing else is given.
+    mean: Mean of a normal distribution, cut at min and max.
+    stddev: Its standard deviation; a quarter of the mean if not given.
+    """
+
+    type_name = "currency"
+
+    def __init__(
+        self,
+        name: str,
+        *,
+        min: float | None = UNSET,
+        max: float | None = UNSET,
+        mean: float | None = UNSET,
+        stddev: float | None = UNSET,
+        **common: Unpack[Common],
+    ) -> None:
+        self._set(name, common, {"min": min, "max": max, "mean": mean, "stddev": stddev})
+
+
+class CurrencyCodeField(Field):
+    """The three letters of a currency, such as EUR."""
+
+    type_name = "currency_code"
+
+    def __init__(self, name: str, **common: Unpack[Common]) -> None:
+        self._set(name, common, {})
+
+
+class CurrencyNameField(Field):
+    """The name of a currency, such as Swiss Franc."""
+
+    type_name = "currency_name"
+
+    def __init__(self, name: str, **common: Unpack[Common]) -> None:
+        self._set(name, common, {})
+
+
+class CurrencySymbolField(Field):
+    """The sign of a currency, such as €; its code where it has none."""
+
+    type_name = "currency_symbol"
+
+    def __init__(self, name: str, **common: Unpack[Common]) -> None:
+        self._set(name, common, {})
+
+
+class CVVField(Field):
+    """The security code of the row's card: four digits for American Express, three for others."""
+
+    type_name = "cvv"
+
+    def __init__(self, name: str, **common: Unpack[Common]) -> None:
+        self._set(name, common, {})
+
+
+class EthereumAddressField(Field):
+    """The address of an Ethereum account, in lower case."""
+
+    type_name = "ethereum_address"
+
+    def __init__(self, name: str, **common: Unpack[Common]) -> None:
+        self._set(name, common, {})
+
+
+class IBANField(Field):
+    """An international bank account number with right check digits.
+
+    country_code: Two-letter code of the account's country, or a list of them.
+    formatted: Groups of four characters with blanks between them.
+    """
+
+    type_name = "iban"
+
+    def __init__(
+        self,
+        name: str,
+        *,
+        country_code: str | list[str] | None = UNSET,
+        formatted: bool = UNSET,
+        **common: Unpack[Common],
+    ) -> None:
+        self._set(name, common, {"countryCode": country_code, "formatted": formatted})

@@ -1,0 +1,171 @@
+"""Fields of the category place, made from the catalogue of field types: do not edit."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Literal
+
+from rowsmith.template import UNSET, Common, Field
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+
+class AddressField(Field):
+    """A whole postal address in one line, as the row's country writes it.
+
+    use_full_address: With postal code, city and country; otherwise street and number only.
+    """
+
+    type_name = "address"
+
+    def __init__(self, name: str, *, use_full_address: bool = UNSET, **common: Unpack[Common]) -> None:
+        self._set(name, common, {"useFullAddress": use_full_address})
+
+
+class CityField(Field):
+    """A city, such as Lyon, in agreement with country, state, postal code and time zone."""
+
+    type_name = "city"
+
+    def __init__(self, name: str, **common: Unpack[Common]) -> None:
+        self._set(name, common, {})
+
+
+class ContinentField(Field):
+    """The continent of the row's country, such as Europe."""
+
+    type_name = "continent"
+
+    def __init__(self, name: str, **common: Unpack[Common]) -> None:
+        self._set(name, common, {})
+
+
+class CoordinatesField(Field):
+    """Latitude and longitude in degrees, in the row's city."""
+
+    type_name = "coordinates"
+
+    def __init__(self, name: str, **common: Unpack[Common]) -> None:
+        self._set(name, common, {})
+
+
+class CountryField(Field):
+    """A country by its English name, such as France."""
+
+    type_name = "country"
+
+    def __init__(self, name: str, **common: Unpack[Common]) -> None:
+        self._set(name, common, {})
+
+
+class CountryCodeField(Field):
+    """A country by its ISO 3166-1 code, such as FR.
+
+    format: FR, FRA or 250.
+    """
+
+    type_name = "country_code"
+
+    def __init__(
+        self, name: str, *, format: Literal["alpha2", "alpha3", "numeric"] = UNSET, **common: Unpack[Common]
+    ) -> None:
+        self._set(name, common, {"format": format})
+
+
+class LanguageField(Field):
+    """A language of the row's country, such as French.
+
+    format: French, or its ISO 639 code: fr.
+    """
+
+    type_name = "language"
+
+    def __init__(
+        self, name: str, *, format: Literal["name", "code"] = UNSET, **common: Unpack[Common]
+    ) -> None:
+        self._set(name, common, {"format": format})
+
+
+class LatitudeField(Field):
+    """Degrees north of the equator, in the row's city."""
+
+    type_name = "latitude"
+
+    def __init__(self, name: str, **common: Unpack[Common]) -> None:
+        self._set(name, common, {})
+
+
+class LongitudeField(Field):
+    """Degrees east of Greenwich, in the row's city."""
+
+    type_name = "longitude"
+
+    def __init__(self, name: str, **common: Unpack[Common]) -> None:
+        self._set(name, common, {})
+
+
+class NationalityField(Field):
+    """The nationality of people from the row's country, such as French."""
+
+    type_name = "nationality"
+
+    def __init__(self, name: str, **common: Unpack[Common]) -> None:
+        self._set(name, common, {})
+
+
+class StateField(Field):
+    """A state, province or region, such as Auvergne-Rhône-Alpes."""
+
+    type_name = "state"
+
+    def __init__(self, name: str, **common: Unpack[Common]) -> None:
+        self._set(name, common, {})
+
+
+class StateAbbrField(Field):
+    """A state, province or region by its ISO 3166-2 code, such as CA."""
+
+    type_name = "state_abbr"
+
+    def __init__(self, name: str, **common: Unpack[Common]) -> None:
+        self._set(name, common, {})
+
+
+class StreetAddressField(Field):
+    """Street and number, such as 12 rue Lesage."""
+
+    type_name = "street_address"
+
+    def __init__(self, name: str, **common: Unpack[Common]) -> None:
+        self._set(name, common, {})
+
+
+class StreetNameField(Field):
+    """A street in the words of the row's country, such as rue Lesage."""
+
+    type_name = "street_name"
+
+    def __init__(self, name: str, **common: Unpack[Common]) -> None:
+        self._set(name, common, {})
+
+
+class TimeZoneField(Field):
+    """The time zone of the place, such as Europe/Paris."""
+
+    type_name = "time_zone"
+
+    def __init__(self, name: str, **common: Unpack[Common]) -> None:
+        self._set(name, common, {})
+
+
+class ZipCodeField(Field):
+    """A postal code of the row's city.
+
+    format: A pattern in which each # is a random digit, instead of the place's own code; #####-#### adds
+        four digits to a code of the United States.
+    """
+
+    type_name = "zip_code"
+
+    def __init__(self, name: str, *, format: str | None = UNSET, **common: Unpack[Common]) -> None:
+        self._set(name, common, {"format": format})

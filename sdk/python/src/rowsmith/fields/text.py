@@ -1,0 +1,128 @@
+"""Fields of the category text, made from the catalogue of field types: do not edit."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from rowsmith.template import UNSET, Common, Field
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+
+class CharacterSequenceField(Field):
+    """A mask: # digit, @ lower-case letter, ^ upper-case letter, * any of them.
+
+    mask: # digit, @ lower-case letter, ^ upper-case letter, * any of them; a backslash before a mark
+        keeps it as it is.
+    """
+
+    type_name = "character_sequence"
+
+    def __init__(self, name: str, *, mask: str = UNSET, **common: Unpack[Common]) -> None:
+        self._set(name, common, {"mask": mask})
+
+
+class DigitSequenceField(Field):
+    """A mask of digits: # is a random digit, everything else stands as it is.
+
+    format: # is a digit; a backslash before it keeps it as it is.
+    """
+
+    type_name = "digit_sequence"
+
+    def __init__(self, name: str, *, format: str = UNSET, **common: Unpack[Common]) -> None:
+        self._set(name, common, {"format": format})
+
+
+class EmojiField(Field):
+    """A single emoji."""
+
+    type_name = "emoji"
+
+    def __init__(self, name: str, **common: Unpack[Common]) -> None:
+        self._set(name, common, {})
+
+
+class LoremField(Field):
+    """Lines of Latin filler text.
+
+    line_count: How many lines.
+    """
+
+    type_name = "lorem"
+
+    def __init__(self, name: str, *, line_count: int = UNSET, **common: Unpack[Common]) -> None:
+        self._set(name, common, {"lineCount": line_count})
+
+
+class ParagraphsField(Field):
+    """One or more paragraphs of common words.
+
+    count: How many paragraphs.
+    """
+
+    type_name = "paragraphs"
+
+    def __init__(self, name: str, *, count: int = UNSET, **common: Unpack[Common]) -> None:
+        self._set(name, common, {"count": count})
+
+
+class RandomStringField(Field):
+    """Random characters of an alphabet of your own.
+
+    min: Shortest length; 16, or max if less.
+    max: Longest length; 16, or min if more.
+    alphabet: The characters to choose from; letters and digits if left out.
+    """
+
+    type_name = "random_string"
+
+    def __init__(
+        self,
+        name: str,
+        *,
+        min: int | None = UNSET,
+        max: int | None = UNSET,
+        alphabet: str = UNSET,
+        **common: Unpack[Common],
+    ) -> None:
+        self._set(name, common, {"min": min, "max": max, "alphabet": alphabet})
+
+
+class RegexpField(Field):
+    """Text that matches a regular expression.
+
+    string: The expression: literals, classes such as [A-Z] and \\d, groups, alternatives, repeats. *, +
+        and {n,} repeat at most 10 times beyond their least number; a dot is any printable ASCII
+        character. Look-around and back-references are refused.
+    """
+
+    type_name = "regexp"
+
+    def __init__(self, name: str, string: str, **common: Unpack[Common]) -> None:
+        self._set(name, common, {"string": string})
+
+
+class SentencesField(Field):
+    """One or more sentences of common words.
+
+    count: How many sentences.
+    """
+
+    type_name = "sentences"
+
+    def __init__(self, name: str, *, count: int = UNSET, **common: Unpack[Common]) -> None:
+        self._set(name, common, {"count": count})
+
+
+class WordsField(Field):
+    """A few common words.
+
+    count: How many words.
+    """
+
+    type_name = "words"
+
+    def __init__(self, name: str, *, count: int = UNSET, **common: Unpack[Common]) -> None:
+        self._set(name, common, {"count": count})

@@ -1,0 +1,135 @@
+"""Following long work by server-sent events, across breaks of the connection, to its end."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any, Final, Generic, Optional, TypeVar
+
+from rowsmith.error import ConnectionFailed, ServiceError, Timeout
+from rowsmith.wire.answer import Answer
+from rowsmith.wire.events import Event, parse
+
+T = TypeVar("T")
+SILENT_SECONDS: Final = 45.0
+"""Three of the comments that the service sends into a silent stream: more silence is a dead connection."""
+PATIENCE_SECONDS: Final = 120.0
+"""How long a follower tries to come back before it gives up."""
+LONGEST_WAIT: Final = 10.0
+
+
+@dataclass(frozen=True)
+class LogLine:
+    """A line of a log, numbered from 1."""
+
+    number: int
+    text: str
+
+
+Open = Callable[[str, float], Answer]
+"""Opens the stream after an event's id ("" for all), with a limit of silence in seconds."""
+
+
+class Follower(Generic[T]):
+    """What is told of a piece of work while it goes on. Iterate it once; it ends when the work has ended.
+
+    Afterwards `end` is what the service told of the end: `status`, and for runs `exit_code`. A connection that breaks
+    is made again and goes on after the last event that came, so that nothing is missed and nothing comes twice. After
+    `patience` seconds without a connection the failure is raised; `timeout` seconds after the start, Timeout.
+    """
+
+    def __init__(
+        self,
+        open: Open,
+        made_of: Callable[[Event], T],
+        *,
+        after: str = "",
+        timeout: Optional[float] = None,
+        patience: float = PATIENCE_SECONDS,
+        sleep: Callable[[float], object] = time.sleep,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self.end: Optional[dict[str, Any]] = None
+        self.last_id = after
+        self._open, self._made_of = open, made_of
+        self._patience, self._sleep, self._clock = patience, sleep, clock
+        self._timeout = timeout
+        self._deadline = None if timeout is None else clock() + timeout
+        self._answer: Optional[Answer] = None
+        self._events = self._all()
+
+    def __iter__(self) -> Iterator[T]:
+        return self
+
+    def __next__(self) -> T:
+        return next(self._events)
+
+    def __enter__(self) -> Follower[T]:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Stop following."""
+        self._events.close()  # type: ignore[attr-defined]
+        if self._answer is not None:
+            self._answer.close()
+
+    def wait(self) -> dict[str, Any]:
+        """Read on to the end, and return what was told of it."""
+        for _ in self:
+            pass
+        return self.end or {}
+
+    def _all(self) -> Iterator[T]:
+        connected, wait = self._clock(), 0.5
+        while True:
+            try:
+                self._answer = self._open(self.last_id, self._silent())
+                connected = self._clock()
+                for event in parse(self._answer.pieces(), self.last_id):
+                    wait = 0.5
+                    self.last_id = event.id
+                    if event.name == "end":
+                        self.end = event.json()
+                        return
+                    yield self._made_of(event)
+                connected = (
+                    self._clock()
+                )  # a stream that is closed in good order: the service asks to come again
+            except ServiceError as error:
+                if not _worth_another(error) or self._clock() - connected > self._patience:
+                    raise
+                wait = max(wait, error.retry_after or 0.0)
+            finally:
+                if self._answer is not None:
+                    self._answer.close()
+            self._in_time(wait)
+            self._sleep(wait)
+            wait = min(wait * 2, LONGEST_WAIT)
+
+    def _silent(self) -> float:
+        self._in_time(0)
+        left = SILENT_SECONDS if self._deadline is None else self._deadline - self._clock()
+        return max(0.001, min(SILENT_SECONDS, left))
+
+    def _in_time(self, wait: float) -> None:
+        if self._deadline is not None and self._clock() + wait >= self._deadline:
+            raise Timeout("timeout", message=f"It had not ended after {self._timeout} s.")
+
+
+def log_line(event: Event) -> LogLine:
+    """A line from its event."""
+    return LogLine(int(event.id) if event.id.isdigit() else 0, event.data)
+
+
+def progress(event: Event) -> dict[str, Any]:
+    """The counts from an event of progress."""
+    found: dict[str, Any] = event.json()
+    return found
+
+
+def _worth_another(error: ServiceError) -> bool:
+    return isinstance(error, ConnectionFailed) or error.status == 429 or error.status >= 500

@@ -1,0 +1,1 @@
+"""The REST API, a class for each kind of object."""

@@ -1,0 +1,82 @@
+"""Workspace files."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Optional
+
+from rowsmith.pages import Pages
+from rowsmith.record import IfMatch, if_match
+from rowsmith.resources.base import Key, Resource
+from rowsmith.streams import ByteStream, PathLike, saved
+from rowsmith.wire.bodies import Content, Form
+
+if TYPE_CHECKING:
+    from rowsmith import types
+
+ONE = "/workspace/files/{name:path}"
+
+
+class Files(Resource):
+    """`api.files`. A file goes by its name, which may hold folders, or by its id."""
+
+    def list(
+        self, *, q: Optional[str] = None, folder: Optional[str] = None, sort: Optional[str] = None
+    ) -> Pages[types.FileOut]:
+        """The files of the workspace; `folder`: those under it, at any depth."""
+        return self._list("/workspace/files", {"q": q, "folder": folder, "sort": sort})
+
+    def upload(
+        self,
+        content: Content,
+        name: Optional[str] = None,
+        *,
+        content_type: str = "application/octet-stream",
+        if_match: IfMatch = None,
+        only_new: bool = False,
+        idempotency_key: Key = None,
+    ) -> types.FileOut:
+        """Upload a file, in place of one of that name; it is read in pieces.
+
+        `content`: bytes, a path (pathlib), or a binary file that is open. `name` is the file's own if not given.
+        `only_new`: VersionConflict where the name is there already.
+        """
+        own = Path(content).name if isinstance(content, os.PathLike) else getattr(content, "name", None)
+        called = name or (Path(own).name if isinstance(own, str) else None)
+        if not called:
+            raise ValueError("A name is needed: this content has none of its own.")
+        form = Form({"name": called}, content, file_name=called.rpartition("/")[2], content_type=content_type)
+        headers = {**_tag(if_match), **({"If-None-Match": "*"} if only_new else {})}
+        made: Any = self._caller.json(
+            "POST", "/workspace/files", body=form, headers=headers, idempotency_key=idempotency_key or True
+        )
+        return made  # type: ignore[no-any-return]
+
+    def read(self, name: str) -> bytes:
+        """The file's bytes."""
+        return self.stream(name).read()
+
+    def stream(self, name: str) -> ByteStream:
+        """The file, as it comes."""
+        return ByteStream(self._caller.open("GET", ONE, parts={"name": name}))
+
+    def download(self, name: str, path: PathLike) -> Path:
+        """Write the file to `path`, where it appears when it is whole; after a break the rest is asked for."""
+        return saved(
+            lambda headers: self._caller.open("GET", ONE, parts={"name": name}, headers=headers),
+            path,
+            self._caller.retries,
+        )
+
+    def delete(self, name: str, *, if_match: IfMatch = None) -> types.FileOut:
+        """Delete a file; it can be restored for 30 days."""
+        return self._delete(ONE, if_match, name=name)  # type: ignore[no-any-return]
+
+    def restore(self, file_id: str) -> types.FileOut:
+        """Take the deletion back."""
+        return self._ask("/workspace/files/{file_id}/restore", file_id=file_id)  # type: ignore[no-any-return]
+
+
+def _tag(given: IfMatch) -> dict[str, str]:
+    return if_match(given)

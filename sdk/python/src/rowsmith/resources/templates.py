@@ -1,0 +1,95 @@
+"""Templates: kept in versions."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Optional
+
+from rowsmith.pages import Pages
+from rowsmith.record import IfMatch
+from rowsmith.resources.base import Key
+from rowsmith.resources.generation import Generation
+from rowsmith.template import AnyTemplate, as_dict
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+    from rowsmith import types
+
+ONE = "/templates/{template_id}"
+
+
+class Templates(Generation):
+    """`api.templates`."""
+
+    def list(self, *, q: Optional[str] = None, sort: Optional[str] = None) -> Pages[types.TemplateOut]:
+        """The templates of the project; `q` searches names."""
+        return self._list("/templates", {"q": q, "sort": sort})
+
+    def get(self, template_id: str, version: Optional[int] = None) -> types.TemplateOut:
+        """A template as it is now, or as of a version."""
+        if version is None:
+            return self._get(ONE, template_id=template_id)  # type: ignore[no-any-return]
+        return self._get(ONE + "@v{number}", template_id=template_id, number=version)  # type: ignore[no-any-return]
+
+    def create(self, template: AnyTemplate, *, idempotency_key: Key = None) -> types.TemplateOut:
+        """Save a template. ValidationError with every fault."""
+        return self._create("/templates", as_dict(template), idempotency_key)  # type: ignore[no-any-return]
+
+    def update(
+        self, template_id: str, *, if_match: IfMatch = None, **changes: Unpack[types.TemplatePatch]
+    ) -> types.TemplateOut:
+        """Make the next version with these parts changed."""
+        return self._change("PATCH", ONE, changes, if_match, template_id=template_id)  # type: ignore[no-any-return]
+
+    def delete(self, template_id: str, *, if_match: IfMatch = None) -> types.TemplateOut:
+        """Delete a template; it can be restored for 30 days."""
+        return self._delete(ONE, if_match, template_id=template_id)  # type: ignore[no-any-return]
+
+    def restore(self, template_id: str) -> types.TemplateOut:
+        """Take the deletion back."""
+        return self._ask(ONE + "/restore", template_id=template_id)  # type: ignore[no-any-return]
+
+    def versions(self, template_id: str) -> Pages[types.TemplateOut]:
+        """All versions, the newest first, each a whole template."""
+        return self._list(ONE + "/versions", {}, template_id=template_id)
+
+    def restore_version(
+        self, template_id: str, version: int, *, idempotency_key: Key = None
+    ) -> types.TemplateOut:
+        """Make an earlier version the newest."""
+        path = ONE + "/versions/{number}/restore"
+        return self._create(path, None, idempotency_key, template_id=template_id, number=version)  # type: ignore[no-any-return]
+
+    def diff(
+        self, template_id: str, version: int, *, to: Optional[int] = None, seed: Optional[str] = None
+    ) -> types.DiffOut:
+        """What changed from a version to another (the newest)."""
+        path, query = ONE + "@v{number}/diff", {"to": to, "seed": seed}
+        return self._get(path, query, template_id=template_id, number=version)  # type: ignore[no-any-return]
+
+    def refresh_references(self, template_id: str) -> types.TemplateOut:
+        """Make a version that refers to the newest versions of other templates."""
+        return self._ask(ONE + "/refresh-references", repeatable=False, template_id=template_id)  # type: ignore[no-any-return]
+
+    def export(
+        self, template_id: str, *, idempotency_key: Key = None, **request: Unpack[types.GenerateInput]
+    ) -> types.ExportOut:
+        """Have a file made by a worker; see `api.exports` for waiting and downloading."""
+        return self._create(ONE + "/exports", request, idempotency_key, template_id=template_id)  # type: ignore[no-any-return]
+
+    def push(
+        self, template_id: str, *, idempotency_key: Key = None, **request: Unpack[types.PushInput]
+    ) -> types.PushOut:
+        """Send rows to a connection or an endpoint; see `api.pushes` for waiting."""
+        return self._create(ONE + "/push", request, idempotency_key, template_id=template_id)  # type: ignore[no-any-return]
+
+    def dry_run(
+        self, template_id: str, *, idempotency_key: Key = None, **request: Unpack[types.PushInput]
+    ) -> types.DryRunOut:
+        """What a push would send for the first three rows, and what may not fit; nothing is sent."""
+        body: dict[str, Any] = {**request, "dry_run": True}
+        return self._create(ONE + "/push", body, idempotency_key, template_id=template_id)  # type: ignore[no-any-return]
+
+    def push_plan(self, template_id: str, **request: Unpack[types.PushInput]) -> types.PlanOut:
+        """Which field goes into which column, and how that was found."""
+        return self._ask(ONE + "/push/plan", request, template_id=template_id)  # type: ignore[no-any-return]

@@ -1,0 +1,210 @@
+"""Rows and files as they come: read in pieces, gone on with after a break, saved whole or not at all."""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, Optional, Union
+
+from rowsmith.error import ConnectionFailed, ServiceError
+from rowsmith.wire.answer import Answer
+from rowsmith.wire.retry import Retries
+
+PathLike = Union[str, "os.PathLike[str]"]
+FORMATS = {
+    ".json": "json",
+    ".csv": "csv",
+    ".sql": "sql",
+    ".xlsx": "xlsx",
+    ".ndjson": "ndjson",
+    ".jsonl": "ndjson",
+    ".parquet": "parquet",
+}
+"""The format that the end of a file's name stands for."""
+
+
+class ByteStream:
+    """A file as it is made, in pieces. Read it to the end or close it; `with` closes it.
+
+    `seed`, `now` and `version` are what makes the same bytes again, where rows were generated.
+    """
+
+    def __init__(self, answer: Answer) -> None:
+        self._answer = answer
+        self.headers: dict[str, str] = dict(answer.headers.items())
+        self.seed = answer.headers.get("X-Seed")
+        self.now = answer.headers.get("X-Now")
+        self.version = answer.headers.get("X-Template-Version")
+
+    def __enter__(self) -> ByteStream:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def __iter__(self) -> Iterator[bytes]:
+        return self._answer.pieces()
+
+    def read(self) -> bytes:
+        """All of it."""
+        return self._answer.read()
+
+    def close(self) -> None:
+        """Stop, whatever has not come."""
+        self._answer.close()
+
+
+Again = Callable[[Mapping[str, Any]], Answer]
+"""Asks for rows, with these keys of the request changed."""
+
+
+class RowStream:
+    """Rows as dictionaries, one after the other, in constant memory. Iterate it once.
+
+    Where the connection breaks, the rows that are missing are asked for under the same seed and moment: a row's
+    values depend on nothing else. `seed`, `now` and `version` are known with the first row.
+    """
+
+    def __init__(
+        self, again: Again, retries: Retries, *, offset: int, total: Callable[[], Optional[int]]
+    ) -> None:
+        self.seed: Optional[str] = None
+        self.now: Optional[str] = None
+        self.version: Optional[str] = None
+        self._pins: Optional[list[Optional[str]]] = None
+        self._again, self._retries, self._offset, self._total = again, retries, offset, total
+        self._seen = 0
+        self._rows = self._all()
+
+    def __iter__(self) -> Iterator[dict[str, Any]]:
+        return self
+
+    def __next__(self) -> dict[str, Any]:
+        return next(self._rows)
+
+    def close(self) -> None:
+        """Stop, whatever has not come."""
+        self._rows.close()  # type: ignore[attr-defined]
+
+    def _all(self) -> Iterator[dict[str, Any]]:
+        changes: dict[str, Any] = {}
+        attempt = 0
+        while True:
+            try:
+                with self._again(changes) as answer:
+                    self._remember(answer)
+                    for line in split_lines(answer.pieces()):
+                        row = json.loads(line)
+                        self._seen += 1
+                        attempt = 0
+                        yield row
+                return
+            except ConnectionFailed as error:
+                wait = self._retries.wait(attempt, error, repeatable=True)
+                total = None if wait is None else self._total()
+                if wait is None or total is None:
+                    raise
+            if self._seen >= total:
+                return  # all but the end of the answer had come
+            changes = {"seed": self.seed, "now": self.now, "offset": self._offset + self._seen}
+            changes = {key: value for key, value in changes.items() if value is not None}
+            changes["count"] = total - self._seen
+            self._retries.sleep(wait)
+            attempt += 1
+
+    def _remember(self, answer: Answer) -> None:
+        names = ("X-Template-Version", "X-Vocabulary", "X-Engine")
+        pins = [answer.headers.get(name) for name in names]
+        if self._pins is not None and pins != self._pins:
+            told = "The template was changed while its rows were read; begin again."
+            raise ServiceError("version_conflict", 412, {}, answer.request_id, told)
+        self._pins, self.version = pins, pins[0]
+        self.seed, self.now = answer.headers.get("X-Seed"), answer.headers.get("X-Now")
+
+
+def saved(open: Callable[[Mapping[str, str]], Answer], path: PathLike, retries: Retries) -> Path:
+    """Writes an answer into a file, which appears when it is whole. What was there before is replaced.
+
+    `open` is called with headers: after a break with a Range for the rest where the answer can be had in parts
+    (RFC 9110, 14), else without, from the start.
+    """
+    target = Path(path)
+    handle, name = tempfile.mkstemp(prefix=f".{target.name}.", suffix=".part", dir=target.parent)
+    try:
+        with os.fdopen(handle, "wb") as file:
+            _fill(file, open, retries)
+        os.chmod(name, 0o666 & ~_umask())
+        os.replace(name, target)
+    except BaseException:
+        with suppress(OSError):
+            os.unlink(name)
+        raise
+    return target
+
+
+def _fill(file: Any, open: Callable[[Mapping[str, str]], Answer], retries: Retries) -> None:
+    headers: dict[str, str] = {}
+    attempt = 0
+    while True:
+        try:
+            with open(headers) as answer:
+                if answer.status != 206:
+                    file.seek(0)
+                    file.truncate()
+                tag = answer.headers.get("ETag") or ""
+                whole = answer.headers.get("Accept-Ranges") == "bytes" or answer.status == 206
+                for piece in answer.pieces():
+                    file.write(piece)
+                    attempt = 0
+            return
+        except ConnectionFailed as error:
+            wait = retries.wait(attempt, error, repeatable=True)
+            if wait is None:
+                raise
+            if not file.tell():
+                headers = {}
+            elif whole and tag and not tag.startswith("W/"):
+                headers = {"Range": f"bytes={file.tell()}-", "If-Range": tag}
+        retries.sleep(wait)
+        attempt += 1
+
+
+def format_of(path: PathLike) -> str:
+    """`customers.csv` -> `csv`. ValueError for an end that stands for none."""
+    suffix = Path(path).suffix.lower()
+    if suffix not in FORMATS:
+        raise ValueError(f"{suffix or 'no suffix'!r} stands for no format; give one: {', '.join(FORMATS)}")
+    return FORMATS[suffix]
+
+
+def arrow_table(parquet: bytes) -> Any:
+    """A pyarrow.Table of a Parquet file. ImportError where pyarrow is not installed."""
+    import io
+
+    import pyarrow.parquet
+
+    return pyarrow.parquet.read_table(io.BytesIO(parquet))
+
+
+def split_lines(pieces: Iterable[bytes]) -> Iterator[bytes]:
+    """Whole lines; the last one, without its end, only where the stream ended in good order."""
+    rest: list[bytes] = []
+    for piece in pieces:
+        first, *lines = piece.split(b"\n")
+        rest.append(first)
+        if lines:
+            yield from (line for line in (b"".join(rest), *lines[:-1]) if line.strip())
+            rest = [lines[-1]]
+    last = b"".join(rest)
+    if last.strip():
+        yield last
+
+
+def _umask() -> int:
+    now = os.umask(0)
+    os.umask(now)
+    return now

@@ -1,0 +1,155 @@
+"""Templates and their fields, as a program writes them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any, Optional, TypedDict, Union
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack  # part of every type checker; nothing of it is needed at run time
+
+
+class Common(TypedDict, total=False):
+    """The keys that every field takes, whatever its type."""
+
+    percent_blank: float
+    """How many values of a hundred are null."""
+    unique: Union[bool, str]
+    """No two rows alike; a word instead: no two alike in all fields with that word."""
+    locale: Optional[str]
+    """Language and country of the values, such as de_DE; the template's, if not said."""
+    group: Optional[str]
+    """Fields of one group agree: a person's name and e-mail, a city and its country."""
+    sensitive: bool
+    """A value from outside is masked before it leaves the service."""
+    masking: Optional[Mapping[str, Any]]
+    """How it is masked."""
+    hidden: bool
+    """The field is made and may be referred to, but does not come out."""
+    formula: Optional[str]
+    """A formula over the row, in place of the type's own value."""
+    prefix: str
+    """Put before every value."""
+    suffix: str
+    """Put after every value."""
+    text_case: Optional[str]
+    """upper, lower, title or sentence."""
+    description: str
+    """For people."""
+    id: Optional[str]
+    """Kept through every edit; it seeds the column."""
+    options: Mapping[str, Any]
+    """Options as the catalogue has them; named ones win over these."""
+
+
+class _Unset:
+    """Stands for an option that was not given, so that null can be."""
+
+    def __repr__(self) -> str:
+        return "UNSET"
+
+
+UNSET: Any = _Unset()
+
+
+class Field:
+    """A field: `type` is a name of the catalogue, `name` the key in the rows. `rowsmith.fields` has a class for each.
+
+    Options go by their names, the keys of `Common` beside them.
+    """
+
+    type_name: str = ""
+
+    def __init__(self, name: str, type: Optional[str] = None, **more: Unpack[Common]) -> None:
+        self._set(name, more, {})
+        if type is not None:
+            self.type_name = type
+
+    def _set(self, name: str, common: Mapping[str, Any], options: Mapping[str, Any]) -> None:
+        unknown = sorted(set(common) - set(Common.__annotations__))
+        if unknown:
+            raise TypeError(f"{type(self).__name__} has no option {', '.join(unknown)}")
+        given = common.get("options") or {}
+        self.name = name
+        self.common: dict[str, Any] = {k: v for k, v in common.items() if k != "options"}
+        self.options: dict[str, Any] = {**given, **{k: v for k, v in options.items() if v is not UNSET}}
+
+    @property
+    def type(self) -> str:
+        """The name of the type in the catalogue."""
+        return self.type_name
+
+    def to_dict(self) -> dict[str, Any]:
+        """The field as the service takes it."""
+        made: dict[str, Any] = {"name": self.name, "type": self.type_name, **self.common}
+        if self.options:
+            made["options"] = plain(self.options)
+        return made
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Field) and self.to_dict() == other.to_dict()
+
+    __hash__ = None  # type: ignore[assignment]  # its options may change
+
+    def __repr__(self) -> str:
+        told = ", ".join(f"{k}={v!r}" for k, v in {**self.options, **self.common}.items())
+        return f"{type(self).__name__}({self.name!r}{', ' if told else ''}{told})"
+
+
+AnyField = Union[Field, Mapping[str, Any]]
+
+
+class Template:
+    """A template: a name, fields, and how many rows it gives when nobody says another number.
+
+    `more` are further keys of a template: description, locale, anchor; for `generate` also seed, now, offset,
+    overrides.
+    """
+
+    def __init__(
+        self,
+        name: str = "",
+        quantity: Optional[int] = None,
+        fields: Iterable[AnyField] = (),
+        **more: Any,
+    ) -> None:
+        self.name = name
+        self.quantity = quantity
+        self.fields: list[AnyField] = list(fields)
+        self.more = more
+
+    def to_dict(self) -> dict[str, Any]:
+        """The template as the service takes it; keys that were not given are left out."""
+        made: dict[str, Any] = {"fields": [plain(field) for field in self.fields], **plain(self.more)}
+        if self.name:
+            made["name"] = self.name
+        if self.quantity is not None:
+            made["quantity"] = self.quantity
+        return made
+
+    def __repr__(self) -> str:
+        return f"Template({self.name!r}, quantity={self.quantity!r}, {len(self.fields)} fields)"
+
+
+AnyTemplate = Union[Template, Mapping[str, Any]]
+
+
+def as_dict(template: AnyTemplate) -> dict[str, Any]:
+    """A template in either form as the service takes it."""
+    if isinstance(template, Template):
+        return template.to_dict()
+    if not isinstance(template, Mapping):
+        raise TypeError(f"A Template or a dictionary is wanted, not {type(template).__name__}.")
+    made: dict[str, Any] = plain(template)
+    return made
+
+
+def plain(value: Any) -> Any:
+    """The same with fields and templates inside turned into dictionaries."""
+    if isinstance(value, (Field, Template)):
+        return value.to_dict()
+    if isinstance(value, Mapping):
+        return {key: plain(one) for key, one in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [plain(one) for one in value]
+    return value

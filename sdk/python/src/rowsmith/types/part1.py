@@ -1,0 +1,362 @@
+"""Shapes of the API from ApiKeyIn to DraftIn, made from its OpenAPI document: do not edit."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Literal, TypedDict
+
+if TYPE_CHECKING:
+    from typing_extensions import NotRequired
+
+    from rowsmith.types.part2 import FieldTypeOut, FunctionOut
+    from rowsmith.types.part4 import ScheduleInput, SqlOptions, SqlScriptOptions, TablePreview, TemplateOut
+    from rowsmith.types.part5 import VerificationOut, WarningOut
+
+
+class ApiKeyIn(TypedDict):
+    """A new key. `scopes` left out: all that the maker's role allows. `project_id` left out: the present one."""
+
+    name: str
+    scopes: NotRequired[list[Literal["read", "write", "generate", "push", "run", "secrets", "admin"]] | None]
+    expires_at: NotRequired[str | None]
+    project_id: NotRequired[str | None]
+
+
+class ApiKeyOut(TypedDict):
+    """A key without its secret. `prefix` is what can be shown of it."""
+
+    id: str
+    name: str
+    prefix: str
+    project_id: str
+    scopes: list[str] | None
+    api_version: str
+    created_by: str
+    created_at: str
+    expires_at: str | None
+    last_used_at: str | None
+    revoked_at: str | None
+
+
+class AuditOut(TypedDict):
+    """One action."""
+
+    id: str
+    at: str
+    action: str
+    object_type: str
+    object_id: str
+    project_id: str | None
+    user_id: str | None
+    key_id: str | None
+    address: str
+    request_id: str
+    rows: int | None
+    details: dict[str, Any]
+
+
+class CatalogueOut(TypedDict):
+    """The field types, and beside them the functions of formulas that fit `q`."""
+
+    items: list[FieldTypeOut]
+    next_cursor: str | None
+    total: int
+    functions: list[FunctionOut]
+
+
+class CheckInput(TypedDict):
+    """A program that is not saved."""
+
+    code: str
+    resolve: NotRequired[bool]
+
+
+class CheckOut(TypedDict):
+    """What saving a program would say. Faults would keep it from being saved, warnings would not."""
+
+    requirements: list[str]
+    packages: dict[str, str] | None
+    faults: list[WarningOut]
+    warnings: list[WarningOut]
+
+
+class CodeInput(TypedDict):
+    """A scenario's code, and whatever else of it is to change; what is left out stays."""
+
+    description: NotRequired[str]
+    timeout_seconds: NotRequired[int]
+    env: NotRequired[dict[str, str]]
+    secrets: NotRequired[list[str]]
+    writable_secrets: NotRequired[list[str]]
+    network: NotRequired[Literal["full", "api", "none"]]
+    schedule: NotRequired[ScheduleInput | None]
+    code: str
+    name: NotRequired[str]
+
+
+class ColumnReport(TypedDict):
+    """What one column came to. `state`: green, every value fits; yellow, look at it; red, the column needs a value"""
+
+    table: str
+    column: str
+    type: str | None
+    state: Literal["green", "yellow", "red"]
+    reason: str
+
+
+class ConnectionChange(TypedDict):
+    """What changes. `settings` are given whole; a secret that comes back as `********` is kept."""
+
+    name: NotRequired[str | None]
+    settings: NotRequired[dict[str, Any] | None]
+    connection_string: NotRequired[str | None]
+    environment: NotRequired[Literal["dev", "test", "prod"] | None]
+    read_only: NotRequired[bool | None]
+
+
+class ConnectionIn(TypedDict):
+    """A new connection. `type` may be called `connection_type`, and a connection string may stand beside it."""
+
+    name: str
+    type: NotRequired[str | None]
+    connection_type: NotRequired[str | None]
+    settings: NotRequired[dict[str, Any]]
+    connection_string: NotRequired[str | None]
+    environment: NotRequired[Literal["dev", "test", "prod"]]
+    read_only: NotRequired[bool]
+    project_id: NotRequired[str | None]
+    team_id: NotRequired[str | None]
+
+
+class ConnectionOut(TypedDict):
+    """A connection. Secret parts of its settings are `********`."""
+
+    id: str
+    name: str
+    type: str
+    connection_type: str
+    settings: dict[str, Any]
+    environment: str
+    read_only: bool
+    verification: VerificationOut | None
+    metadata_at: str | None
+    metadata_document: bool
+    project_id: str
+    team_id: str
+    created_by: str | None
+    created_at: str
+    updated_at: str
+    deleted_at: str | None
+
+
+class Counts(TypedDict):
+    """Rows of a push by what became of them; the total is the sum of the others. `undone` were delivered, and taken"""
+
+    total: int
+    delivered: int
+    failed: int
+    unknown: int
+    pending: int
+    undone: int
+
+
+class CsvOptions(TypedDict):
+    """``quote``: ``minimal`` quotes what must be, ``all`` every value that is not NULL."""
+
+    delimiter: NotRequired[Literal[",", ";", "\t", "|", "^", "~"]]
+    header: NotRequired[bool]
+    quote: NotRequired[Literal["minimal", "all"]]
+
+
+DatasetDiffOut = TypedDict(
+    "DatasetDiffOut",
+    {
+        "dataset_id": "str",
+        "from": "int",
+        "to": "int",
+        "dataset": "dict[str, Any]",
+        "templates": "dict[str, list[dict[str, Any]]]",
+        "order": "dict[str, list[str]] | None",
+    },
+)
+"""What changed from one version to another."""
+
+
+class DatasetExportInput(TypedDict):
+    """All tables of a dataset in one file: XLSX one workbook, SQL one script, every other format a ZIP archive."""
+
+    seed: NotRequired[str | None]
+    now: NotRequired[str | None]
+    format: NotRequired[Literal["json", "csv", "sql", "xlsx", "ndjson", "parquet"]]
+    csv: NotRequired[CsvOptions | None]
+    sql: NotRequired[SqlScriptOptions | None]
+    arrays: NotRequired[Literal["json", "columns"] | None]
+
+
+class DatasetIn(TypedDict):
+    """A new dataset."""
+
+    name: str
+    templates: list[DatasetTable]
+    description: NotRequired[str]
+    seed: NotRequired[str | None]
+    anchor: NotRequired[str | None]
+
+
+class DatasetOut(TypedDict):
+    """A dataset as of one version."""
+
+    id: str
+    name: str
+    description: str
+    templates: list[DatasetTableOut]
+    seed: str
+    version: int
+    anchor: str | None
+    project_id: str
+    team_id: str
+    created_by: str | None
+    created_at: str
+    updated_at: str
+    deleted_at: str | None
+    warnings: list[dict[str, str]]
+
+
+class DatasetPatch(TypedDict):
+    """What of a dataset can change; what is left out stays."""
+
+    name: NotRequired[str]
+    templates: NotRequired[list[DatasetTable]]
+    description: NotRequired[str]
+    seed: NotRequired[str | None]
+    anchor: NotRequired[str | None]
+
+
+class DatasetPreviewInput(TypedDict):
+    """Three rows of each table."""
+
+    seed: NotRequired[str | None]
+    now: NotRequired[str | None]
+
+
+class DatasetPreviewOut(TypedDict):
+    """The first three rows of each table, and the seed that makes them again."""
+
+    tables: list[TablePreview]
+    seed: str
+    warnings: list[dict[str, str]]
+
+
+class DatasetPushInput(TypedDict):
+    """All tables of a dataset, parents before their children."""
+
+    connection_id: NotRequired[str | None]
+    endpoint_id: NotRequired[str | None]
+    mode: NotRequired[Literal["insert", "upsert", "update"]]
+    on_error: NotRequired[Literal["continue", "stop"]]
+    dry_run: NotRequired[bool]
+    canary: NotRequired[int | bool | None]
+    confirm: NotRequired[str | None]
+    create_table: NotRequired[bool]
+    before_sql: NotRequired[list[str]]
+    after_sql: NotRequired[list[str]]
+    push_mode: NotRequired[Literal["per_row", "batch"] | None]
+    wrapper_key: NotRequired[str | None]
+    batch_size: NotRequired[int | None]
+    retry: NotRequired[dict[str, Any] | None]
+    request_template: NotRequired[dict[str, Any] | None]
+    parallel: NotRequired[int | None]
+    rate_per_second: NotRequired[float | None]
+    targets: NotRequired[dict[str, str | None]]
+    mappings: NotRequired[dict[str, dict[str, str | None]]]
+    computed: NotRequired[dict[str, dict[str, str]]]
+    key_columns: NotRequired[dict[str, list[str]]]
+    seed: NotRequired[str | None]
+    now: NotRequired[str | None]
+
+
+class DatasetTable(TypedDict):
+    """One table of a dataset: a template, and how many rows of it."""
+
+    template_id: str
+    count: NotRequired[int | None]
+    name: NotRequired[str | None]
+
+
+class DatasetTableOut(TypedDict):
+    """One table of a dataset, and the version of its template that is pinned."""
+
+    template_id: str
+    count: int | None
+    name: str | None
+    version: int
+
+
+class DescribeIn(TypedDict):
+    """What rows are to be like, in any words. `connection_id`: the model; the project's only one, if not said. Nothing"""
+
+    description: str
+    connection_id: NotRequired[str | None]
+    quantity: NotRequired[int]
+    save: NotRequired[bool]
+
+
+class DescribedField(TypedDict):
+    """What one field came to. `state`: green, as the model had it; yellow, without options that did not fit; red,"""
+
+    field: str
+    type: str
+    state: Literal["green", "yellow", "red"]
+    reason: str
+
+
+class DescribedOut(TypedDict):
+    """A draft of a template, and the template where it was saved."""
+
+    name: str
+    quantity: int
+    fields: list[dict[str, Any]]
+    report: list[DescribedField]
+    template: TemplateOut | None
+
+
+DiffOut = TypedDict(
+    "DiffOut",
+    {
+        "template_id": "str",
+        "from": "int",
+        "to": "int",
+        "template": "dict[str, Any]",
+        "fields": "dict[str, list[dict[str, Any]]]",
+        "preview": "dict[str, Any] | None",
+    },
+)
+"""What changed from one version to another."""
+
+
+class DocumentOut(TypedDict):
+    """What was taken over."""
+
+    bytes: int
+    sha256: str
+    entities: int
+
+
+class DraftIn(TypedDict):
+    """Rows of a template that is not saved: its definition, and generate's own keys beside it."""
+
+    count: NotRequired[int | None]
+    format: NotRequired[Literal["json", "csv", "sql", "xlsx", "ndjson", "parquet"]]
+    seed: NotRequired[str | None]
+    overrides: NotRequired[dict[str, Any]]
+    offset: NotRequired[int]
+    locale: NotRequired[str | None]
+    now: NotRequired[str | None]
+    rows: NotRequired[dict[str, int]]
+    csv: NotRequired[CsvOptions | None]
+    sql: NotRequired[SqlOptions | None]
+    arrays: NotRequired[Literal["json", "columns"] | None]
+    name: NotRequired[str]
+    description: NotRequired[str]
+    fields: list[dict[str, Any]]
+    quantity: NotRequired[int | None]
+    anchor: NotRequired[str | None]

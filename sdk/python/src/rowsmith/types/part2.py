@@ -1,0 +1,340 @@
+"""Shapes of the API from DraftPreviewIn to LimitsOut, made from its OpenAPI document: do not edit."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Literal, TypedDict
+
+if TYPE_CHECKING:
+    from typing_extensions import NotRequired
+
+    from rowsmith.types.part1 import CsvOptions
+    from rowsmith.types.part3 import MisfitOut, ReferencePin
+    from rowsmith.types.part4 import SqlOptions, TablePins
+
+
+class DraftPreviewIn(TypedDict):
+    """Three rows of a template that is not saved: its definition, and preview's own keys beside it."""
+
+    count: NotRequired[int | None]
+    format: NotRequired[Literal["json", "csv", "sql", "xlsx", "ndjson", "parquet"]]
+    seed: NotRequired[str | None]
+    overrides: NotRequired[dict[str, Any]]
+    offset: NotRequired[int]
+    locale: NotRequired[str | None]
+    now: NotRequired[str | None]
+    rows: NotRequired[dict[str, int]]
+    csv: NotRequired[CsvOptions | None]
+    sql: NotRequired[SqlOptions | None]
+    arrays: NotRequired[Literal["json", "columns"] | None]
+    name: NotRequired[str]
+    description: NotRequired[str]
+    fields: list[dict[str, Any]]
+    quantity: NotRequired[int | None]
+    anchor: NotRequired[str | None]
+    fetch: NotRequired[bool]
+
+
+class DryRunOut(TypedDict):
+    """What would be sent: the statements of three rows of each table (over HTTP their requests), and every value that"""
+
+    statements: NotRequired[list[str] | None]
+    requests: NotRequired[list[str] | None]
+    misfits: list[MisfitOut]
+    checked_rows: int
+    tables: list[DryTable]
+
+
+class DryTable(TypedDict):
+    """The statements of the first rows of one table, or their requests over HTTP."""
+
+    name: str
+    target: str
+    statements: NotRequired[list[str] | None]
+    requests: NotRequired[list[str] | None]
+
+
+class EndpointChange(TypedDict):
+    """What an endpoint is made of. `{{field}}` in url, path, headers, query and body is a value of the row."""
+
+    name: NotRequired[str | None]
+    method: NotRequired[Literal["POST", "PUT", "PATCH", "DELETE", "GET"] | None]
+    url: NotRequired[str | None]
+    connection_id: NotRequired[str | None]
+    path: NotRequired[str | None]
+    headers: NotRequired[dict[str, Any] | None]
+    query_params: NotRequired[dict[str, Any] | None]
+    body: NotRequired[dict[str, Any] | list[Any] | None]
+    auth: NotRequired[dict[str, Any] | None]
+    environment: NotRequired[Literal["dev", "test", "prod"] | None]
+    push_mode: NotRequired[str | None]
+    wrapper_key: NotRequired[str | None]
+    batch_size: NotRequired[int | None]
+    retry: NotRequired[dict[str, Any] | None]
+    parallel: NotRequired[int | None]
+    rate_per_second: NotRequired[float | None]
+    capture: NotRequired[dict[str, Any] | None]
+    delete_path: NotRequired[str | None]
+    idempotent: NotRequired[bool | None]
+
+
+class EndpointIn(TypedDict):
+    """A new endpoint."""
+
+    name: str
+    method: NotRequired[Literal["POST", "PUT", "PATCH", "DELETE", "GET"] | None]
+    url: NotRequired[str | None]
+    connection_id: NotRequired[str | None]
+    path: NotRequired[str | None]
+    headers: NotRequired[dict[str, Any] | None]
+    query_params: NotRequired[dict[str, Any] | None]
+    body: NotRequired[dict[str, Any] | list[Any] | None]
+    auth: NotRequired[dict[str, Any] | None]
+    environment: NotRequired[Literal["dev", "test", "prod"] | None]
+    push_mode: NotRequired[str | None]
+    wrapper_key: NotRequired[str | None]
+    batch_size: NotRequired[int | None]
+    retry: NotRequired[dict[str, Any] | None]
+    parallel: NotRequired[int | None]
+    rate_per_second: NotRequired[float | None]
+    capture: NotRequired[dict[str, Any] | None]
+    delete_path: NotRequired[str | None]
+    idempotent: NotRequired[bool | None]
+
+
+class EndpointOut(TypedDict):
+    """An endpoint. Secret parts are `********`."""
+
+    id: str
+    name: str
+    method: str
+    url: str | None
+    connection_id: str | None
+    path: str | None
+    headers: dict[str, Any]
+    query_params: dict[str, Any]
+    body: Any
+    auth: dict[str, Any] | None
+    push_mode: str | None
+    wrapper_key: str | None
+    batch_size: int | None
+    retry: dict[str, Any] | None
+    parallel: int | None
+    rate_per_second: float | None
+    capture: dict[str, Any] | None
+    delete_path: str | None
+    idempotent: bool | None
+    environment: str
+    project_id: str
+    team_id: str
+    created_by: str | None
+    created_at: str
+    updated_at: str
+    deleted_at: str | None
+
+
+class ExportDbInput(TypedDict):
+    """Rows into a table of a database."""
+
+    connection_id: NotRequired[str | None]
+    endpoint_id: NotRequired[str | None]
+    mode: NotRequired[Literal["insert", "upsert", "update"]]
+    on_error: NotRequired[Literal["continue", "stop"]]
+    dry_run: NotRequired[bool]
+    canary: NotRequired[int | bool | None]
+    confirm: NotRequired[str | None]
+    create_table: NotRequired[bool]
+    before_sql: NotRequired[list[str]]
+    after_sql: NotRequired[list[str]]
+    push_mode: NotRequired[Literal["per_row", "batch"] | None]
+    wrapper_key: NotRequired[str | None]
+    batch_size: NotRequired[int | None]
+    retry: NotRequired[dict[str, Any] | None]
+    request_template: NotRequired[dict[str, Any] | None]
+    parallel: NotRequired[int | None]
+    rate_per_second: NotRequired[float | None]
+    target: NotRequired[str | None]
+    mapping: NotRequired[dict[str, str | None]]
+    computed: NotRequired[dict[str, str]]
+    key_columns: NotRequired[list[str]]
+    rows: NotRequired[list[dict[str, Any]] | None]
+    template_id: NotRequired[str | None]
+    count: NotRequired[int | None]
+    seed: NotRequired[str | None]
+    now: NotRequired[str | None]
+    offset: NotRequired[int]
+    locale: NotRequired[str | None]
+    overrides: NotRequired[dict[str, Any]]
+    table: NotRequired[str | None]
+
+
+class ExportOut(TypedDict):
+    """An export: one file, made or to be made."""
+
+    id: str
+    status: str
+    template_id: str | None
+    template_version: int | None
+    dataset_id: str | None
+    dataset_version: int | None
+    format: str
+    count: int
+    offset: int
+    rows_done: int
+    bytes: int | None
+    sha256: str | None
+    file_name: str | None
+    download_url: str | None
+    attempt: int
+    seed: str
+    now: str | None
+    pins: ExportPins
+    request: dict[str, Any]
+    error: dict[str, Any] | None
+    project_id: str
+    team_id: str
+    created_by: str | None
+    created_at: str
+    started_at: str | None
+    finished_at: str | None
+    cancel_requested_at: str | None
+
+
+class ExportPins(TypedDict):
+    """What a file was made with. The same pins and the same request give the same bytes."""
+
+    engine: int
+    seed: str
+    now: str | None
+    vocabulary: str | None
+    template_version: int | None
+    dataset_version: int | None
+    locale: str | None
+    references: list[ReferencePin]
+    tables: list[TablePins]
+
+
+class ExportRestInput(TypedDict):
+    """Rows to an endpoint, or to a connection that speaks HTTP."""
+
+    connection_id: NotRequired[str | None]
+    endpoint_id: NotRequired[str | None]
+    mode: NotRequired[Literal["insert", "upsert", "update"]]
+    on_error: NotRequired[Literal["continue", "stop"]]
+    dry_run: NotRequired[bool]
+    canary: NotRequired[int | bool | None]
+    confirm: NotRequired[str | None]
+    create_table: NotRequired[bool]
+    before_sql: NotRequired[list[str]]
+    after_sql: NotRequired[list[str]]
+    push_mode: NotRequired[Literal["per_row", "batch"] | None]
+    wrapper_key: NotRequired[str | None]
+    batch_size: NotRequired[int | None]
+    retry: NotRequired[dict[str, Any] | None]
+    request_template: NotRequired[dict[str, Any] | None]
+    parallel: NotRequired[int | None]
+    rate_per_second: NotRequired[float | None]
+    target: NotRequired[str | None]
+    mapping: NotRequired[dict[str, str | None]]
+    computed: NotRequired[dict[str, str]]
+    key_columns: NotRequired[list[str]]
+    rows: NotRequired[list[dict[str, Any]] | None]
+    template_id: NotRequired[str | None]
+    count: NotRequired[int | None]
+    seed: NotRequired[str | None]
+    now: NotRequired[str | None]
+    offset: NotRequired[int]
+    locale: NotRequired[str | None]
+    overrides: NotRequired[dict[str, Any]]
+
+
+class FieldTypeOut(TypedDict):
+    """One field type. `capacity`: distinct values with default options; null where there is no bound or count."""
+
+    name: str
+    label: str
+    category: str
+    description: str
+    aliases: list[str]
+    options_schema: dict[str, Any]
+    example: Any
+    capacity: int | None
+
+
+class FileOut(TypedDict):
+    """A workspace file."""
+
+    id: str
+    name: str
+    size: int
+    content_type: str
+    sha256: str
+    run_id: str | None
+    download_url: str
+    created_by: str | None
+    created_at: str
+    updated_at: str
+    deleted_at: str | None
+
+
+class FunctionOut(TypedDict):
+    """One function of the formula language. `result` is what `example` gives in row 1."""
+
+    name: str
+    family: str
+    signature: str
+    description: str
+    example: str
+    result: Any
+    aliases: list[str]
+
+
+class GenerateInput(TypedDict):
+    """Rows of a template, in a format."""
+
+    count: NotRequired[int | None]
+    format: NotRequired[Literal["json", "csv", "sql", "xlsx", "ndjson", "parquet"]]
+    seed: NotRequired[str | None]
+    overrides: NotRequired[dict[str, Any]]
+    offset: NotRequired[int]
+    locale: NotRequired[str | None]
+    now: NotRequired[str | None]
+    rows: NotRequired[dict[str, int]]
+    csv: NotRequired[CsvOptions | None]
+    sql: NotRequired[SqlOptions | None]
+    arrays: NotRequired[Literal["json", "columns"] | None]
+
+
+class InvitationIn(TypedDict):
+    """Whom to invite, into the workspace or one team of it."""
+
+    email: str
+    role: NotRequired[Literal["viewer", "editor", "admin", "owner"]]
+    team_id: NotRequired[str | None]
+
+
+class InvitationOut(TypedDict):
+    """An invitation that can still be accepted."""
+
+    id: str
+    email: str
+    role: Literal["viewer", "editor", "admin", "owner"]
+    team_id: str | None
+    created_by: str | None
+    created_at: str
+    expires_at: str
+
+
+class LimitsIn(TypedDict):
+    """An Enterprise workspace's own numbers; null: the plan's."""
+
+    requests_per_minute: NotRequired[int | None]
+    rows_per_hour: NotRequired[int | None]
+    rows_per_generation: NotRequired[int | None]
+
+
+class LimitsOut(TypedDict):
+    """The limits that hold now."""
+
+    requests_per_minute: int
+    rows_per_hour: int
+    rows_per_generation: int

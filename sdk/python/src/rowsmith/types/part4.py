@@ -1,0 +1,353 @@
+"""Shapes of the API from RefreshedOut to TemplatePatch, made from its OpenAPI document: do not edit."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Literal, TypedDict
+
+if TYPE_CHECKING:
+    from typing_extensions import NotRequired
+
+    from rowsmith.types.part1 import ColumnReport
+    from rowsmith.types.part2 import EndpointOut
+    from rowsmith.types.part3 import LockOut, OutputFile, ReferencePin
+    from rowsmith.types.part5 import TemplateReference, WarningOut
+
+
+class RefreshedOut(TypedDict):
+    """How many answers are not used any more."""
+
+    forgotten: int
+
+
+class RerunIn(TypedDict):
+    """How to run it again: which version, with which parameters (none: those of the run)."""
+
+    version: NotRequired[Literal["same", "newest"]]
+    params: NotRequired[dict[str, str] | None]
+    wait: NotRequired[Literal[True, False, "true", "false"]]
+
+
+class RetryInput(TypedDict):
+    """Rows of a push that did not arrive, sent once more; a mapping and overrides may repair them."""
+
+    states: NotRequired[list[Literal["failed", "unknown", "pending"]]]
+    rows: NotRequired[list[int] | None]
+    table: NotRequired[str | None]
+    mapping: NotRequired[dict[str, str | None]]
+    computed: NotRequired[dict[str, str]]
+    overrides: NotRequired[dict[str, Any]]
+    on_error: NotRequired[Literal["continue", "stop"]]
+    confirm: NotRequired[str | None]
+
+
+class RowOut(TypedDict):
+    """What became of one row. `values` only where they were asked for."""
+
+    table: str
+    row: int
+    state: str
+    attempts: int
+    status_code: int | None
+    code: str
+    native: str
+    column: str | None
+    message: str
+    key: dict[str, Any] | None
+    ms: int | None
+    values: NotRequired[dict[str, Any] | None]
+
+
+class RunIn(TypedDict):
+    """How to run a scenario. `params` become environment variables of its program. `wait`: answer when it has ended, or"""
+
+    params: NotRequired[dict[str, str]]
+    wait: NotRequired[Literal[True, False, "true", "false"]]
+
+
+class RunOut(TypedDict):
+    """A run. `error` has a code of docs/reference/runs.md; `usage` are [seconds, bytes of memory, processor time in"""
+
+    id: str
+    run_id: str
+    scenario_id: str
+    scenario_version: int
+    of_id: str | None
+    status: str
+    params: dict[str, str]
+    trigger: str
+    exit_code: int | None
+    error: dict[str, Any] | None
+    created_at: str
+    started_at: str | None
+    finished_at: str | None
+    cancel_requested_at: str | None
+    duration_ms: int | None
+    max_rss_bytes: int | None
+    cpu_ms: int | None
+    rows_generated: int
+    line_count: int
+    log_bytes: int
+    usage: list[list[float]]
+    outputs: list[OutputFile]
+    timeout_seconds: int
+    network: str
+    project_id: str
+    team_id: str
+    created_by: str | None
+
+
+ScenarioDiffOut = TypedDict(
+    "ScenarioDiffOut",
+    {
+        "scenario_id": "str",
+        "from": "int",
+        "to": "int",
+        "scenario": "dict[str, Any]",
+        "requirements": "dict[str, list[str]]",
+        "packages": "dict[str, dict[str, Any]]",
+        "code": "str",
+    },
+)
+"""What changed from one version to another; `code` in unified form."""
+
+
+class ScenarioInput(TypedDict):
+    """A new scenario."""
+
+    description: NotRequired[str]
+    timeout_seconds: NotRequired[int]
+    env: NotRequired[dict[str, str]]
+    secrets: NotRequired[list[str]]
+    writable_secrets: NotRequired[list[str]]
+    network: NotRequired[Literal["full", "api", "none"]]
+    schedule: NotRequired[ScheduleInput | None]
+    name: str
+    code: str
+
+
+class ScenarioOut(TypedDict):
+    """A scenario as of one version; how it is run is always as it is now."""
+
+    id: str
+    name: str
+    description: str
+    code: str
+    version: int
+    timeout_seconds: int
+    env: dict[str, str]
+    secrets: list[str]
+    writable_secrets: list[str]
+    network: Literal["full", "api", "none"]
+    schedule: ScheduleOut | None
+    next_run_at: str | None
+    requirements: list[str]
+    lock: LockOut | None
+    project_id: str
+    team_id: str
+    created_by: str | None
+    created_at: str
+    updated_at: str
+    deleted_at: str | None
+    warnings: list[WarningOut]
+
+
+class ScenarioPatch(TypedDict):
+    """What of a scenario can change; what is left out stays."""
+
+    description: NotRequired[str]
+    timeout_seconds: NotRequired[int]
+    env: NotRequired[dict[str, str]]
+    secrets: NotRequired[list[str]]
+    writable_secrets: NotRequired[list[str]]
+    network: NotRequired[Literal["full", "api", "none"]]
+    schedule: NotRequired[ScheduleInput | None]
+    name: NotRequired[str]
+    code: NotRequired[str]
+
+
+class ScheduleInput(TypedDict):
+    """When a scenario runs by itself."""
+
+    cron: str
+    timezone: NotRequired[str]
+    enabled: NotRequired[bool]
+    params: NotRequired[dict[str, str]]
+
+
+class ScheduleOut(TypedDict):
+    """When a scenario runs by itself."""
+
+    cron: str
+    timezone: str
+    enabled: bool
+    params: dict[str, str]
+
+
+class SecretIn(TypedDict):
+    """A secret's new value."""
+
+    value: str
+
+
+class SecretOut(TypedDict):
+    """A secret, without its value."""
+
+    id: str
+    name: str
+    created_by: str | None
+    created_at: str
+    updated_at: str
+
+
+class SettingsIn(TypedDict):
+    """Switches of a workspace."""
+
+    redact_run_logs: NotRequired[bool | None]
+
+
+class SqlOptions(TypedDict):
+    """``table`` may name a schema before a dot; without one it is made from the template's name."""
+
+    table: NotRequired[str | None]
+    dialect: NotRequired[Literal["ansi", "postgresql", "mysql", "mssql", "oracle", "db2"]]
+    create_table: NotRequired[bool]
+    rows_per_statement: NotRequired[int | None]
+
+
+class SqlScriptOptions(TypedDict):
+    """``table`` may name a schema before a dot; without one it is made from the template's name."""
+
+    dialect: NotRequired[Literal["ansi", "postgresql", "mysql", "mssql", "oracle", "db2"]]
+    create_table: NotRequired[bool]
+    rows_per_statement: NotRequired[int | None]
+
+
+class StageOut(TypedDict):
+    """How one stage of a verification went."""
+
+    name: str
+    ok: bool
+    code: str
+    message: str
+    hint: str
+    ms: int
+
+
+class SuggestIn(TypedDict):
+    """A field, and what is known of it. `sample`: some of its values, which a model is shown where one is asked."""
+
+    name: str
+    description: NotRequired[str]
+    sample: NotRequired[list[Any]]
+    connection_id: NotRequired[str | None]
+
+
+class SuggestOut(TypedDict):
+    """Types, the likeliest first; at least one."""
+
+    suggestions: list[Suggestion]
+
+
+class Suggestion(TypedDict):
+    """A type with options to begin with. `source` says what it follows from."""
+
+    type: str
+    options: dict[str, Any]
+    reason: str
+    source: Literal["name", "sample", "ai"]
+
+
+class TablePins(TypedDict):
+    """What one table of a dataset's file was made with."""
+
+    name: str
+    template_id: str
+    template_version: int
+    rows: int
+    now: str
+    vocabulary: str
+    locale: str | None
+    references: list[ReferencePin]
+
+
+class TablePreview(TypedDict):
+    """The first rows of one table, and how many it has."""
+
+    name: str
+    template_id: str
+    rows: list[dict[str, Any]]
+    count: int
+
+
+class TablesIn(TypedDict):
+    """Which tables, by the names that the connection's metadata has."""
+
+    entities: list[str]
+    quantity: NotRequired[int]
+
+
+class TablesOut(TypedDict):
+    """The templates that were made, what each column came to, and for operations of an API their endpoints."""
+
+    templates: list[TemplateOut]
+    report: list[ColumnReport]
+    endpoints: list[EndpointOut]
+
+
+class TeamIn(TypedDict):
+    """A team."""
+
+    name: str
+
+
+class TeamOut(TypedDict):
+    """A team."""
+
+    id: str
+    name: str
+    created_at: str
+    updated_at: str
+    deleted_at: str | None
+
+
+class TemplateIn(TypedDict):
+    """A new template."""
+
+    name: str
+    fields: list[dict[str, Any]]
+    description: NotRequired[str]
+    quantity: NotRequired[int]
+    locale: NotRequired[str | None]
+    anchor: NotRequired[str | None]
+
+
+class TemplateOut(TypedDict):
+    """A template as of one version."""
+
+    id: str
+    name: str
+    description: str
+    quantity: int
+    fields: list[dict[str, Any]]
+    version: int
+    locale: str | None
+    anchor: str | None
+    project_id: str
+    team_id: str
+    created_by: str | None
+    created_at: str
+    updated_at: str
+    deleted_at: str | None
+    warnings: list[dict[str, str]]
+    references: list[TemplateReference]
+
+
+class TemplatePatch(TypedDict):
+    """What of a template can change; what is left out stays."""
+
+    name: NotRequired[str]
+    fields: NotRequired[list[dict[str, Any]]]
+    description: NotRequired[str]
+    quantity: NotRequired[int]
+    locale: NotRequired[str | None]
+    anchor: NotRequired[str | None]

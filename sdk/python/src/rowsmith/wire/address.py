@@ -1,0 +1,124 @@
+"""Where the service is, and by which proxy it is reached."""
+
+from __future__ import annotations
+
+import base64
+import ipaddress
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Optional
+from urllib.parse import quote, unquote, urlencode, urlsplit
+from urllib.request import getproxies_environment, proxy_bypass_environment  # type: ignore[attr-defined]
+
+from rowsmith.error import NotFound, ServiceError
+
+
+@dataclass(frozen=True)
+class Address:
+    """An origin with a path before all others (`""` or `/rowsmith`)."""
+
+    scheme: str
+    host: str
+    port: int
+    prefix: str = ""
+
+    @property
+    def netloc(self) -> str:
+        """Host and port as they stand in an address."""
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        usual = {"http": 80, "https": 443}[self.scheme]
+        return host if self.port == usual else f"{host}:{self.port}"
+
+    @property
+    def loopback(self) -> bool:
+        """Whether it is this machine."""
+        name = self.host.lower()
+        if name == "localhost" or name.endswith(".localhost"):
+            return True
+        try:
+            return ipaddress.ip_address(name).is_loopback
+        except ValueError:
+            return False
+
+    def __str__(self) -> str:
+        return f"{self.scheme}://{self.netloc}{self.prefix}"
+
+
+def parse(url: str) -> Address:
+    """An address as it is written. ServiceError `not_configured` where it is none, or carries a password."""
+    parts = urlsplit(url.strip())
+    try:
+        port = parts.port
+    except ValueError:
+        port = -1
+    if parts.scheme not in ("http", "https") or not parts.hostname or port == -1:
+        raise not_configured(f"{url!r} is no address. It looks like https://rowsmith.example.com")
+    if parts.username is not None or parts.password is not None:
+        raise not_configured("The address must not carry a name or password; the key goes on its own.")
+    if parts.query or parts.fragment:
+        raise not_configured(f"{url!r} has a query or a fragment; the bare address is wanted.")
+    return Address(
+        parts.scheme, parts.hostname, port or {"http": 80, "https": 443}[parts.scheme], parts.path.rstrip("/")
+    )
+
+
+def not_configured(message: str) -> ServiceError:
+    """What is raised before anything is sent."""
+    return ServiceError("not_configured", message=message)
+
+
+@dataclass(frozen=True)
+class Proxy:
+    """A proxy, and what it wants to see before it lets us pass."""
+
+    address: Address
+    authorization: Optional[str] = None
+
+
+def proxy_for(address: Address, proxies: Optional[Mapping[str, str]] = None) -> Optional[Proxy]:
+    """The proxy of the environment (`http_proxy`, `https_proxy`, `no_proxy`); None for the direct way."""
+    found = getproxies_environment() if proxies is None else dict(proxies)
+    url = found.get(address.scheme) or found.get("all")
+    if not url or proxy_bypass_environment(address.netloc, {"no": found.get("no", "")}):
+        return None
+    parts = urlsplit(url if "://" in url else f"http://{url}")
+    if parts.scheme not in ("http", "https") or not parts.hostname:
+        raise not_configured(f"The proxy of the environment is not understood: {parts.scheme}://...")
+    where = Address(parts.scheme, parts.hostname, parts.port or {"http": 80, "https": 443}[parts.scheme])
+    if parts.username is None:
+        return Proxy(where)
+    told = f"{unquote(parts.username)}:{unquote(parts.password or '')}".encode()
+    return Proxy(where, "Basic " + base64.b64encode(told).decode())
+
+
+def path_of(template: str, parts: Mapping[str, object]) -> str:
+    """A path with its parts put in, percent-encoded: `/things/{id}`. A part ending in `:path` keeps its slashes.
+
+    Parts must not be empty, `.` or `..`: another path than the one that is meant would be called.
+    """
+    out = template
+    for name, value in parts.items():
+        text = str(value)
+        if name == "name" and "{name:path}" in out:
+            pieces = text.split("/")
+            made = "/".join(_part(name, piece) for piece in pieces)
+            out = out.replace("{name:path}", made)
+        else:
+            out = out.replace("{" + name + "}", _part(name, text))
+    return out
+
+
+def _part(name: str, text: str) -> str:
+    if text in ("", ".", ".."):
+        raise NotFound("not_found", message=f"{text!r} names nothing ({name}).")
+    return quote(text, safe="")
+
+
+def query_of(query: Mapping[str, object]) -> str:
+    """`?a=b`, without what is None; booleans as `true` and `false`."""
+    told = [
+        (name, str(value).lower() if isinstance(value, bool) else str(value))
+        for name, value in query.items()
+        if value is not None
+    ]
+    return "?" + urlencode(told) if told else ""

@@ -1,0 +1,56 @@
+"""When a call is made once more, and after how long."""
+
+from __future__ import annotations
+
+import random
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final, Optional
+
+from rowsmith.error import ConnectionFailed, ServiceError
+
+_NEVER: Final = frozenset({501})  # it will not be understood the next time either
+_UNTOUCHED: Final = frozenset({429, 503})  # the service refuses so before it acts
+_OTHER_CODES: Final = frozenset({"idempotency_in_progress"})  # our own first attempt is still at work
+
+
+@dataclass(frozen=True)
+class Retries:
+    """At most `times` more attempts after 429, 5xx and failed connections.
+
+    The waits double from `first_seconds` to `most_seconds`, a quarter more or less by chance. A longer
+    Retry-After of the server wins; if it asks for more than `longest_seconds`, the failure is raised at once, with
+    its `retry_after`, and the program decides.
+    """
+
+    times: int = 4
+    first_seconds: float = 0.5
+    most_seconds: float = 8.0
+    longest_seconds: float = 60.0
+    sleep: Callable[[float], object] = time.sleep
+    chance: Callable[[], float] = random.random
+
+    def wait(self, attempt: int, error: ServiceError, repeatable: bool) -> Optional[float]:
+        """Seconds until the next attempt after attempt number `attempt` (from 0) failed so; None: no more.
+
+        `repeatable`: carrying the request out twice does no harm.
+        """
+        if attempt >= self.times or not self._again(error, repeatable):
+            return None
+        backoff = min(self.first_seconds * 2**attempt, self.most_seconds) * (0.75 + self.chance() / 2)
+        asked = error.retry_after or 0.0
+        return None if asked > self.longest_seconds else max(backoff, asked)
+
+    def _again(self, error: ServiceError, repeatable: bool) -> bool:
+        if isinstance(error, ConnectionFailed):
+            return repeatable or not error.sent
+        if error.code in _OTHER_CODES or error.status == 429:
+            return True
+        if error.status < 500 or error.status in _NEVER:
+            return False
+        return repeatable or error.status in _UNTOUCHED
+
+
+NONE: Final = Retries(times=0)
+"""Every call is made once."""

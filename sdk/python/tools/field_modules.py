@@ -1,0 +1,129 @@
+"""`rowsmith.fields`: a class for each type of the catalogue, a module for each category."""
+
+from __future__ import annotations
+
+import keyword
+import re
+import textwrap
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from schema_types import expression
+
+WIDTH = 110
+LONG = 360
+"""Lines of a module, about, that are too many."""
+HEAD = '''"""Fields of the category {category}, made from the catalogue of field types: do not edit."""
+
+from __future__ import annotations
+
+from typing import {typing}
+
+from rowsmith.template import UNSET, Common, Field
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+'''
+PACKAGE_HEAD = '''"""A class for each type of the catalogue, made from it: do not edit. `BY_TYPE` has them by name."""
+
+from __future__ import annotations
+'''
+PACKAGE_TAIL = """
+BY_TYPE: dict[str, type[Field]] = {
+    kind.type_name: kind
+    for kind in list(globals().values())
+    if isinstance(kind, type) and issubclass(kind, Field) and kind.type_name
+}
+"""
+_WHOLE = frozenset("ai uuid ulid url iban bic sku ssn ein cvv isbn issn upc".split())
+_TAKEN = frozenset({"self", "name", "common", "type", "options", "id"})
+
+
+def modules(entries: Iterable[Mapping[str, Any]]) -> dict[str, str]:
+    """Name and text of every module of the package."""
+    by_category: dict[str, list[Mapping[str, Any]]] = {}
+    for entry in sorted(entries, key=lambda one: one["name"]):
+        by_category.setdefault(entry["category"], []).append(entry)
+    by_module = {
+        name: part for category, found in by_category.items() for name, part in _parts(category, found)
+    }
+    out = {f"{name}.py": _module(name, found) for name, found in by_module.items()}
+    out["__init__.py"] = _package(by_module)
+    return out
+
+
+def _parts(category: str, entries: list[Mapping[str, Any]]) -> list[tuple[str, list[Mapping[str, Any]]]]:
+    """One module, or two where that would be long."""
+    lines = sum(11 + 3 * len(entry["options_schema"].get("properties", ())) for entry in entries)
+    if lines <= LONG:
+        return [(category, entries)]
+    half = (len(entries) + 1) // 2
+    return [(category, entries[:half]), (f"{category}_more", entries[half:])]
+
+
+def class_name(type_name: str) -> str:
+    """`first_name` -> `FirstNameField`; what is only letters stays so: `AIField`."""
+    if type_name in _WHOLE:
+        return f"{type_name.upper()}Field"
+    return "".join(word.capitalize() for word in type_name.split("_")) + "Field"
+
+
+def _package(by_module: Mapping[str, list[Mapping[str, Any]]]) -> str:
+    lines = [PACKAGE_HEAD]
+    names = []
+    for module in sorted(by_module):
+        found = sorted(class_name(entry["name"]) for entry in by_module[module])
+        names += found
+        lines.append(f"from rowsmith.fields.{module} import {', '.join(found)}")
+    lines.append("from rowsmith.template import Field\n")
+    lines.append(f"__all__ = {sorted([*names, 'BY_TYPE', 'Field'])!r}")
+    return "\n".join([*lines, PACKAGE_TAIL])
+
+
+def _module(name: str, entries: list[Mapping[str, Any]]) -> str:
+    classes = "\n\n".join(_class(entry) for entry in entries)
+    used = ["TYPE_CHECKING"]
+    if _has_any(classes):
+        used.append("Any")
+    if "Literal[" in classes:
+        used.append("Literal")
+    return HEAD.format(category=name.partition("_")[0], typing=", ".join(used)) + "\n\n" + classes
+
+
+def _has_any(text: str) -> bool:
+    return any(mark in text for mark in (": Any", ", Any]", "[Any]", "| Any"))
+
+
+def _class(entry: Mapping[str, Any]) -> str:
+    schema = entry["options_schema"]
+    required = set(schema.get("required", ()))
+    options = [(key, _parameter(key), part) for key, part in schema.get("properties", {}).items()]
+    positional = [(key, name, part) for key, name, part in options if key in required]
+    optional = [(key, name, part) for key, name, part in options if key not in required]
+    head = ["self", "name: str", *(f"{name}: {expression(part)}" for _, name, part in positional)]
+    if optional:
+        head += ["*", *(f"{name}: {expression(part)} = UNSET" for _, name, part in optional)]
+    given = ", ".join(f'"{key}": {name}' for key, name, _ in options)
+    return (
+        f"class {class_name(entry['name'])}(Field):\n{_docstring(entry, options)}\n\n"
+        f'    type_name = "{entry["name"]}"\n\n'
+        f"    def __init__({', '.join(head)}, **common: Unpack[Common]) -> None:\n"
+        f"        self._set(name, common, {{{given}}})\n"
+    )
+
+
+def _parameter(key: str) -> str:
+    snake = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", key).lower()
+    return f"{snake}_" if keyword.iskeyword(snake) or snake in _TAKEN else snake
+
+
+def _docstring(entry: Mapping[str, Any], options: list[tuple[str, str, Mapping[str, Any]]]) -> str:
+    text = textwrap.fill(entry["description"], WIDTH - 8)
+    told = []
+    for _, name, part in options:
+        line = f"{name}: {part.get('description', part.get('title', name))}"
+        told.append(textwrap.fill(line, WIDTH - 8, subsequent_indent="    "))
+    if told:
+        text += "\n\n" + "\n".join(told) + "\n"
+    made = textwrap.indent(f'"""{text}', "    ").replace("\\", "\\\\")
+    return made + ('    """' if told else '"""')

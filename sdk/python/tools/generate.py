@@ -1,0 +1,111 @@
+"""Makes the parts of the package that follow from the service, `rowsmith.fields` and `rowsmith.types`, and the
+reference of the package from its docstrings.
+
+    .venv/bin/python sdk/python/tools/generate.py [--check]
+
+Run it where the service's own packages are installed. `--check` writes nothing and names what would change.
+"""
+
+from __future__ import annotations
+
+import base64
+import secrets
+import subprocess
+import sys
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+HERE = Path(__file__).resolve().parent
+PACKAGE = HERE.parent / "src" / "rowsmith"
+REFERENCE = HERE.parents[2] / "docs" / "reference" / "python.md"
+sys.path[:0] = [str(HERE), str(HERE.parents[2]), str(PACKAGE.parent)]
+
+import field_modules  # noqa: E402
+import reference  # noqa: E402
+import type_modules  # noqa: E402
+
+
+def document() -> dict[str, Any]:
+    """The OpenAPI document of the application, which opens nothing for it."""
+    from webapp import create_app, openapi
+    from webapp.config import Settings
+
+    with tempfile.TemporaryDirectory() as folder:
+        settings = Settings(
+            database_url=f"sqlite:///{folder}/none.db",
+            redis_url="redis://127.0.0.1:1/0",
+            secret_key=secrets.token_urlsafe(32),
+            vault_keys=(base64.b64encode(secrets.token_bytes(32)).decode(),),
+            data_dir=Path(folder),
+        )
+        return openapi.build(create_app(settings), "0")
+
+
+def files(described: Mapping[str, Any]) -> dict[Path, str]:
+    """Every generated file with its text, formatted. `described` is the OpenAPI document."""
+    from webapp.services import catalogue
+
+    out = {
+        PACKAGE / "fields" / name: text for name, text in field_modules.modules(catalogue.entries()).items()
+    }
+    out |= {PACKAGE / "types" / name: text for name, text in type_modules.modules(described).items()}
+    return {**_formatted(out), REFERENCE: reference.page()}
+
+
+def changed(described: Mapping[str, Any]) -> list[Path]:
+    """The files that are not as they would be made now, those that would no longer be there included."""
+    wanted = files(described)
+    there = {path for name in ("fields", "types") for path in (PACKAGE / name).glob("*.py")}
+    there |= {REFERENCE} if REFERENCE.is_file() else set()
+    differing = [
+        path for path, text in wanted.items() if path not in there or path.read_text("utf-8") != text
+    ]
+    return sorted({*differing, *(there - set(wanted))})
+
+
+def main(arguments: list[str]) -> int:
+    """Write, or with `--check` only tell."""
+    described = document()
+    stale = changed(described)
+    for path in stale:
+        print(path.relative_to(HERE.parents[2]))
+    if "--check" in arguments:
+        return 1 if stale else 0
+    wanted = files(described)
+    for path in stale:
+        if path in wanted:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(wanted[path], encoding="utf-8")
+        else:
+            path.unlink()
+    return 0
+
+
+def _formatted(texts: Mapping[Path, str]) -> dict[Path, str]:
+    """As ruff writes them, by the package's own settings: all at once in a folder beside the real ones."""
+    with tempfile.TemporaryDirectory() as folder:
+        places = {path: Path(folder) / path.parent.name / path.name for path in texts}
+        for path, place in places.items():
+            place.parent.mkdir(exist_ok=True)
+            place.write_text(texts[path], encoding="utf-8")
+        settings = HERE.parent / "pyproject.toml"
+        for task in (["check", "--fix-only", "--select", "I,RUF022", "--ignore-noqa"], ["format"]):
+            command = [
+                sys.executable,
+                "-m",
+                "ruff",
+                *task,
+                "--quiet",
+                "--no-cache",
+                "--config",
+                str(settings),
+                folder,
+            ]
+            subprocess.run(command, check=True)
+        return {path: place.read_text("utf-8") for path, place in places.items()}
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,57 @@
+/** Lists that fetch their own pages. */
+
+/** Objects of one page: as many as the service gives. */
+const PAGE = 100;
+
+/** One page as the service answers it. */
+export interface Page<T> {
+  items: T[];
+  next_cursor: string | null;
+  total: number;
+}
+
+type Query = Record<string, unknown>;
+
+/** All objects of a list, page after page, while they are iterated (`for await`); each iteration begins anew. */
+export class Pages<T> implements AsyncIterable<T> {
+  readonly #fetch: (query: Query) => Promise<Page<T>>;
+  readonly #query: Query;
+
+  constructor(fetch: (query: Query) => Promise<Page<T>>, query: object = {}) {
+    this.#fetch = fetch;
+    this.#query = { ...query };
+  }
+
+  async *[Symbol.asyncIterator](): AsyncGenerator<T, void, undefined> {
+    let cursor: string | undefined;
+    for (;;) {
+      const page = await this.page(cursor);
+      yield* page.items;
+      if (!page.next_cursor) return;
+      if (page.next_cursor === cursor) throw new Error("The service gave the same cursor twice.");
+      cursor = page.next_cursor;
+    }
+  }
+
+  /** One page: the first, or the one of a `next_cursor`. */
+  page(cursor?: string): Promise<Page<T>> {
+    return this.#fetch({ limit: PAGE, ...this.#query, cursor });
+  }
+
+  /** All of them. */
+  async all(): Promise<T[]> {
+    const found: T[] = [];
+    for await (const one of this) found.push(one);
+    return found;
+  }
+
+  /** The first, if there is one. */
+  async first(): Promise<T | undefined> {
+    return (await this.#fetch({ ...this.#query, limit: 1 })).items[0];
+  }
+
+  /** How many there are. */
+  async total(): Promise<number> {
+    return (await this.#fetch({ ...this.#query, limit: 1 })).total;
+  }
+}

@@ -1,0 +1,62 @@
+/** Where the service is, and how paths and queries are written. */
+
+import { NotFound, notConfigured } from "../errors.js";
+
+/** Values for the `{parts}` of a path. */
+export type Parts = Record<string, string | number>;
+
+/** An address as the base of all others, without a slash at its end. Throws `not_configured` where it is none. */
+export function baseOf(url: string): string {
+  let parsed: URL;
+  try {
+    parsed = new URL(url.trim());
+  } catch {
+    throw notConfigured(`${JSON.stringify(url)} is no address. It looks like https://rowsmith.example.com`);
+  }
+  if (parsed.protocol !== "https:" && parsed.protocol !== "http:") {
+    throw notConfigured(`${JSON.stringify(url)} is no address of https.`);
+  }
+  if (parsed.username || parsed.password) {
+    throw notConfigured("The address must not carry a name or password; the key goes on its own.");
+  }
+  if (parsed.search || parsed.hash) {
+    throw notConfigured(`${JSON.stringify(url)} has a query or a fragment; the bare address is wanted.`);
+  }
+  const base = parsed.origin + parsed.pathname.replace(/\/+$/, "");
+  if (parsed.protocol === "http:" && !isLoopback(parsed.hostname)) {
+    throw notConfigured(`${base} would send the key in plain; the service takes https there.`);
+  }
+  return base;
+}
+
+function isLoopback(host: string): boolean {
+  return host === "localhost" || host.endsWith(".localhost") || host === "[::1]" || /^127(\.\d+){3}$/.test(host);
+}
+
+/**
+ * A path with its parts put in, percent-encoded: `/things/{id}`. A part written `{name:path}` keeps its slashes.
+ * Parts must not be empty, `.` or `..`: another path than the one that is meant would be called.
+ */
+export function pathOf(template: string, parts: Parts = {}): string {
+  return template.replace(/\{(\w+)(:path)?\}/g, (_, name: string, slashes?: string) => {
+    const text = String(parts[name] ?? "");
+    return slashes ? text.split("/").map((one) => encoded(name, one)).join("/") : encoded(name, text);
+  });
+}
+
+function encoded(name: string, text: string): string {
+  if (text === "" || text === "." || text === "..") {
+    throw new NotFound({ code: "not_found", message: `${JSON.stringify(text)} names nothing (${name}).` });
+  }
+  return encodeURIComponent(text);
+}
+
+/** `?a=b`, without what is undefined or null. */
+export function queryOf(query: object = {}): string {
+  const told = new URLSearchParams();
+  for (const [name, value] of Object.entries(query)) {
+    if (value !== undefined && value !== null) told.append(name, String(value));
+  }
+  const text = told.toString();
+  return text ? `?${text}` : "";
+}
