@@ -1,0 +1,114 @@
+"""The Python package as programs use it: against the application on a real socket, and against a target that fails."""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from types import ModuleType
+from typing import Any
+
+import pytest
+from flask import Flask
+from werkzeug.serving import WSGIRequestHandler, make_server
+
+from tests.cast import Cast, Person
+from tests.fakes.echo_target import EchoTarget
+from tests.sdk.commands import shell  # noqa: F401
+from webapp import ROOT
+
+PACKAGE = ROOT / "sdk" / "python"
+sys.path.insert(0, str(PACKAGE / "src"))
+
+import rowsmith  # noqa: E402
+from rowsmith.wire.retry import Retries  # noqa: E402
+
+KEY = "rws_test_secretsecretsecret"
+
+
+class Quiet(WSGIRequestHandler):
+    protocol_version = "HTTP/1.1"
+
+    def log(self, type: str, message: str, *args: object) -> None:
+        pass
+
+
+@pytest.fixture(scope="session")
+def generate() -> ModuleType:
+    """The program that makes the generated parts of the package."""
+    before = list(sys.path)
+    spec = importlib.util.spec_from_file_location("sdk_generate", PACKAGE / "tools" / "generate.py")
+    made = importlib.util.module_from_spec(spec)
+    try:
+        spec.loader.exec_module(made)
+    finally:
+        sys.path[:] = before
+    return made
+
+
+@pytest.fixture(scope="session")
+def described(generate: ModuleType) -> dict[str, Any]:
+    """The OpenAPI document of the service."""
+    return generate.document()
+
+
+@pytest.fixture
+def origin(app: Flask) -> Iterator[str]:
+    """The address of a server that runs `app`."""
+    server = make_server("127.0.0.1", 0, app, threaded=True, request_handler=Quiet)
+    server.daemon_threads = True
+    server.block_on_close = False
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
+    thread.start()
+    yield f"http://127.0.0.1:{server.server_port}"
+    server.shutdown()
+    thread.join()
+    server.server_close()
+
+
+@pytest.fixture
+def sdk(origin: str, cast: Cast) -> Iterator[Callable[..., rowsmith.Api]]:
+    """`sdk()`: Edith's way in; `sdk(cast.olivia)`: somebody else's."""
+    made: list[rowsmith.Api] = []
+
+    def make(who: Person | None = None, **more: object) -> rowsmith.Api:
+        made.append(rowsmith.Api((who or cast.edith).key, origin, **more))
+        return made[-1]
+
+    yield make
+    for one in made:
+        one.close()
+
+
+@pytest.fixture
+def client(origin: str, cast: Cast, monkeypatch: pytest.MonkeyPatch) -> rowsmith.Client:
+    """The client of a scenario, which reads its environment."""
+    monkeypatch.setenv("SERVICE_API_KEY", cast.edith.key)
+    monkeypatch.setenv("SERVICE_API_URL", origin)
+    monkeypatch.setenv("SERVICE_PROJECT_ID", cast.main)
+    monkeypatch.setenv("SERVICE_TEAM_ID", cast.blue)
+    made = rowsmith.Client()
+    yield made
+    made._caller.connections.close()
+
+
+@pytest.fixture
+def target() -> Iterator[EchoTarget]:
+    with EchoTarget() as running:
+        yield running
+
+
+@pytest.fixture
+def waits() -> list[float]:
+    """The seconds that `far` would have slept."""
+    return []
+
+
+@pytest.fixture
+def far(target: EchoTarget, waits: list[float]) -> Iterator[rowsmith.Api]:
+    """A way into `target`, with waits that are written down in place of being slept, and no chance in them."""
+    api = rowsmith.Api(KEY, target.url(""), timeout=5)
+    api._caller.retries = Retries(sleep=waits.append, chance=lambda: 0.5)
+    yield api
+    api.close()

@@ -1,0 +1,244 @@
+"""Templates as files: pulled, planned, applied; all of it or nothing."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+from rowsmith import Template, error
+from rowsmith.fields import EmailField, FirstNameField, RowNumberField
+
+PEOPLE = Template(
+    "People",
+    quantity=5,
+    fields=[
+        RowNumberField("id"),
+        FirstNameField("first"),
+        EmailField("email", unique=True),
+        {"name": "address", "type": "nested", "options": {"fields": [{"name": "town", "type": "city"}]}},
+    ],
+)
+PATH = Path("templates/people.json")
+
+
+@pytest.fixture
+def people(sdk):
+    return sdk().templates.create(PEOPLE)
+
+
+def edited(change, path: Path = PATH) -> dict:
+    """A file after `change` was done to what it holds."""
+    found = json.loads(path.read_text())
+    change(found)
+    path.write_text(json.dumps(found))
+    return found
+
+
+def test_a_pulled_file_has_ids_and_nothing_that_changes_by_itself(shell, sdk, people):
+    shell.good("templates", "pull")
+    text = PATH.read_text()
+    found = json.loads(text)
+    assert list(found) == ["id", "name", "quantity", "anchor", "fields"] or list(found)[:2] == ["id", "name"]
+    assert found["id"] == people["id"]
+    assert [one["id"] for one in found["fields"]] == [one["id"] for one in people["fields"]]
+    assert not {"version", "created_at", "updated_at", "warnings", "project_id", "label"} & set(found)
+    assert text == json.dumps(found, indent=2, ensure_ascii=False) + "\n"
+    before = PATH.stat().st_mtime_ns
+    told = shell.good("templates", "pull", "--json").json
+    assert [one["changed"] for one in told] == [False]
+    assert PATH.stat().st_mtime_ns == before
+    assert shell.good("templates", "get", "People").out == text
+    assert shell.good("templates", "get", "People", "--json").json["version"] == 1
+
+
+def test_a_file_keeps_its_name_when_its_template_is_renamed(shell, sdk, people):
+    shell.good("templates", "pull")
+    sdk().templates.update(people["id"], name="Folk")
+    sdk().templates.create({**PEOPLE.to_dict(), "name": "People!"})
+    shell.good("templates", "pull")
+    names = sorted(path.name for path in Path("templates").glob("*.json"))
+    assert len(names) == 2
+    assert json.loads(PATH.read_text())["name"] == "Folk"
+
+
+def test_plan_says_nothing_of_what_was_just_pulled(shell, people):
+    shell.good("templates", "pull")
+    ended = shell("templates", "plan")
+    assert (ended.status, ended.out) == (0, "0 to create, 0 to change, 1 as they are.\n")
+
+
+def test_plan_tells_every_change_field_by_field_and_ends_with_2(shell, people):
+    shell.good("templates", "pull")
+
+    def change(it):
+        it["quantity"] = 7
+        it["fields"][1]["name"] = "given"
+        it["fields"][2]["percent_blank"] = 5
+        it["fields"][3]["options"]["fields"][0]["prefix"] = ">"
+        it["fields"].reverse()
+        it["fields"].append({"name": "age", "type": "number", "options": {"min": 1}})
+
+    edited(change)
+    ended = shell("templates", "plan")
+    assert ended.status == 2
+    for line in (
+        "~ quantity: 5 -> 7",
+        '~ field given.name: "first" -> "given"',
+        "~ field email.percent_blank: 0 -> 5",
+        '~ field address.town.prefix: "" -> ">"',
+        "+ field age (number)",
+        "> field id: place 1 -> 4",
+    ):
+        assert line in ended.out
+    told = shell("templates", "plan", "--json")
+    assert (told.status, told.json["update"]) == (2, 1)
+    assert told.json["steps"][0]["changes"]["template"]["quantity"] == {"from": 5, "to": 7}
+
+
+def test_apply_does_what_plan_said_and_columns_keep_their_values(shell, sdk, people):
+    before = sdk().templates.generate(people["id"], count=4, seed="s")
+    shell.good("templates", "pull")
+    edited(lambda it: it["fields"][1].update(name="given"))
+    edited(lambda it: it["fields"].insert(0, {"name": "new", "type": "E-Mail"}))
+    assert shell("templates", "plan").status == 2
+    shell.good("templates", "apply")
+    assert shell("templates", "plan").status == 0
+    after = sdk().templates.generate(people["id"], count=4, seed="s")
+    assert [row["given"] for row in after] == [row["first"] for row in before]
+    assert [row["email"] for row in after] == [row["email"] for row in before]
+    assert json.loads(PATH.read_text())["fields"][0]["id"].startswith("fld_")
+    differing = shell("templates", "diff", "People", "--exit-code")
+    assert (differing.status, "+ field new (email)" in differing.out) == (2, True)
+
+
+def test_a_type_by_another_name_is_no_change(shell, people):
+    shell.good("templates", "pull")
+    edited(lambda it: it["fields"][2].update(type="E-Mail"))
+    edited(lambda it: it["fields"][1].update(type="First Name"))
+    assert shell("templates", "plan").status == 0
+
+
+def test_a_dry_run_checks_and_changes_nothing(shell, sdk, people):
+    shell.good("templates", "pull")
+    edited(lambda it: it.update(quantity=9))
+    assert "~ quantity: 5 -> 9" in shell.good("templates", "apply", "--dry-run").out
+    edited(lambda it: it["fields"][0].update(type="nmber"))
+    refused = shell("templates", "apply", "--dry-run")
+    assert (refused.status, "nmber" in refused.err) == (6, True)
+    assert sdk().templates.get(people["id"])["version"] == 1
+
+
+def test_what_others_changed_since_the_pull_is_not_written_over(shell, sdk, people):
+    shell.good("templates", "pull")
+    sdk().templates.update(people["id"], description="theirs")
+    edited(lambda it: it.update(quantity=9))
+    refused = shell("templates", "apply")
+    assert refused.status == 5
+    assert refused.err.startswith("rowsmith: version_conflict: ")
+    assert "people.json" in refused.err
+    assert sdk().templates.get(people["id"])["version"] == 2
+    assert "changed on the service" in shell("templates", "plan").out
+    shell.good("templates", "apply", "--force")
+    assert sdk().templates.get(people["id"])["quantity"] == 9
+    edited(lambda it: it.update(quantity=10))
+    shell.good("templates", "apply")
+
+
+def test_a_change_between_reading_and_writing_is_a_clash_and_takes_the_others_back(
+    shell, sdk, people, monkeypatch
+):
+    other = sdk().templates.create({**PEOPLE.to_dict(), "name": "Also"})
+    shell.good("templates", "pull")
+    for name in ("also", "people"):
+        edited(lambda it: it.update(quantity=9), Path(f"templates/{name}.json"))
+    Path("templates/new.json").write_text(json.dumps({**PEOPLE.to_dict(), "name": "New"}))
+    os.rename("templates/people.json", "templates/zzz.json")
+    from rowsmith.cli import planning
+
+    real = planning.check
+
+    def meanwhile(*given, **how):
+        real(*given, **how)
+        sdk().templates.update(people["id"], description="theirs")
+
+    monkeypatch.setattr(planning, "check", meanwhile)
+    text = Path("templates/new.json").read_text()
+    refused = shell("templates", "apply", "--create")
+    assert refused.status == 5
+    assert "zzz.json: somebody changed it just now" in refused.err
+    assert "nothing was done" in refused.err
+    api = sdk()
+    assert api.templates.get(other["id"])["quantity"] == 5
+    assert sorted(one["name"] for one in api.templates.list()) == ["Also", "People"]
+    assert api.templates.get(people["id"])["quantity"] == 5
+    assert Path("templates/new.json").read_text() == text
+
+
+def test_new_templates_are_made_where_that_was_said_and_their_ids_come_into_the_files(shell, sdk):
+    Path("templates").mkdir()
+    PATH.write_text(json.dumps(PEOPLE.to_dict()))
+    refused = shell("templates", "apply")
+    assert (refused.status, "--create" in refused.err) == (3, True)
+    assert sdk().templates.list().total == 0
+    assert "+ People (people.json): new, 4 fields" in shell("templates", "plan").out
+    shell.good("templates", "apply", "--create")
+    made = sdk().templates.list().first()
+    found = json.loads(PATH.read_text())
+    assert found["id"] == made["id"]
+    assert [one["id"] for one in found["fields"]] == [one["id"] for one in made["fields"]]
+    assert "0 created, 0 changed, 1 as they were" in shell.good("templates", "apply", "--create").out
+
+
+def test_a_file_of_another_project_goes_by_its_name_and_keeps_its_values(shell, sdk, cast, people):
+    shell.good("templates", "pull")
+    side = ("--project", cast.side)
+    shell.good("templates", "apply", "--create", "--no-write", *side)
+    assert shell("templates", "plan", *side).status == 0
+    shell.good("templates", "apply", "--create", "--no-write", *side)
+    there = sdk(project=cast.side).templates.list().all()
+    assert len(there) == 1
+    here = sdk().templates.generate(people["id"], count=3, seed="s")
+    assert sdk(project=cast.side).templates.generate(there[0]["id"], count=3, seed="s") == here
+    assert json.loads(PATH.read_text())["id"] == people["id"]
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("{", "is no JSON"),
+        ("[]", "wants a name and fields"),
+        ('{"name": "x", "fields": [], "nme": 1}', "no such key here: nme"),
+    ],
+)
+def test_a_file_that_is_no_template_is_named(shell, text, told):
+    Path("templates").mkdir()
+    PATH.write_text(text)
+    ended = shell("templates", "plan")
+    assert ended.status == 6
+    assert told in ended.err
+    assert "people.json" in ended.err
+
+
+def test_several_templates_of_one_name_are_told_apart_by_id(shell, sdk, people):
+    again = sdk().templates.create(PEOPLE)
+    ended = shell("generate", "People")
+    assert ended.status == 5
+    assert people["id"] in ended.err
+    assert again["id"] in ended.err
+    shell.good("templates", "pull")
+    assert shell("templates", "plan").status == 0
+    assert len(list(Path("templates").glob("*.json"))) == 2
+
+
+def test_the_note_of_what_was_pulled_is_left_out_by_git(shell, people):
+    shell.good("templates", "pull")
+    assert Path("templates/.rowsmith/.gitignore").read_text() == "*\n"
+
+
+def test_a_deleted_template_is_gone(shell, sdk, people):
+    sdk().templates.delete(people["id"])
+    with pytest.raises(error.NotFound):
+        sdk().templates.get(people["id"])
+    assert shell("templates", "get", people["id"]).status == 3

@@ -1,0 +1,193 @@
+"""The client of a scenario against the application itself: the specification's table, method by method."""
+
+from __future__ import annotations
+
+import inspect
+
+import pytest
+import rowsmith
+from rowsmith import AIField, CustomField, NumberField, ServiceError, Template, error
+
+from tests.views.targets import sqlite_target
+from webapp.extensions import db
+
+METHODS = {
+    "generate": ["template"],
+    "generate_from_template_id": ["template_id", "quantity"],
+    "get_templates": [],
+    "create_template": ["template_data", "project_id", "team_id"],
+    "get_connections": [],
+    "create_connection": [
+        "name",
+        "connection_type",
+        "connection_string",
+        "created_by",
+        "project_id",
+        "team_id",
+    ],
+    "get_endpoints": [],
+    "create_endpoint": ["endpoint_data"],
+    "export_to_database": ["export_data"],
+    "export_to_rest": ["export_data"],
+    "get_scenario_files": [],
+    "read_file_by_path": ["key"],
+    "save_file": ["local_path", "folder"],
+    "create_scenario_file": ["name", "content"],
+    "download_scenario_file": ["file_id"],
+}
+PEOPLE = Template(
+    name="People", quantity=4, fields=[CustomField("tier", ["a", "b"]), NumberField("age", min=1, max=9)]
+)
+
+
+def test_the_client_has_the_methods_of_the_specification_and_no_other():
+    found = {
+        name: [one for one in inspect.signature(method).parameters if one != "self"]
+        for name, method in inspect.getmembers(rowsmith.Client, inspect.isfunction)
+        if not name.startswith("_")
+    }
+    assert found == METHODS
+
+
+def test_a_client_without_a_key_says_which_variable_is_missing(monkeypatch):
+    monkeypatch.delenv("SERVICE_API_KEY", raising=False)
+    with pytest.raises(ServiceError, match="SERVICE_API_KEY") as found:
+        rowsmith.Client(api_url="http://127.0.0.1:1")
+    assert found.value.code == "not_configured"
+
+
+def test_rows_come_as_a_list_of_objects(client):
+    rows = client.generate(PEOPLE)
+    assert len(rows) == 4
+    assert all(row["tier"] in "ab" and 1 <= row["age"] <= 9 for row in rows)
+    assert len(client.generate({**PEOPLE.to_dict(), "quantity": 25_000})) == 25_000
+
+
+def test_more_rows_than_the_service_gives_are_an_error_and_not_fewer_rows(client):
+    with pytest.raises(ServiceError) as found:
+        client.generate({**PEOPLE.to_dict(), "quantity": 10_000_000_000})
+    assert found.value.status == 422
+
+
+def test_a_saved_template_gives_rows_by_its_id(client):
+    made = client.create_template(PEOPLE, client.project_id, client.team_id)
+    assert len(client.generate_from_template_id(made["id"], 7)) == 7
+    assert len(client.generate_from_template_id(made["id"])) == 4
+    assert [one["id"] for one in client.get_templates()] == [made["id"]]
+
+
+def test_an_unknown_template_id_raises_service_error(client):
+    with pytest.raises(ServiceError) as found:
+        client.generate_from_template_id("tpl_00000000000000000000000000", 1)
+    assert isinstance(found.value, error.NotFound)
+    assert (found.value.code, found.value.status) == ("not_found", 404)
+
+
+def test_lists_are_whole(client):
+    for number in range(21):
+        client.create_template({**PEOPLE.to_dict(), "name": f"T{number}"})
+    assert len(client.get_templates()) == 21
+
+
+def test_a_template_goes_into_the_project_that_is_named_and_no_other_team(client, cast):
+    made = client.create_template(PEOPLE, project_id=cast.side, team_id=cast.blue)
+    assert made["project_id"] == cast.side
+    with pytest.raises(ServiceError) as found:
+        client.create_template(PEOPLE, project_id=cast.main, team_id=cast.red)
+    assert found.value.code == "validation_error"
+
+
+def test_a_connection_is_made_of_the_arguments_of_the_specification(client, cast):
+    made = client.create_connection(
+        "Shop", "postgresql", "postgresql://u:p@db.example.org/shop", "somebody", cast.main, cast.blue
+    )
+    assert (made["type"], made["project_id"], made["created_by"]) == (
+        "postgresql",
+        cast.main,
+        cast.edith.user_id,
+    )
+    assert [one["id"] for one in client.get_connections()] == [made["id"]]
+
+
+def test_an_endpoint_is_made_and_listed(client):
+    made = client.create_endpoint({"name": "Hook", "method": "POST", "url": "https://example.org/hook"})
+    assert [one["id"] for one in client.get_endpoints()] == [made["id"]]
+
+
+def test_rows_are_exported_to_a_database(client, app, cast, monkeypatch):
+    from jobs import push as job
+    from webapp.views import exports_at_once
+
+    shop = sqlite_target(app, cast)
+
+    def work(push_id: str) -> None:
+        job.run(push_id)
+        db.session.remove()
+
+    monkeypatch.setattr(exports_at_once, "wait", work)
+    rows = [{"id": i, "email": f"{i}@example.org", "first_name": "A", "age": i} for i in range(1, 4)]
+    push = client.export_to_database(
+        {"connection_id": shop.connection_id, "table": "customers", "rows": rows}
+    )
+    assert (push["status"], push["counts"]["delivered"], shop.count("customers")) == ("completed", 3, 3)
+    dry = client.export_to_database(
+        {"connection_id": shop.connection_id, "table": "customers", "rows": rows, "dry_run": True}
+    )
+    assert len(dry["statements"]) == 3
+
+
+def test_an_export_that_ends_without_success_raises(client, app, cast, monkeypatch):
+    from webapp.views import exports_at_once
+
+    shop = sqlite_target(app, cast)
+
+    def cancelled(push_id: str) -> None:
+        from webapp.models import Push
+
+        with app.app_context():
+            push = db.session.get_one(Push, push_id)
+            push.status, push.error = "failed", {"code": "target_failed", "message": "It said no."}
+            db.session.commit()
+            db.session.remove()
+
+    monkeypatch.setattr(exports_at_once, "wait", cancelled)
+    with pytest.raises(error.TargetError, match="It said no") as found:
+        client.export_to_database(
+            {"connection_id": shop.connection_id, "table": "customers", "rows": [{"id": 1, "email": "a"}]}
+        )
+    assert found.value.details["push"]["status"] == "failed"
+
+
+def test_an_export_to_nowhere_raises(client):
+    with pytest.raises(ServiceError):
+        client.export_to_rest({"endpoint_id": "end_00000000000000000000000000", "rows": [{"a": 1}]})
+
+
+def test_files_are_made_listed_and_read(client, tmp_path, monkeypatch):
+    made = client.create_scenario_file("inputs/a.txt", "ä")
+    assert client.read_file_by_path("inputs/a.txt") == "ä".encode()
+    assert client.download_scenario_file(made["id"]) == "ä".encode()
+    client.create_scenario_file("b.bin", b"\0\1")
+    (tmp_path / "report.csv").write_text("a,b\n")
+    assert client.save_file(tmp_path / "report.csv")["name"] == "outputs/report.csv"
+    assert (
+        client.save_file(str(tmp_path / "report.csv"), folder="kept/here")["name"] == "kept/here/report.csv"
+    )
+    names = {one["name"] for one in client.get_scenario_files()}
+    assert names == {"inputs/a.txt", "b.bin", "outputs/report.csv", "kept/here/report.csv"}
+    with pytest.raises(error.NotFound):
+        client.read_file_by_path("inputs/none.txt")
+
+
+def test_a_relative_path_is_looked_for_in_the_folder_of_outputs(client, tmp_path):
+    client.outputs = tmp_path
+    (tmp_path / "late.csv").write_text("x")
+    assert client.save_file("late.csv")["name"] == "outputs/late.csv"
+
+
+def test_the_ai_field_goes_by_its_prompt():
+    assert AIField("text", "Write").to_dict() == {
+        "name": "text",
+        "type": "ai",
+        "options": {"prompt": "Write"},
+    }

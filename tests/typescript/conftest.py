@@ -1,0 +1,26 @@
+"""The TypeScript package: its types beside the service's, and (in `live`) its own tests against a running service."""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+from types import ModuleType
+
+import pytest
+
+from webapp import ROOT
+
+PACKAGE = ROOT / "sdk" / "typescript"
+
+
+@pytest.fixture(scope="session")
+def generate() -> ModuleType:
+    """The program that makes the package's types."""
+    before = list(sys.path)
+    spec = importlib.util.spec_from_file_location("typescript_generate", PACKAGE / "tools" / "generate.py")
+    made = importlib.util.module_from_spec(spec)
+    try:
+        spec.loader.exec_module(made)
+    finally:
+        sys.path[:] = before
+    return made
