@@ -120,10 +120,11 @@ class Lease:
             session.execute(self._mine().values(**values))
 
     @contextmanager
-    def transaction(self) -> Iterator[Session]:
-        """A transaction of other tables that holds only while the lease does: the row is locked by its epoch first."""
+    def transaction(self, **values: Any) -> Iterator[Session]:
+        """A transaction of other tables that holds only while the lease does: the row is locked by its epoch first, and
+        gets `values`."""
         with writing() as session:
-            if session.execute(self._mine().values(epoch=self.epoch)).rowcount != 1:
+            if session.execute(self._mine().values(epoch=self.epoch, **values)).rowcount != 1:
                 self._fenced = True
                 raise Fenced(self.id)
             yield session
@@ -172,14 +173,20 @@ class Lease:
 
 
 @contextmanager
-def leased(kind: str, work_id: str, now: Callable[[], datetime] = clock.now) -> Iterator[Lease]:
+def leased(
+    kind: str,
+    work_id: str,
+    now: Callable[[], datetime] = clock.now,
+    may: Callable[[Session], bool] | None = None,
+) -> Iterator[Lease]:
     """Take one piece of work and hold it while the block runs; then write how it ended. Needs an app context.
 
     A block that returns must have called `finish`. What it raises ends the work: `Cancelled` as cancelled, an
     ApiError as failed with its code, anything else as failed with `internal_error` (the log has the trace, the row
-    has not: it could hold a secret). `HandBack` frees the row, `Fenced` leaves it to its new holder.
+    has not: it could hold a secret). `HandBack` frees the row, `Fenced` leaves it to its new holder. `may`: as in
+    `take`.
     """
-    work = take(kind, work_id, now)
+    work = take(kind, work_id, now, may)
     ended = threading.Event()
     app = current_app._get_current_object()  # type: ignore[attr-defined]
     beats = threading.Thread(target=_keep, args=(app, work, ended), name=f"beat-{work_id}", daemon=True)
@@ -200,8 +207,11 @@ def leased(kind: str, work_id: str, now: Callable[[], datetime] = clock.now) -> 
         beats.join()
 
 
-def take(kind: str, work_id: str, now: Callable[[], datetime]) -> Lease:
-    """Take the row if it is free, in one statement. `NotFree` otherwise."""
+def take(
+    kind: str, work_id: str, now: Callable[[], datetime], may: Callable[[Session], bool] | None = None
+) -> Lease:
+    """Take the row if it is free, in one statement. `NotFree` otherwise, or where `may`, asked in the same transaction,
+    says no."""
     model = KINDS[kind].model
     moment = now()
     until = moment + timedelta(seconds=limits.LEASE_SECONDS)
@@ -223,7 +233,7 @@ def take(kind: str, work_id: str, now: Callable[[], datetime]) -> Lease:
         .execution_options(synchronize_session=False)
     )
     with writing() as session:
-        taken = session.execute(statement).first()
+        taken = session.execute(statement).first() if may is None or may(session) else None
     if taken is None:
         raise NotFree(work_id)
     return Lease(kind, work_id, taken, until, now)

@@ -20,7 +20,8 @@ PR_SET_PDEATHSIG = 1  # prctl(2)
 
 
 def application() -> Flask:
-    """The application of the environment's settings, logging to standard error. Leaves with 1 when they are wrong."""
+    """The application of the environment's settings, without routes, logging to standard error. Leaves with 1 when they
+    are wrong."""
     try:
         settings = Settings.from_env(os.environ)
     except SettingsError as error:
@@ -32,7 +33,7 @@ def application() -> Flask:
         stream=sys.stderr,
         force=True,
     )
-    return create_app(settings)
+    return create_app(settings, routes=False)
 
 
 def named(dotted: str) -> Callable[..., Any]:

@@ -1,16 +1,20 @@
 """The worker: an RQ worker that forks a process for each ring, and answers nothing but our own rings.
 
-`python -m jobs.worker` runs one. The parent imports the engine and builds the application before it forks, so that a
-small job costs a fork and not an import. A job's process dies with its parent: otherwise killing the parent alone
+`python -m jobs.worker` runs one, `python -m jobs.worker --queues runs` a runner: a worker for the programs of scenarios
+alone. The parent imports the engine and builds the application before it forks, so that a small job costs a fork and
+not an import. A job's process dies with its parent: otherwise killing the parent alone
 would leave a second sender alive beside the one that takes its work over.
 """
 
 from __future__ import annotations
 
+import argparse
 import importlib
 import logging
 import os
 import signal
+import sys
+from collections.abc import Sequence
 from datetime import timedelta
 from types import FrameType
 from typing import Any
@@ -26,7 +30,7 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from jobs import lease, queues
 from jobs.process import application, die_with, named
-from webapp import clock, limits
+from webapp import clock, connectors, limits
 from webapp.extensions import after_fork, db, make_redis
 from webapp.services import heartbeat
 from webapp.services.enqueue import ANSWER, KINDS
@@ -52,10 +56,14 @@ class Worker(rq.Worker):
 
     log_result_lifespan = False
 
-    def __init__(self, app: Flask, connection: redis.Redis) -> None:
+    def __init__(
+        self, app: Flask, connection: redis.Redis, listened: Sequence[str] = (), sandbox: str = ""
+    ) -> None:
         self.process = lease.process_name()  # the parent's, in its job's processes too
+        self.listened = list(listened) or queues.ordinary()
+        self.sandbox = sandbox
         super().__init__(
-            queues.names(),
+            self.listened,
             name=f"{self.process.replace(':', '-')}-{uuid4().hex[:8]}",
             connection=connection,
             serializer=JSONSerializer,
@@ -67,7 +75,10 @@ class Worker(rq.Worker):
     def heartbeat(self, timeout: int | None = None, pipeline: Any = None) -> None:
         """RQ's own, at every turn of its loops; with it goes ours, which /health/ready reads."""
         super().heartbeat(timeout, pipeline)
-        heartbeat.beat(self.connection, heartbeat.WORKER, self.process, clock.epoch())
+        for part in queues.parts(self.listened):
+            heartbeat.beat(self.connection, part, self.process, clock.epoch())
+        if self.sandbox:
+            heartbeat.tell(self.connection, heartbeat.RUNNER, self.process, self.sandbox)
 
     def execute_job(self, job: Job, queue: rq.Queue) -> None:
         """Fork for our own rings only: whoever can write to Redis must not choose what runs here."""
@@ -113,11 +124,13 @@ def _ask_to_stop(_signum: int, _frame: FrameType | None) -> None:
     lease.stopping.set()
 
 
-def preload(app: Flask) -> None:
+def preload(app: Flask, listened: Sequence[str]) -> None:
     """Import what jobs will need, and let the database layer learn its statements, so that every fork has both."""
-    importlib.import_module("webapp.engine")
+    if heartbeat.WORKER in queues.parts(listened):
+        importlib.import_module("webapp.engine")
+    tuple(connectors.KINDS.values())
     with app.app_context():
-        for kind in KINDS:
+        for kind in queues.kinds(listened):
             job_of(kind)
             try:
                 lease.take(kind, "", clock.now)
@@ -128,20 +141,42 @@ def preload(app: Flask) -> None:
         db.engine.dispose()  # no connection is there to be shared by a fork
 
 
-def main() -> None:
+def main(argv: Sequence[str] = ()) -> None:
     """Work until asked to stop."""
+    listened = _arguments(argv)
     app = application()
-    preload(app)
+    preload(app, listened)
     connection = make_redis(app.config["REDIS_URL"])
-    worker = Worker(app, connection)
+    worker = Worker(app, connection, listened, _protection(app) if queues.RUNS in listened else "")
     try:
         worker.work(logging_level=app.config["SETTINGS"].log_level)
     finally:
         try:
-            heartbeat.gone(connection, heartbeat.WORKER, worker.process)
+            for part in queues.parts(listened):
+                heartbeat.gone(connection, part, worker.process)
         except redis.RedisError as error:
             log.warning("no farewell: %s", error)
 
 
+def _arguments(argv: Sequence[str]) -> list[str]:
+    """The queues to listen to. Leaves with 2 for one that is not there."""
+    parser = argparse.ArgumentParser(prog="python -m jobs.worker", allow_abbrev=False)
+    parser.add_argument("--queues", type=queues.chosen, default=queues.ordinary(), metavar="A,B")
+    return list(parser.parse_args(argv).queues)
+
+
+def _protection(app: Flask) -> str:
+    """How this machine keeps programs apart; a runner that cannot do it is there all the same, and says so of each
+    run. What earlier runners left behind goes, and the common environment is made beside."""
+    environments, run_place, run_program = (
+        importlib.import_module(f"jobs.{name}") for name in ("environments", "run_place", "run_program")
+    )
+    environments.prepare_base()
+    with app.app_context():
+        run_place.clear(app)
+        db.engine.dispose()
+    return str(run_program.protection(app.config["SETTINGS"].sandbox))
+
+
 if __name__ == "__main__":
-    main()
+    main(sys.argv[1:])

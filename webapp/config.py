@@ -24,6 +24,7 @@ from webapp.errors import did_you_mean
 PREFIX: Final = "ROWSMITH_"
 # Names that the launcher reads (docs/reference/cli.md); they are no settings of the service, and no mistakes either.
 LAUNCHER_NAMES: Final = ("ROWSMITH_CALLER_DIR", "ROWSMITH_PYTHON", "ROWSMITH_VENV")
+EVERYWHERE: Final = {"0.0.0.0": "127.0.0.1", "::": "::1", "": "127.0.0.1"}  # noqa: S104 - where we ask, not bind
 # What the default local set-up may reach: loopback, and the private networks of RFC 1918 and RFC 4193.
 LOCAL_NETWORKS: Final = (
     "127.0.0.0/8",
@@ -33,6 +34,7 @@ LOCAL_NETWORKS: Final = (
     "192.168.0.0/16",
     "fc00::/7",
 )
+SANDBOXES: Final = ("auto", "bubblewrap", "landlock", "plain")
 LOG_LEVELS: Final = ("DEBUG", "INFO", "WARNING", "ERROR")
 # What the S3 client takes from the environment when STORAGE_URL is s3://.
 S3_NAMES: Final = (
@@ -100,6 +102,12 @@ def _target_networks(text: str) -> tuple[str, ...]:
     if "none" in found and len(found) > 1:
         raise ValueError("must be the word none alone, or networks")
     return found
+
+
+def _sandbox(text: str) -> str:
+    if text not in SANDBOXES:
+        raise ValueError(f"must be one of {', '.join(SANDBOXES)}, not {text!r}")
+    return text
 
 
 def _level(text: str) -> str:
@@ -181,6 +189,20 @@ class Settings:
         (),
         _target_networks,
     )
+    run_api_url: str = _setting(
+        "RUN_API_URL",
+        "The address by which the programs of runs reach this service, where PUBLIC_URL does not lead here from the "
+        "machines of the runners. Default: PUBLIC_URL, else the address the web server binds.",
+        "",
+    )
+    sandbox: str = _setting(
+        "SANDBOX",
+        "How runners keep programs apart: `bubblewrap` (namespaces), `landlock` (Landlock, seccomp and resource "
+        "limits), `auto` for the better one that this machine can do, or `plain` for not at all: only for programs "
+        "you would run yourself.",
+        "auto",
+        _sandbox,
+    )
     tls_cert: str = _setting("TLS_CERT", "Certificate chain (PEM file) when TLS ends at this server.", "")
     tls_key: str = _setting("TLS_KEY", "Private key (PEM file) of TLS_CERT.", "")
     host: str = _setting("ROWSMITH_HOST", "Address the web server binds.", "127.0.0.1")
@@ -211,6 +233,7 @@ class Settings:
         if not self.storage_url:
             object.__setattr__(self, "storage_url", f"file://{self.data_dir / 'storage'}")
         object.__setattr__(self, "public_url", self.public_url.rstrip("/"))
+        object.__setattr__(self, "run_api_url", self.run_api_url.rstrip("/"))
         if found := faults(self):
             raise SettingsError(found)
 
@@ -262,6 +285,18 @@ class Settings:
         """Whether people reach the service on this machine alone."""
         here = not self.public_url or is_loopback(urlsplit(self.public_url).hostname or "")
         return here and is_loopback(self.host)
+
+    @property
+    def here_url(self) -> str:
+        """The address by which this machine reaches the web server that these settings start."""
+        host = EVERYWHERE.get(self.host, self.host)
+        scheme = "https" if self.tls_cert else "http"
+        return f"{scheme}://{f'[{host}]' if ':' in host else host}:{self.port}"
+
+    @property
+    def api_url(self) -> str:
+        """The address by which programs of runs reach the API."""
+        return self.run_api_url or self.public_url or self.here_url
 
     @cached_property
     def reachable_networks(self) -> tuple[str, ...]:

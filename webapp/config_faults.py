@@ -93,23 +93,30 @@ def _url_faults(s: Settings) -> list[str]:
             out.append(f"{name} must be file:// and an absolute path.")
     if s.database_url in ("sqlite://", "sqlite:///:memory:"):
         out.append("DATABASE_URL is SQLite in memory, which web and worker cannot share; name a file.")
-    return out + _public_url_faults(s)
+    return out + _public_url_faults(s) + _origin_faults("RUN_API_URL", s.run_api_url)
+
+
+def _origin_faults(name: str, url: str) -> list[str]:
+    if not url:
+        return []
+    try:
+        parts = urlsplit(url)
+        _ = parts.port
+    except ValueError:
+        return [f"{name} is not a URL."]
+    if parts.scheme not in ("http", "https") or not parts.hostname:
+        return [f"{name} must be http(s)://host."]
+    if parts.path.strip("/") or parts.query or parts.fragment:
+        return [f"{name} must be an origin, without a path."]
+    if parts.scheme == "http" and not is_loopback(parts.hostname):
+        return [f"{name} is plain http; outside loopback only https is served."]
+    return []
 
 
 def _public_url_faults(s: Settings) -> list[str]:
-    if not s.public_url:
-        return []
-    try:
-        parts = urlsplit(s.public_url)
-        _ = parts.port
-    except ValueError:
-        return ["PUBLIC_URL is not a URL."]
-    if parts.scheme not in ("http", "https") or not parts.hostname:
-        return ["PUBLIC_URL must be http(s)://host."]
-    if parts.path.strip("/") or parts.query or parts.fragment:
-        return ["PUBLIC_URL must be an origin, without a path."]
-    if parts.scheme == "http" and not is_loopback(parts.hostname):
-        return ["PUBLIC_URL is plain http; outside loopback only https is served."]
+    if found := _origin_faults("PUBLIC_URL", s.public_url):
+        return found
+    parts = urlsplit(s.public_url)
     if parts.scheme == "https" and not s.tls_cert and not s.trusted_proxies:
         return ["PUBLIC_URL is https, but neither TLS_CERT nor TRUSTED_PROXIES says where TLS ends."]
     return []

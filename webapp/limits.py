@@ -195,7 +195,7 @@ AUDIT_WAIT_SECONDS: Final = 30.0  # chosen: a request whose entry is not written
 # --- Database and Redis ------------------------------------------------------------------------------------
 SQLITE_BUSY_MS: Final = 15_000
 DB_POOL: Final = 10
-DB_POOL_OVERFLOW: Final = 70  # at least the threads of one web process
+DB_POOL_OVERFLOW: Final = 70  # with DB_POOL more than the threads of a web process that do not follow
 DB_POOL_WAIT_SECONDS: Final = 15
 REDIS_TIMEOUT_SECONDS: Final = 3.0
 REDIS_CONNECTIONS: Final = 200
@@ -203,6 +203,7 @@ REDIS_CONNECTIONS: Final = 200
 # --- Storage -----------------------------------------------------------------------------------------------
 STORAGE_CHUNK_BYTES: Final = 1 * MB  # chosen: the piece a download is read in
 STORAGE_PART_BYTES: Final = 8 * MB  # chosen: S3 takes parts of at least 5 MiB and at most 10,000 of them
+STORAGE_PARTS_AT_ONCE: Final = 2  # chosen: parts of one file on their way; each is in memory until it is stored
 STORAGE_TIMEOUT_SECONDS: Final = 60
 
 # --- Pages -------------------------------------------------------------------------------------------------
@@ -224,10 +225,14 @@ ASSET_SECONDS: Final = (
 
 # --- Web server --------------------------------------------------------------------------------------------
 WEB_WORKERS: Final = 2
-WEB_THREADS: Final = 64  # measured: with 16 and forty log followers a ping waits 1.4 s
+# Measured: with 16 and forty log followers a ping waits 1.4 s; an idle thread costs some 60 kB.
+WEB_THREADS: Final = 192
+WEB_FREE_THREADS: Final = 32  # chosen: threads of a web process that no follower and no waiting caller may take
+FOLLOW_RETRY_SECONDS: Final = 2  # chosen: who finds no place to follow is asked to come again after this
 
 # --- Launcher ----------------------------------------------------------------------------------------------
 UP_WORKERS: Final = 2  # chosen: a long push leaves a worker for a short export
+UP_RUNNERS: Final = 2  # chosen: runs of scenarios that go on at once on this machine
 PART_READY_SECONDS: Final = 120.0  # chosen: a part that is not ready by then is said to hang
 PROBE_SECONDS: Final = 2.0  # chosen: one question to a part waits so long
 PROBE_PAUSE_SECONDS: Final = 0.05
@@ -374,6 +379,7 @@ FETCHED_BYTES: Final = 64 * MB  # chosen: of one answer in memory
 FETCHED_JSON_BYTES: Final = 8 * MB  # chosen: of what an API answers to one field; all of it is gone through
 FETCHED_SAID_CHARS: Final = 200  # chosen: of a path, and of what a target says, in a message
 FETCHED_INLINE_BYTES: Final = 64 * 1024  # chosen: larger answers lie in the storage, not in the database
+FETCHED_SAVED: Final = 500  # chosen: answers kept in one transaction; other writers wait for it some 50 ms
 FETCHED_MEMORY_BYTES: Final = 64 * MB  # chosen: answers of the storage that one process keeps at hand
 FETCH_SECONDS: Final = (
     20.0  # chosen: all that one request may wait for connections; a browser waits 30 s and more
@@ -393,6 +399,7 @@ HTTP_HEADERS: Final = 50  # chosen: headers, or query parameters, of one request
 HTTP_TEMPLATE_BYTES: Final = 100_000  # chosen: of a request template's body
 HTTP_CHUNK_ROWS: Final = 50  # promise 1: rows in doubt after a crash, at most
 HTTP_BATCH_ROWS: Final = 100_000  # chosen: rows of one request in batch mode, at most
+HTTP_PIECE_ROWS: Final = 2_000  # chosen: rows of a batch's body that are written at once; more cost memory, fewer time
 HTTP_PARALLEL: Final = 8  # chosen: requests at once of one push
 HTTP_MOST_PARALLEL: Final = 64  # chosen
 HTTP_CAPTURES: Final = 20  # chosen: keys taken from one answer
@@ -448,3 +455,95 @@ AI_MODELS_TOLD: Final = 20  # chosen: models named to somebody who asked for one
 AI_DESCRIPTION_CHARS: Final = 4_000  # chosen: of what a template is to be like
 AI_FIELDS: Final = 60  # chosen: fields of a described template
 AI_SAMPLES: Final = 20  # chosen: values shown to have a type suggested
+
+# --- Scenarios, runs, workspace files ------------------------------------------------------------------------
+# Contract: timeout_seconds of a scenario.
+MIN_RUN_SECONDS: Final = 60
+MAX_RUN_SECONDS: Final = 3_600
+DEFAULT_RUN_SECONDS: Final = 900
+WAIT_SECONDS: Final = 300  # section 8: blocking run wait
+MAX_CODE_BYTES: Final = MB  # chosen: one program
+MAX_FILE_NAME_CHARS: Final = 255  # chosen: a workspace file's name with its folders, as most file systems have it
+MAX_WORKSPACE_FILES_BYTES: Final = 1024 * MB  # chosen: all live files of a workspace, the quota
+MAX_WORKSPACE_FILES: Final = 10_000  # chosen: live files of a workspace; each run's folder names every one of them
+FILE_PART_BYTES: Final = 255  # ext4, XFS, APFS: one name between two slashes, in UTF-8
+FILE_TYPE_CHARS: Final = 127  # RFC 6838, 4.2: of each half of a media type
+FILE_ORPHAN_SECONDS: Final = 10_800  # chosen: bytes without a row are swept after so long; no upload lasts longer
+FILE_CACHE_BYTES: Final = 2_048 * MB  # chosen: files that a worker keeps at hand for runs: two workspaces full
+FILE_CACHE_TRIES: Final = 5  # chosen: how often a file is asked for again that was replaced or evicted meanwhile
+FILE_PREVIEW_BYTES: Final = 256 * 1024  # chosen: the head of a file that its page looks at
+FILE_PREVIEW_ROWS: Final = 20  # chosen
+FILE_PREVIEW_LINES: Final = 60  # chosen: of a text
+FILE_PREVIEW_COLUMNS: Final = 40  # chosen
+FILE_PREVIEW_CHARS: Final = 200  # chosen: of a cell, or a line
+# Chosen: what is unpacked of a workbook's sheet, of its texts and of each other part before its preview is given up.
+FILE_PREVIEW_SHEET_BYTES: Final = 2 * MB
+FILE_PREVIEW_STRINGS_BYTES: Final = 8 * MB
+FILE_PREVIEW_PART_BYTES: Final = MB
+MAX_OUTPUT_FILES: Final = 1_000  # chosen: files that are kept of one run
+MAX_FILES_PER_FORM: Final = 50  # chosen: files that one form sends; each is a descriptor
+UPLOAD_FORM_BYTES: Final = MB  # chosen: what an upload has beside its file: names, and what a form carries
+MAX_VARIABLES: Final = 200  # chosen: variables of a scenario, or parameters of a run
+MAX_VARIABLE_NAME_CHARS: Final = 100  # chosen: as long as a secret's name
+MAX_VARIABLE_BYTES: Final = 32 * 1024  # chosen: Linux takes 128 kB for one
+MAX_VARIABLES_BYTES: Final = 256 * 1024  # chosen: all of them; Linux takes 2 MB with the command line
+MAX_REQUIREMENTS: Final = 50  # chosen: packages that one program asks for
+MAX_REQUIREMENT_CHARS: Final = 300  # chosen: one of them, with its versions and markers
+RESOLVE_SECONDS: Final = 60.0  # chosen: who saves a program with requirements waits no longer for its packages
+RESOLVE_AT_ONCE: Final = 2  # chosen: resolutions at once in one web process; the next one waits
+RESOLVE_TURN_SECONDS: Final = 10.0  # chosen: who waits longer for a turn is asked to try again
+SYNTAX_SECONDS: Final = 5.0  # chosen: a program of a megabyte is parsed in about one
+DIFF_LINES: Final = 4_000  # chosen: changed parts that are longer are shown as replaced whole: difflib is quadratic
+ENVIRONMENT_POLL_SECONDS: Final = 0.1  # chosen: how often a run looks whether another has made its environment
+ENVIRONMENT_SECONDS: Final = 300.0  # chosen: an environment that is not made by then is given up
+ENVIRONMENT_RETRY_SECONDS: Final = 60.0  # chosen: so long after a failure the common libraries are not tried again
+ENVIRONMENTS_BYTES: Final = 4 * 1024 * MB  # chosen: of all environments; the common libraries take some 200 MB
+# Chosen: younger uses keep an environment; the longest run, and as much again for what comes before and after it.
+ENVIRONMENT_KEEP_SECONDS: Final = 2 * MAX_RUN_SECONDS
+LOG_TAIL_LINES: Final = 200  # chosen: lines of a log that a run's page begins with
+LOG_TAIL_CHARS: Final = 16_000  # chosen: and no more than this of them, so that a page stays small
+LOG_PIECE_LINES: Final = 500  # chosen: lines of a log that are fetched at once
+LOG_PIECE_CHARS: Final = 256 * 1024  # chosen: and no more than this of them
+LOG_LINE_CHARS: Final = 4_000  # chosen: of one line on a page; the text has all of it
+LOG_HITS: Final = 100  # chosen: lines that a search in a log shows
+LOG_HIT_CHARS: Final = 160  # chosen: of each of them
+SPARK_RUNS: Final = 16  # chosen: last runs of a scenario whose durations a list draws
+SCHEDULE_BATCH: Final = 200  # chosen: due scenarios started in one sweep
+SCHEDULE_YEARS: Final = 8  # a schedule for 29 February waits no longer, 2096 to 2104 included
+# Chosen: runs of one workspace that go on at once, by plan; more wait, queued, and beyond so many are refused.
+RUNS_AT_ONCE: Final = MappingProxyType({"free": 1, "pro": 5, "enterprise": 20})
+RUNS_QUEUED: Final = MappingProxyType({"free": 20, "pro": 100, "enterprise": 1_000})
+RUN_QUEUE_RETRY_SECONDS: Final = 30  # chosen: Retry-After where no further run can be queued
+RUN_POLL_SECONDS: Final = 0.05  # chosen: how often a runner looks after its program
+RUN_GRACE_SECONDS: Final = 5.0  # promise 8: between SIGTERM and SIGKILL of a program
+RUN_DRAIN_SECONDS: Final = 10.0  # chosen: a stopping runner lets its program go on so long; below HAND_BACK_SECONDS
+RUN_KEY_MARGIN_SECONDS: Final = 120  # chosen: a run's key outlives its time limit by this, should nobody revoke it
+RUN_USAGE_SECONDS: Final = 1.0  # chosen: how often memory and processor time are measured
+RUN_USAGE_SAVED_SECONDS: Final = 2.0  # chosen: and written
+RUN_USAGE_POINTS: Final = 200  # chosen: points of the resource chart, thinned out when they become more
+RUN_MEMORY_BYTES: Final = 1024 * MB  # chosen: of a run, all its processes together
+RUN_PROCESSORS: Final = 2  # chosen: processor time of a run is its time limit so many times
+RUN_PROCESSES: Final = 64  # chosen: processes and threads of a run
+RUN_FILE_BYTES: Final = 512 * MB  # chosen: of one file that it writes
+RUN_TMP_BYTES: Final = 512 * MB  # chosen: of its temporary files and its home
+RUN_OUTPUTS_BYTES: Final = 512 * MB  # chosen: of what it leaves behind
+RUN_WALL_MARGIN_SECONDS: Final = 60  # chosen: the sandbox ends a program so long after its time, should the runner not
+RUN_LINE_BYTES: Final = 16 * 1024  # chosen: a longer line goes on as the next one
+RUN_LOG_BYTES: Final = 64 * MB  # chosen: of a run's log; a program that prints more is stopped
+RUN_LOG_LINES: Final = 2_000_000  # chosen: likewise
+RUN_READ_BYTES: Final = 256 * 1024  # chosen: taken out of a program's pipe at once
+RUN_PIPE_BYTES: Final = MB  # the most an unprivileged process may ask for (pipe(7), pipe-max-size)
+RUN_FLUSH_SECONDS: Final = 0.05  # chosen: lines are written this long after they were printed
+RUN_CHUNK_BYTES: Final = 128 * 1024  # chosen: and sooner when they are so many
+RUN_LOG_RETRY_SECONDS: Final = 0.5  # chosen: a database that takes no lines is asked again after this
+RUN_DRAINED_SECONDS: Final = 5.0  # chosen: what an ended program left in its pipe is waited for so long
+RUN_TEXT_BYTES: Final = MB  # chosen: of a log, read at once for a follower or a download
+RUN_MESSAGE_CHARS: Final = 500  # chosen: of a program's last line in a run's error
+RUN_CLOSING_SECONDS: Final = 10.0  # chosen: a run that ended without a last line is told as ended after this
+RUN_POLLED_SECONDS: Final = 1.0  # chosen: followers look so often where no word comes from Redis
+FOLLOW_WAKE_SECONDS: Final = 0.05  # chosen: followers of one log are woken at most this often
+FOLLOW_WINDOW_BYTES: Final = 4 * MB  # chosen: of a followed log that a process keeps at hand for all its followers
+FOLLOW_GONE_SECONDS: Final = 1.0  # chosen: how often it is looked whether a silent follower is still there
+COMPAT_LIST_ROWS: Final = 5_000  # chosen: the compatible wire has no pages: the newest so many of a list
+COMPAT_TABLE_CONNECTIONS: Final = 20  # chosen: databases that one call asks for their tables
+COMPAT_LINK_SECONDS: Final = 600  # chosen: a file's signed address; its clients fetch it at once

@@ -6,10 +6,12 @@ from webapp.models.connections import Connection, Fetched, Secret
 from webapp.models.datasets import Dataset, DatasetVersion
 from webapp.models.endpoints import Endpoint
 from webapp.models.exports import Export
+from webapp.models.files import WorkspaceFile
 from webapp.models.idempotency import IdempotencyRecord
 from webapp.models.keys import ApiKey
 from webapp.models.people import BrowserSession, Invitation, SignInLink, User
 from webapp.models.pushes import Push, PushLine, PushRange, PushRow
+from webapp.models.scenarios import Run, RunChunk, Scenario, ScenarioVersion
 from webapp.models.templates import Template, TemplateVersion
 from webapp.models.tenancy import ROLES, Membership, Project, Team, Workspace
 from webapp.models.work import END_STATES, NEXT_STATES, STATES, Work
@@ -38,6 +40,10 @@ __all__ = [
     "PushLine",
     "PushRange",
     "PushRow",
+    "Run",
+    "RunChunk",
+    "Scenario",
+    "ScenarioVersion",
     "Secret",
     "SignInLink",
     "Team",
@@ -47,4 +53,5 @@ __all__ = [
     "UtcTime",
     "Work",
     "Workspace",
+    "WorkspaceFile",
 ]

@@ -28,3 +28,7 @@ class ApiKey(Created, InProject, Base):
     expires_at: Mapped[datetime | None]
     last_used_at: Mapped[datetime | None]
     revoked_at: Mapped[datetime | None]
+    run_id: Mapped[str | None] = reference("runs.id", nullable=True, ondelete="CASCADE")
+    """The run that it was made for; such a key is in no list and ends with the run."""
+    writable_secrets: Mapped[list[Any]] = mapped_column(JSON_DOC, default=list)
+    """Of a run's key: the secrets that it may set, whatever its maker's role."""

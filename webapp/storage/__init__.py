@@ -61,7 +61,12 @@ class Storage:
         counted = _Counted(chunks)
         try:
             obstore.put(
-                self._store, check_key(key), counted, use_multipart=True, chunk_size=limits.STORAGE_PART_BYTES
+                self._store,
+                check_key(key),
+                counted,
+                use_multipart=True,
+                chunk_size=limits.STORAGE_PART_BYTES,
+                max_concurrency=limits.STORAGE_PARTS_AT_ONCE,
             )
         except Exception as error:
             raise counted.error or error from None

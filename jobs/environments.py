@@ -1,0 +1,367 @@
+"""Environments that programs run in: a folder with Python, the packages of a lock, and our own client.
+
+Each lies in `<data folder>/environments/<hash>` and is whole or not there: it is made beside, under a lock of the
+kernel, and then renamed. The hash is over all that is in it, so a new release, another Python or a changed client
+makes a new one, and an old one is removed when space runs short and nobody has used it for a while. Everybody on this
+machine can read them: programs run as another user.
+
+`python -m jobs.environments` makes the one with the common libraries ready; runners start it when they begin.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import logging
+import os
+import platform
+import re
+import shutil
+import stat
+import subprocess
+import sys
+import sysconfig
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final
+
+from flask import current_app
+
+from webapp import ROOT, limits
+from webapp.config import Settings, SettingsError
+from webapp.services import requirements, requirements_uv
+
+log = logging.getLogger(__name__)
+
+SDK: Final = ROOT / "sdk" / "python" / "src" / "rowsmith"
+CHILD: Final = ROOT / "webapp" / "cli" / "child.py"
+_MAKING: Final = ".making-"
+_GONE: Final = ".gone-"
+_FAILED: Final = ".failed"
+_LOCK: Final = ".lock"
+Tell = Callable[[str], None]
+
+
+class NotMade(Exception):
+    """An environment could not be made. The text is a sentence for whoever asked for the run; `reason` is what uv
+    said, without addresses and folders."""
+
+    def __init__(self, reason: str, *, away: bool = False) -> None:
+        self.reason = reason
+        self.away = away
+        what = "the package index cannot be reached" if away else "its packages cannot be installed"
+        super().__init__(f"The environment of this program could not be made: {what}.")
+
+    @property
+    def details(self) -> dict[str, str]:
+        """For the run's error."""
+        return {"reason": self.reason}
+
+
+def ensure(
+    lock: str,
+    environment: str = "",
+    tell: Tell = lambda _line: None,
+    *,
+    alive: Callable[[], None] | None = None,
+) -> Path:
+    """The environment for a version's lock (`pins.lock`, `pins.environment`); "" for a program without requirements,
+    which gets the common libraries, or, where those cannot be had, our client alone, which `tell` is then told.
+
+    Takes milliseconds where it is there, seconds where it must be made; `tell` gets a line for whoever waits. `alive`
+    is called several times a second meanwhile, and may raise to stop it. Error: NotMade.
+    """
+    return Maker.of(current_app.config["SETTINGS"].data_dir).ensure(lock, environment, tell, alive)
+
+
+def prepare_base() -> None:
+    """Have the environment with the common libraries made, in a process of its own that dies with this one; returns
+    at once. What goes wrong is in its log, and tried again by the first run."""
+    command = [sys.executable, "-I", str(CHILD), str(os.getpid()), sys.executable, "-m", "jobs.environments"]
+    subprocess.Popen(command, cwd=ROOT, stdin=subprocess.DEVNULL, start_new_session=True)
+
+
+@dataclass(frozen=True)
+class Maker:
+    """Makes and keeps environments in one folder. `source` is the client that goes into each, `space` what they may
+    take together in bytes."""
+
+    folder: Path
+    source: Path = SDK
+    space: int = limits.ENVIRONMENTS_BYTES
+    env: dict[str, str] = field(default_factory=lambda: dict(os.environ))
+
+    @classmethod
+    def of(cls, data_dir: Path) -> Maker:
+        """The one of a data folder."""
+        return cls(data_dir / "environments")
+
+    def ensure(
+        self,
+        lock: str,
+        environment: str = "",
+        tell: Tell = lambda _line: None,
+        alive: Callable[[], None] | None = None,
+    ) -> Path:
+        """See `ensure`."""
+        if lock:
+            if environment and requirements.digest(lock) != environment:
+                raise NotMade("The lock of this version was changed after it was saved.")
+            return self._ensured(lock, tell, alive)
+        try:
+            return self._common(tell, alive)
+        except NotMade as error:
+            names = ", ".join(requirements.COMMON)
+            tell(f"The common libraries ({names}) are not there: {error.reason}")
+            tell("This program runs with Python's own library and rowsmith alone.")
+        return self._ensured("", tell, alive)
+
+    def _common(self, tell: Tell, alive: Callable[[], None] | None) -> Path:
+        lock = requirements.common_lock()
+        found = self.place(lock)
+        if not found.is_dir() and (said := self._lately_failed(found)):
+            raise NotMade(said)
+        return self._ensured(lock, tell, alive)
+
+    def place(self, lock: str) -> Path:
+        """Where the environment of a lock lies, or will lie: the hash is over all that it is made of."""
+        parts = [lock, platform.python_implementation(), sys.version, sysconfig.get_platform()]
+        parts += [requirements.base_python(), _content(self.source)]
+        return self.folder / hashlib.sha256("\0".join(parts).encode()).hexdigest()[:40]
+
+    def _ensured(self, lock: str, tell: Tell, alive: Callable[[], None] | None) -> Path:
+        found = self.place(lock)
+        if _used(found):
+            return found
+        self.folder.mkdir(parents=True, exist_ok=True)
+        with self._alone(found, tell, alive):
+            if not _used(found):
+                self._make(lock, found, tell, alive)
+        self.purge(keep=found)
+        return found
+
+    @contextmanager
+    def _alone(self, found: Path, tell: Tell, alive: Callable[[], None] | None) -> Iterator[None]:
+        """Keep others from making the same one meanwhile. The kernel ends the lock with the process."""
+        handle = os.open(found.with_suffix(_LOCK), os.O_RDWR | os.O_CREAT, 0o600)
+        until, told = time.monotonic() + limits.ENVIRONMENT_SECONDS, False
+        try:
+            while not _locked(handle):
+                if not told:
+                    tell("Waiting for the environment that another run is making.")
+                    told = True
+                if alive is not None:
+                    alive()
+                if time.monotonic() >= until:
+                    raise NotMade("Another run has been making it for too long.")
+                time.sleep(limits.ENVIRONMENT_POLL_SECONDS)
+            yield
+        finally:
+            os.close(handle)
+
+    def _make(self, lock: str, found: Path, tell: Tell, alive: Callable[[], None] | None) -> None:
+        self._sweep(found)
+        folder = self.folder / f"{_MAKING}{found.name}-{os.getpid()}"
+        folder.mkdir(mode=0o700)
+        begun = time.monotonic()
+        try:
+            made = self._filled(folder, lock, tell, alive)
+            _readable(made)
+            os.utime(made)
+            made.rename(found)
+        except NotMade as error:
+            found.with_suffix(_FAILED).write_text(error.reason, "utf-8")
+            raise
+        except OSError as error:
+            raise NotMade(f"The folder of environments cannot be written: {error.strerror}.") from error
+        finally:
+            shutil.rmtree(folder, ignore_errors=True)
+        found.with_suffix(_FAILED).unlink(missing_ok=True)
+        if lock:
+            tell(f"Installed in {time.monotonic() - begun:.1f} s.")
+
+    def _filled(self, folder: Path, lock: str, tell: Tell, alive: Callable[[], None] | None) -> Path:
+        """An environment in `folder`, not yet where it belongs."""
+        made, env = folder / "venv", requirements_uv.environment(self.env, self.folder / "cache")
+        # uv dies with this process, so that a killed run leaves nobody behind who goes on writing.
+        front = [sys.executable, "-I", str(CHILD), str(os.getpid())]
+
+        def uv(*arguments: str) -> None:
+            done = requirements_uv.call(
+                arguments,
+                folder=folder,
+                env=env,
+                seconds=limits.ENVIRONMENT_SECONDS,
+                front=front,
+                alive=alive,
+            )
+            if not done.ok:
+                raise NotMade(done.said, away=done.away)
+
+        try:
+            uv(
+                "venv",
+                "--quiet",
+                "--relocatable",
+                "--no-project",
+                "--python",
+                requirements.base_python(),
+                str(made),
+            )
+            self._put_client(made)
+            if lock:
+                tell(f"Installing {len(requirements.packages(lock))} packages (once).")
+                (folder / "requirements.lock").write_text(lock, "utf-8")
+                uv(
+                    *"pip install --quiet --no-deps --only-binary :all: --require-hashes --compile-bytecode".split(),
+                    *("--python", str(made / "bin" / "python"), "--requirement", "requirements.lock"),
+                )
+        except FileNotFoundError:
+            raise NotMade("uv is not installed.") from None
+        return made
+
+    def _put_client(self, made: Path) -> None:
+        """Our own client, as a package that is installed."""
+        python = f"python{sys.version_info.major}.{sys.version_info.minor}"
+        packages = made / "lib" / python / "site-packages"
+        told = re.search(r'__version__ = "([^"]+)"', (self.source / "_version.py").read_text("utf-8"))
+        version = told[1] if told else "0"
+        shutil.copytree(self.source, packages / "rowsmith", ignore=shutil.ignore_patterns("__pycache__"))
+        about = packages / f"rowsmith-{version}.dist-info"
+        about.mkdir()
+        (about / "METADATA").write_text(
+            f"Metadata-Version: 2.1\nName: rowsmith\nVersion: {version}\n", "utf-8"
+        )
+        (about / "INSTALLER").write_text("rowsmith\n", "utf-8")
+        command = [str(made / "bin" / "python"), "-I", "-m", "compileall", "-q", str(packages / "rowsmith")]
+        subprocess.run(command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, check=False)
+
+    def _lately_failed(self, found: Path) -> str:
+        """Why it could not be made a moment ago; "" where that is long ago, or never was."""
+        note = found.with_suffix(_FAILED)
+        with suppress(OSError):
+            if time.time() - note.stat().st_mtime < limits.ENVIRONMENT_RETRY_SECONDS:
+                return note.read_text("utf-8")
+        return ""
+
+    def _sweep(self, found: Path) -> None:
+        """Remove what a maker that was killed has left of the same one: its lock is ours now."""
+        for left in self.folder.glob(f"{_MAKING}{found.name}-*"):
+            shutil.rmtree(left, ignore_errors=True)
+
+    # --- Removing ---------------------------------------------------------------------------------------------
+
+    def purge(self, keep: Path | None = None) -> list[str]:
+        """Remove environments, longest unused first, until all of them and what uv keeps fit into `space`. None goes
+        that was used in the last ENVIRONMENT_KEEP_SECONDS, so none that a run may still be in. Returns what went."""
+        now, removed = time.time(), []
+        for left in self.folder.glob(f"{_GONE}*"):
+            shutil.rmtree(left, ignore_errors=True)
+        made = [one for one in self.folder.iterdir() if one.is_dir() and _is_hash(one.name)]
+        made.sort(key=lambda one: one.stat().st_mtime)
+        over = _size([*made, self.folder / "cache"]) - self.space
+        for one in made:
+            if over <= 0 or now - one.stat().st_mtime < limits.ENVIRONMENT_KEEP_SECONDS:
+                break
+            if one != keep and self._removed(one):
+                removed.append(one.name)
+                rest = [other for other in made if other.name not in removed]
+                over = _size([*rest, self.folder / "cache"]) - self.space
+        if over > 0:  # what uv has fetched can be fetched again
+            shutil.rmtree(self.folder / "cache", ignore_errors=True)
+        return removed
+
+    def _removed(self, one: Path) -> bool:
+        """Remove an environment that nobody is asking for just now. It stops being one before its files go."""
+        handle = os.open(one.with_suffix(_LOCK), os.O_RDWR | os.O_CREAT, 0o600)
+        try:
+            if not _locked(handle):
+                return False
+            if time.time() - one.stat().st_mtime < limits.ENVIRONMENT_KEEP_SECONDS:
+                return False
+            gone = one.with_name(f"{_GONE}{one.name}")
+            one.rename(gone)
+            shutil.rmtree(gone, ignore_errors=True)
+        finally:
+            os.close(handle)
+        return True
+
+
+def _locked(handle: int) -> bool:
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
+
+
+def _used(found: Path) -> bool:
+    """Note that an environment is used now. False where it is not there."""
+    try:
+        os.utime(found)
+    except FileNotFoundError:
+        return False
+    return True
+
+
+def _is_hash(name: str) -> bool:
+    return len(name) == 40 and set(name) <= set("0123456789abcdef")
+
+
+def _content(folder: Path) -> str:
+    """A hash of a package's files, with their names."""
+    whole = hashlib.sha256()
+    for file in sorted(folder.rglob("*")):
+        if file.is_file() and "__pycache__" not in file.parts:
+            whole.update(f"{file.relative_to(folder)}\0".encode())
+            whole.update(hashlib.sha256(file.read_bytes()).digest())
+    return whole.hexdigest()
+
+
+def _readable(made: Path) -> None:
+    """Let everybody read an environment and only its owner write, whatever this process's mask and the packages' own
+    rights."""
+    for folder, _, names in os.walk(made):
+        os.chmod(folder, 0o755)  # noqa: S103 - programs run as another user
+        for name in names:
+            path = os.path.join(folder, name)
+            mode = os.lstat(path).st_mode
+            if not stat.S_ISLNK(mode):
+                os.chmod(path, 0o755 if mode & 0o100 else 0o644)
+
+
+def _size(folders: list[Path]) -> int:
+    """Bytes on the disk; a file that lies in several folders by links counts once."""
+    seen: dict[tuple[int, int], int] = {}
+    for top in folders:
+        for folder, _, names in os.walk(top):
+            for name in names:
+                with suppress(OSError):
+                    found = os.lstat(os.path.join(folder, name))
+                    seen[found.st_dev, found.st_ino] = found.st_blocks * 512
+    return sum(seen.values())
+
+
+def main() -> int:
+    """Make the environment with the common libraries, if nobody has. Returns 0 when it is there."""
+    logging.basicConfig(
+        level="INFO", format="%(asctime)s %(levelname)s %(name)s: %(message)s", stream=sys.stderr
+    )
+    os.nice(10)
+    try:
+        maker = Maker.of(Settings.from_env(os.environ).data_dir)
+        maker.ensure(requirements.common_lock(), tell=log.info)
+    except SettingsError as error:
+        log.error("%s", error)
+        return 1
+    except NotMade as error:
+        log.warning("%s %s", error, error.reason)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

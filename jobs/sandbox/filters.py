@@ -1,0 +1,189 @@
+"""Which system calls a program may make.
+
+The list says what is closed: whatever sets up the machine or other processes, ways to the network that nobody judges,
+and memory that no cap would see. What the kernel learned after this was written is not there at all.
+"""
+
+from __future__ import annotations
+
+import errno
+import platform
+from typing import Final
+
+from jobs.sandbox.bpf import ALLOW, ASK, Rule, Where, assemble, fail
+
+# AUDIT_ARCH_* (linux/audit.h), and the column of _NUMBERS.
+ARCHITECTURES: Final = {"x86_64": (0xC000003E, 0), "aarch64": (0xC00000B7, 1)}
+HIGHEST: Final = 462  # mseal, of Linux 6.10
+_ABSENT: Final = -1
+
+# Numbers on x86_64 and aarch64 (asm/unistd_64.h, asm-generic/unistd.h). From 424 on they are the same.
+_NUMBERS: Final = {
+    "socket": (41, 198), "connect": (42, 203), "bind": (49, 200), "listen": (50, 201), "socketpair": (53, 199),
+    "sendto": (44, 206), "sendmsg": (46, 211), "sendmmsg": (307, 269),
+    "ioctl": (16, 29), "clone": (56, 220), "unshare": (272, 97), "setns": (308, 268), "kill": (62, 129),
+    "tkill": (200, 130), "tgkill": (234, 131), "setsid": (112, 157), "setpgid": (109, 154),
+    "rt_sigqueueinfo": (129, 138), "rt_tgsigqueueinfo": (297, 240), "setpriority": (141, 140),
+    "prlimit64": (302, 261), "sched_setscheduler": (144, 119), "sched_setparam": (142, 118),
+    "sched_setattr": (314, 274), "sched_setaffinity": (203, 122), "ioprio_set": (251, 30),
+    "mount": (165, 40), "umount2": (166, 39), "pivot_root": (155, 41), "chroot": (161, 51),
+    "ptrace": (101, 117), "process_vm_readv": (310, 270), "process_vm_writev": (311, 271), "kcmp": (312, 272),
+    "add_key": (248, 217), "request_key": (249, 218), "keyctl": (250, 219), "bpf": (321, 280),
+    "perf_event_open": (298, 241), "userfaultfd": (323, 282), "seccomp": (317, 277),
+    "init_module": (175, 105), "finit_module": (313, 273), "delete_module": (176, 106), "kexec_load": (246, 104),
+    "kexec_file_load": (320, 294), "reboot": (169, 142), "swapon": (167, 224), "swapoff": (168, 225),
+    "acct": (163, 89), "quotactl": (179, 60), "settimeofday": (164, 170), "clock_settime": (227, 112),
+    "adjtimex": (159, 171), "clock_adjtime": (305, 266), "sethostname": (170, 161), "setdomainname": (171, 162),
+    "syslog": (103, 116), "vhangup": (153, 58), "personality": (135, 92), "lookup_dcookie": (212, 18),
+    "open_by_handle_at": (304, 265), "name_to_handle_at": (303, 264), "fanotify_init": (300, 262),
+    "nfsservctl": (180, 42), "migrate_pages": (256, 238), "move_pages": (279, 239), "mbind": (237, 235),
+    "set_mempolicy": (238, 237), "shmget": (29, 194), "shmat": (30, 196), "msgget": (68, 186),
+    "mq_open": (240, 180), "memfd_create": (319, 279), "io_setup": (206, 0), "io_submit": (209, 2),
+    "mknod": (133, _ABSENT), "mknodat": (259, 33), "vmsplice": (278, 75),
+    "ioperm": (173, _ABSENT), "iopl": (172, _ABSENT), "modify_ldt": (154, _ABSENT), "uselib": (134, _ABSENT),
+    "ustat": (136, _ABSENT), "sysfs": (139, _ABSENT), "_sysctl": (156, _ABSENT),
+    "io_uring_setup": (425, 425), "io_uring_enter": (426, 426), "io_uring_register": (427, 427),
+    "open_tree": (428, 428), "move_mount": (429, 429), "fsopen": (430, 430), "fsconfig": (431, 431),
+    "fsmount": (432, 432), "fspick": (433, 433), "pidfd_open": (434, 434), "clone3": (435, 435),
+    "pidfd_getfd": (438, 438), "process_madvise": (440, 440), "mount_setattr": (442, 442),
+    "quotactl_fd": (443, 443), "memfd_secret": (447, 447), "process_mrelease": (448, 448),
+    "statmount": (457, 457), "listmount": (458, 458), "lsm_get_self_attr": (459, 459),
+    "lsm_set_self_attr": (460, 460), "lsm_list_modules": (461, 461), "pidfd_send_signal": (424, 424),
+    "chmod": (90, _ABSENT), "fchmod": (91, 52), "fchmodat": (268, 53), "fchmodat2": (452, 452),
+    "chown": (92, _ABSENT), "lchown": (94, _ABSENT), "fchown": (93, 55), "fchownat": (260, 54),
+    "utime": (132, _ABSENT), "utimes": (235, _ABSENT), "futimesat": (261, _ABSENT), "utimensat": (280, 88),
+    "open": (2, _ABSENT), "openat": (257, 56), "creat": (85, _ABSENT), "openat2": (437, 437),
+    "truncate": (76, 45), "setxattr": (188, 5), "lsetxattr": (189, 6), "fsetxattr": (190, 7),
+    "removexattr": (197, 14), "lremovexattr": (198, 15), "fremovexattr": (199, 16),
+
+}  # fmt: skip
+
+# Not permitted: whoever asks is told so.
+_REFUSED: Final = """
+    unshare setns mount umount2 pivot_root chroot ptrace process_vm_readv process_vm_writev kcmp add_key request_key
+    keyctl bpf perf_event_open userfaultfd init_module finit_module delete_module kexec_load kexec_file_load reboot
+    swapon swapoff acct quotactl settimeofday clock_settime adjtimex clock_adjtime sethostname setdomainname syslog
+    vhangup lookup_dcookie open_by_handle_at name_to_handle_at fanotify_init nfsservctl migrate_pages move_pages mbind
+    set_mempolicy ioperm iopl modify_ldt uselib ustat sysfs _sysctl open_tree move_mount fsopen fsconfig fsmount fspick
+    pidfd_getfd process_madvise mount_setattr quotactl_fd process_mrelease statmount listmount lsm_get_self_attr
+    lsm_set_self_attr lsm_list_modules vmsplice
+""".split()
+# Not there: libraries do without. io_uring would connect past the filter; the others hold memory that belongs to no
+# process. clone3 and openat2
+# hide their flags behind a pointer; libraries then take clone and openat.
+_ABSENT_CALLS: Final = """
+    io_uring_setup io_uring_enter io_uring_register io_setup io_submit memfd_create memfd_secret shmget shmat msgget
+    mq_open clone3 openat2
+""".split()
+
+# CLONE_NEWNS NEWCGROUP NEWUTS NEWIPC NEWUSER NEWPID NEWNET; NEWTIME shares its bit with the signal of clone.
+_NAMESPACES: Final = 0x7E020000
+AF_UNIX, AF_INET, AF_INET6, AF_NETLINK = 1, 2, 10, 16
+_STREAM, _DATAGRAM = 1, 2
+_SOCKET_TYPE: Final = 0xF
+_FASTOPEN: Final = 0x20000000  # MSG_FASTOPEN: connects while it sends
+_TIOCSTI, _TIOCLINUX = 0x5412, 0x541C
+_INTERFACES: Final = 0x8900  # SIOC*: of sockets and interfaces
+_S_IFMT, _S_IFCHR, _S_IFBLK = 0xF000, 0x2000, 0x6000
+
+
+# Without namespaces: what Landlock leaves open, on files whose owner the program may be. To change modes and times
+# seems to work, since half of all programs that copy a file do it, and does nothing.
+_OF_FILES: Final = """
+    chmod fchmod fchmodat fchmodat2 chown lchown fchown fchownat utime utimes futimesat utimensat
+""".split()
+_OF_FILES_REFUSED: Final = """
+    truncate setxattr lsetxattr fsetxattr removexattr lremovexattr fremovexattr
+    setsid setpgid pidfd_open pidfd_send_signal rt_sigqueueinfo rt_tgsigqueueinfo setpriority ioprio_set
+    sched_setscheduler sched_setparam sched_setattr sched_setaffinity
+""".split()
+
+
+def number(call: str) -> int:
+    """The number of a system call on this machine; -1: it has none. KeyError on other machines."""
+    return _NUMBERS[call][ARCHITECTURES[platform.machine()][1]]
+
+
+def program(*, sockets: tuple[int, ...], ask: tuple[str, ...] = (), shared: bool = False) -> bytes:
+    """The filter of a program. It may make sockets of the families `sockets`; the kernel asks us before the calls
+    `ask`. `shared`: it has the host's namespaces, so no datagrams that name whom they go to, and nothing that reaches
+    other processes or files by their names."""
+    rules = [*_refusals(), *_sockets(sockets, shared)]
+    if shared:
+        rules += [_rule(call, fail(0)) for call in _OF_FILES]
+        rules += [_rule(call, fail(errno.EPERM)) for call in _OF_FILES_REFUSED]
+        # Its own limits it may ask for and lower; 0 and no other process is itself.
+        rules.append(_rule("prlimit64", fail(errno.EPERM), Where(0, (0,), unless=True)))
+    rules += [_rule(call, ASK) for call in ask]
+    architecture = ARCHITECTURES[platform.machine()][0]
+    return assemble(architecture, HIGHEST, [one for one in rules if one.number != _ABSENT], ALLOW)
+
+
+def _rule(call: str, action: int, *conditions: Where) -> Rule:
+    return Rule(number(call), action, conditions)
+
+
+def _refusals() -> list[Rule]:
+    no, absent = fail(errno.EPERM), fail(errno.ENOSYS)
+    return [
+        *(_rule(call, no) for call in _REFUSED),
+        *(_rule(call, absent) for call in _ABSENT_CALLS),
+        # A further listener could answer for us; a further filter does no harm.
+        _rule("seccomp", fail(errno.EBUSY), Where(1, (0x8,), mask=0x8)),
+        _rule("clone", no, Where(0, (0,), mask=_NAMESPACES, unless=True)),
+        _rule("personality", no, Where(0, (0, 0xFFFFFFFF), unless=True)),
+        # A file that lends its owner's power would lie in the outputs, in a folder of the host.
+        *(_rule(call, no, Where(at, (0,), mask=_LENDS, unless=True)) for call, at in _MODES),
+        _rule("mknod", no, Where(1, (_S_IFCHR, _S_IFBLK), mask=_S_IFMT)),
+        _rule("mknodat", no, Where(2, (_S_IFCHR, _S_IFBLK), mask=_S_IFMT)),
+        _rule("ioctl", no, Where(1, (_TIOCSTI, _TIOCLINUX))),
+        # What interfaces the host has; FIONREAD is elsewhere, SIOCATMARK tells of the stream alone.
+        _rule("ioctl", no, Where(1, (_INTERFACES,), mask=0xFF00), Where(1, (0x8905,), unless=True)),
+    ]
+
+
+_LENDS: Final = 0o6000  # S_ISUID, S_ISGID
+_MODES: Final = (
+    ("chmod", 1), ("fchmod", 1), ("fchmodat", 2), ("fchmodat2", 2), ("open", 2), ("openat", 3), ("creat", 1),
+    ("mknod", 1), ("mknodat", 2),
+)  # fmt: skip
+
+
+def _sockets(families: tuple[int, ...], shared: bool) -> list[Rule]:
+    no = fail(errno.EAFNOSUPPORT)
+    internet = tuple(one for one in families if one in (AF_INET, AF_INET6))
+    kinds = (_STREAM, _DATAGRAM)
+    rules = [
+        _rule("socket", no, Where(0, families, unless=True)),
+        _rule("socketpair", no, Where(0, (AF_UNIX,), unless=True)),
+        _rule("socket", fail(errno.EPERM), Where(0, (AF_NETLINK,)), Where(2, (0,), unless=True)),
+        *(
+            _rule(call, fail(errno.EOPNOTSUPP), Where(at, (_FASTOPEN,), mask=_FASTOPEN))
+            for call, at in _SENDING
+        ),
+    ]
+    if shared:  # a datagram may name whom it goes to: of the internet's, those alone that are connected, and so judged
+        rules += [
+            _rule("sendto", fail(errno.EACCES), Where(4, (0,), unless=True, upper=half))
+            for half in (False, True)
+        ]
+        rules += [_rule(call, fail(errno.ENOSYS)) for call in ("sendmsg", "sendmmsg")]
+        rules.append(
+            _rule("socket", no, Where(0, (AF_UNIX,)), Where(1, (_STREAM,), mask=_SOCKET_TYPE, unless=True))
+        )
+    if internet:
+        rules += [
+            _rule(
+                "socket",
+                fail(errno.EPERM),
+                Where(0, internet),
+                Where(1, kinds, mask=_SOCKET_TYPE, unless=True),
+            ),
+            _rule(
+                "socket", fail(errno.EPROTONOSUPPORT), Where(0, internet), Where(2, (0, 6, 17), unless=True)
+            ),
+        ]
+    return rules
+
+
+_SENDING: Final = (("sendto", 3), ("sendmsg", 2), ("sendmmsg", 3))

@@ -1,0 +1,138 @@
+"""What lives in a box, as its own /proc tells it."""
+
+from __future__ import annotations
+
+import os
+import signal
+from dataclasses import dataclass, field
+from typing import Final
+
+from jobs.sandbox.box import Usage
+
+_PAGE: Final = os.sysconf("SC_PAGE_SIZE")
+_TICK_MS: Final = 1000 // os.sysconf("SC_CLK_TCK")
+# Of /proc/<pid>/stat, after the name (proc(5)): the fields count from 3 there.
+_STATE, _GROUP, _UTIME, _STIME, _CUTIME, _CSTIME, _THREADS, _START, _RSS = 0, 2, 11, 12, 13, 14, 17, 19, 21
+
+
+@dataclass(frozen=True)
+class Process:
+    """One process at one moment. Times in ticks of the clock."""
+
+    pid: int
+    """As this /proc numbers it."""
+    group: int
+    start: int
+    own: int
+    """Processor time of its own."""
+    waited: int
+    """That of its children that ended and were waited for."""
+    threads: int
+    memory: int
+    """Resident, shared pages included; bytes."""
+    gone: bool
+    """It has ended, and its parent has not asked how."""
+
+
+@dataclass
+class Tree:
+    """The processes of a box. `proc`: a descriptor of the /proc that shows them: the box's own, in which the first
+    process is bubblewrap's; or the host's, where they are those of a process group, whose `leader` only watches."""
+
+    proc: int
+    leader: int = 1
+    shared: bool = False
+    max_memory: int = 0
+    _last: dict[tuple[int, int], int] = field(default_factory=dict)
+    _ended: int = 0
+
+    def processes(self) -> list[Process]:
+        """Who lives now."""
+        try:
+            names = os.listdir(self.proc)
+        except OSError:
+            return []  # the namespace has ended
+        found = (read(self.proc, int(name)) for name in names if name.isdigit())
+        return [one for one in found if one is not None and self._is_ours(one)]
+
+    def _is_ours(self, one: Process) -> bool:
+        return one.pid != self.leader and (not self.shared or one.group == self.leader)
+
+    def usage(self, most: int) -> Usage:
+        """What they take. Beyond `most` bytes shared pages are looked at closely, so that each counts once."""
+        living = self.processes()
+        memory = sum(one.memory for one in living)
+        if memory > most:
+            # Twice: while processes end, what they shared is found with those that are left, more of it every time.
+            memory = min(sum(proportional(self.proc, one) for one in living) for _ in range(2))
+        self.max_memory = max(self.max_memory, memory)
+        threads = sum(one.threads for one in living if not one.gone)
+        return Usage(memory, self.max_memory, self._cpu(living) * _TICK_MS, threads)
+
+    def _cpu(self, living: list[Process]) -> int:
+        """Ticks of all that live or lived. Who ended unseen counts where its parent waited for it."""
+        now = {(one.pid, one.start): one.own for one in living}
+        self._ended += sum(own for key, own in self._last.items() if key not in now)
+        self._last = now
+        seen = self._ended + sum(now.values())
+        return max(seen, sum(one.own + one.waited for one in living))
+
+    def signal(self, number: int) -> None:
+        """To every process."""
+        for one in self.processes():
+            try:
+                handle = os.open(str(one.pid), os.O_RDONLY | os.O_DIRECTORY, dir_fd=self.proc)
+            except OSError:
+                continue
+            try:
+                signal.pidfd_send_signal(
+                    handle, number
+                )  # a folder of /proc serves as one (pidfd_send_signal(2))
+            except OSError:
+                pass  # it went
+            finally:
+                os.close(handle)
+
+
+def read(proc: int, pid: int) -> Process | None:
+    """One process, or None if it is gone."""
+    text = contents(proc, f"{pid}/stat")
+    if text is None:
+        return None
+    part = text.rpartition(b")")[2].split()
+    number = [int(one) for one in part[1:]]
+    at = [0, *number]
+    return Process(
+        pid=pid,
+        group=at[_GROUP],
+        start=at[_START],
+        own=at[_UTIME] + at[_STIME],
+        waited=at[_CUTIME] + at[_CSTIME],
+        threads=at[_THREADS],
+        memory=at[_RSS] * _PAGE,
+        gone=part[_STATE] in b"ZX",
+    )
+
+
+def proportional(proc: int, one: Process) -> int:
+    """Its memory, of shared pages its part; what it has resident where the kernel does not say; 0 once it has ended."""
+    text = contents(proc, f"{one.pid}/smaps_rollup")
+    for line in (text or b"").splitlines():
+        if line.startswith(b"Pss:"):
+            return int(line.split()[1]) * 1024
+    now = read(proc, one.pid)
+    return 0 if now is None or now.gone else now.memory
+
+
+def contents(proc: int, name: str) -> bytes | None:
+    """A file below /proc; None if there is none."""
+    try:
+        file = os.open(name, os.O_RDONLY | os.O_CLOEXEC, dir_fd=proc)
+    except OSError:
+        return None
+    try:
+        return os.read(file, 16384)
+    except OSError:
+        return None  # the process ended meanwhile
+    finally:
+        os.close(file)
