@@ -23,11 +23,12 @@ def static_folder() -> Path:
     return STATIC_COPY if STATIC_COPY.is_dir() and not (own / "vendor").is_dir() else own
 
 
-def create_app(settings: Settings) -> Flask:
-    """The Flask application for these settings: wiring only, nothing is opened or connected yet."""
+def create_app(settings: Settings, *, routes: bool = True) -> Flask:
+    """The Flask application for these settings: wiring only, nothing is opened or connected yet. Without `routes` it
+    answers nobody: for commands that only call services, and need not load all that draws pages."""
     from flask import Flask
 
-    from webapp import extensions, limits, storage, views
+    from webapp import extensions, limits, storage
 
     app = Flask(
         "webapp",
@@ -59,5 +60,8 @@ def create_app(settings: Settings) -> Flask:
     app.ensure_sync = lambda function: function  # type: ignore[method-assign]  # no view is async: ask no further
     extensions.init_app(app)
     storage.init_app(app, settings)
-    views.init_app(app, settings)
+    if routes:
+        from webapp import views
+
+        views.init_app(app, settings)
     return app

@@ -168,6 +168,9 @@ def _operation(rule: str, declaration: Any, method: str, names: dict[type[BaseMo
         schema = {"$ref": _REF.format(model=names[declaration.body])}
         required = any(info.is_required() for info in declaration.body.model_fields.values())
         out["requestBody"] = {"required": required, "content": {"application/json": {"schema": schema}}}
+    elif declaration.multipart is not None:
+        content = {"multipart/form-data": {"schema": declaration.multipart}}
+        out["requestBody"] = {"required": True, "content": content}
     return out
 
 
@@ -243,7 +246,7 @@ def _errors(declaration: Any, rule: str) -> list[str]:
         codes.append("forbidden")
     if "<" in rule:
         codes.append("not_found")
-    if declaration.body is not None:
+    if declaration.body is not None or declaration.multipart is not None:
         codes += ["validation_error", "payload_too_large", "unsupported_media_type"]
     if declaration.idempotent:
         codes += ["validation_error", "idempotency_mismatch", "idempotency_in_progress"]

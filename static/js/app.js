@@ -31,7 +31,7 @@
   };
 
   // Rows of the builder: a row and the rows inside it move as one.
-  const depth = (row) => Number(row.dataset.depth), isRow = (node) => node?.matches?.(".row");
+  const depth = (row) => Number(row.dataset.depth ?? 0), isRow = (node) => node?.matches?.(".row");
   const rowOf = (node) => node.closest?.(".row"), owner = (row) => $("[name=row]", row).value.split(" ")[3];
   const group = (row) => {
     const all = [row];
@@ -93,7 +93,7 @@
   const act = (verb, row) => {
     if (/^(up|down)$/.test(verb)) move(row, verb === "up" ? -1 : 1);
     else if (verb === "remove") remove(row);
-    else if (verb === "pick") { $("#picker").dataset.row = row.id; open("picker"); narrow(); $("#picker-q").select(); }
+    else if (verb === "pick") { if ($("#suggest-for")) [$("#suggest-for").value, $("#suggest-name").textContent, $("#suggested").textContent] = [`suggest:${row.id}`, $("[data-name]", row).value || "this field", ""]; $("#picker").dataset.row = row.id; open("picker"); narrow(); $("#picker-q").select(); }
     else if (verb === "dice") { $("#seed").value = Math.random().toString(36).slice(2, 8); htmx.trigger(document.body, "preview"); }
     else ask(verb === "add" ? null : row, verb);
   };
@@ -231,7 +231,7 @@
 
   // Keys
   let went = 0, dragged = null;
-  const places = { t: "/templates", a: "/datasets", c: "/connections", p: "/pushes", e: "/exports", k: "/api-keys", d: "/docs" };
+  const places = { t: "/templates", a: "/datasets", s: "/scenarios", c: "/connections", p: "/pushes", e: "/exports", k: "/api-keys", d: "/docs" };
   document.addEventListener("keydown", (event) => {
     const key = event.key, at = event.target, row = rowOf(at), ctrl = event.ctrlKey || event.metaKey, stop = (act_) => { event.preventDefault(); act_(); };
     if (at.id === "picker-q" && /^(Arrow(Up|Down)|Enter)$/.test(key)) {

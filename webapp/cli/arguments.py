@@ -14,7 +14,7 @@ PLANS: Final = ("free", "pro", "enterprise")
 
 # Name -> one line. The order is the order of `./rowsmith help`.
 COMMANDS: Final = {
-    "up": "start everything on this machine: web, worker, sweeper, Valkey, SQLite",
+    "up": "start everything on this machine: web, workers, runners of scenarios, sweeper, Valkey, SQLite",
     "test": "run the checks and the tests; further arguments go to pytest",
     "help": "this list, or one command's options",
     "sign-in": "print a new one-time sign-in link",
@@ -24,7 +24,7 @@ COMMANDS: Final = {
     "vault": "show, rotate or drop the keys that seal stored secrets",
     "migrate": "bring the database of DATABASE_URL to this version's schema",
     "web": "run the web server alone (gunicorn), configured by the environment",
-    "worker": "run one worker alone, configured by the environment",
+    "worker": "run one worker alone, or with --queues runs a runner, configured by the environment",
     "sweeper": "run the sweeper alone, configured by the environment",
     "lock": "resolve the dependencies anew and write the lock files",
 }
@@ -74,6 +74,7 @@ def _up(parser: argparse.ArgumentParser) -> None:
         "--plan", choices=PLANS, help="put the demo workspace on this plan (first: enterprise)"
     )
     parser.add_argument("--workers", type=positive, metavar="N", help="worker processes")
+    parser.add_argument("--runners", type=positive, metavar="N", help="processes that run scenarios, one at a time")
 
 
 def _test(parser: argparse.ArgumentParser) -> None:
@@ -135,6 +136,13 @@ def _server(parser: argparse.ArgumentParser) -> None:
     _data_dir(parser)
 
 
+def _worker(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--queues", metavar="A,B", help="work to do: exports, pushes, runs (default: all but runs)"
+    )
+    _data_dir(parser)
+
+
 _OPTIONS: Final = {
     "up": _up,
     "test": _test,
@@ -146,7 +154,7 @@ _OPTIONS: Final = {
     "vault": _vault,
     "web": _server,
     "migrate": _data_dir,
-    "worker": _data_dir,
+    "worker": _worker,
     "sweeper": _data_dir,
 }
 

@@ -22,10 +22,19 @@ from webapp.cli.datadir import CliError
 
 LOCK: Final = ROOT / "package-lock.json"
 NPM_LOCK: Final = ROOT / "requirements-assets.lock"
-# What pages load: name under static/vendor <- file of a package.
+# What pages load: name under static/vendor <- files of packages, one after the other.
 FILES: Final = {
-    "htmx.min.js": "htmx.org/dist/htmx.min.js",
-    "htmx-ext-sse.min.js": "htmx-ext-sse/dist/sse.min.js",
+    "htmx.min.js": ("htmx.org/dist/htmx.min.js",),
+    "htmx-ext-sse.min.js": ("htmx-ext-sse/dist/sse.min.js",),
+    "codemirror.js": (
+        "codemirror/lib/codemirror.js",
+        "codemirror/mode/python/python.js",
+        "codemirror/addon/hint/show-hint.js",
+        "codemirror/addon/edit/closebrackets.js",
+        "codemirror/addon/edit/matchbrackets.js",
+        "codemirror/addon/comment/comment.js",
+    ),
+    "codemirror.css": ("codemirror/lib/codemirror.css", "codemirror/addon/hint/show-hint.css"),
 }
 
 
@@ -86,8 +95,10 @@ def _build(static: Path) -> None:
             raise CliError(f"The browser code could not be fetched: {problem}")
         fresh = scratch / "vendor"
         fresh.mkdir()
-        for name, source in FILES.items():
-            shutil.copyfile(scratch / "node_modules" / source, fresh / name)
+        for name, sources in FILES.items():
+            (fresh / name).write_bytes(
+                b"\n".join((scratch / "node_modules" / one).read_bytes() for one in sources)
+            )
         (fresh / ".stamp").write_text(wanted())
         _swap(fresh, static / "vendor", scratch / "old")
 

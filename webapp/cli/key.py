@@ -14,7 +14,7 @@ from webapp.cli.datadir import CliError
 from webapp.extensions import db
 from webapp.models import ApiKey, User
 from webapp.services import actors, api_keys
-from webapp.views.hooks import NEWEST_VERSION
+from webapp.services.api_versions import NEWEST_VERSION
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -47,7 +47,8 @@ def _new(arguments: argparse.Namespace) -> None:
 
 
 def _list(_arguments: argparse.Namespace) -> None:
-    statement = select(ApiKey, User).join(User, User.id == ApiKey.created_by).order_by(ApiKey.id)
+    statement = select(ApiKey, User).join(User, User.id == ApiKey.created_by)
+    statement = statement.where(ApiKey.run_id.is_(None)).order_by(ApiKey.id)  # a run's key ends with its run
     for key, user in db.session.execute(statement).tuples():
         used = clock.to_text(key.last_used_at) or "never used"
         print(f"{key.handle}  {_state(key):<8}  {user.email}  {key.name}  ({used})")

@@ -11,6 +11,7 @@ from typing import Final
 
 from webapp import ROOT
 from webapp.cli.datadir import CliError
+from webapp.services.requirements import COMMON
 
 COMPILE: Final = (
     "pip compile --quiet --universal --upgrade --python-version 3.11 --generate-hashes --no-emit-index-url"
@@ -18,7 +19,8 @@ COMPILE: Final = (
 
 
 def run(_arguments: argparse.Namespace) -> int:
-    """Write requirements.lock, requirements-dev.lock, requirements-assets.lock and package-lock.json."""
+    """Write requirements.lock, requirements-dev.lock, requirements-assets.lock, requirements-scenarios.lock and
+    package-lock.json."""
     uv, npm = _tool("uv"), _tool("npm")
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     _compile(uv, "requirements.lock", "--extra", "drivers", "pyproject.toml")
@@ -27,6 +29,8 @@ def run(_arguments: argparse.Namespace) -> int:
     _compile(uv, "requirements-dev.lock", *development, "pyproject.toml")
     assets = "\n".join(project["optional-dependencies"]["assets"])
     _compile(uv, "requirements-assets.lock", "-", text=assets)
+    # Programs of scenarios run by the service's own Python, and nothing is built for them.
+    _compile(uv, "requirements-scenarios.lock", "--only-binary", ":all:", "-", text="\n".join(COMMON))
     _npm(npm)
     return 0
 

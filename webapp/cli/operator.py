@@ -34,7 +34,7 @@ def application(data_dir: str | None, *, running: bool = True) -> Iterator[Setti
         )
     settings = Settings.from_env(env)
     try:
-        with create_app(settings).app_context():
+        with create_app(settings, routes=False).app_context():
             yield settings
     except ApiError as error:
         raise CliError(_sentence(error)) from error

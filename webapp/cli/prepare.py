@@ -24,9 +24,13 @@ from webapp.services import demo, vocabularies
 
 def migrate(settings: Settings) -> None:
     """Bring the database to this version's schema. What is there already stays."""
-    with create_app(settings).app_context():
-        flask_migrate.upgrade()
-        secure_vocabularies()
+    with create_app(settings, routes=False).app_context():
+        _upgrade()
+
+
+def _upgrade() -> None:
+    flask_migrate.upgrade()
+    secure_vocabularies()
 
 
 def secure_vocabularies() -> None:
@@ -45,30 +49,32 @@ def secure_vocabularies() -> None:
 
 
 def ways_in(settings: Settings, wanted: str | None) -> dict[str, str]:
-    """Seed the demo where nothing is, put it on the plan wanted, and say how to get in."""
-    with create_app(settings).app_context():
-        demo.ensure_demo(wanted or limits.DEMO_PLAN)
-        owner = operator.owner()
-        workspace = db.session.get_one(Workspace, owner.actor.workspace_id)
-        if wanted and workspace.plan != wanted:
-            plan.change(workspace, wanted, {})
-        found = {"sign_in_url": sign_in.link(settings, owner.user)}
-        keys = select(ApiKey.id).where(ApiKey.workspace_id == workspace.id).limit(1)
-        if db.session.scalar(keys) is None:
-            found["api_key"] = key.make(owner, "first key")
-        templates = select(Template.id).where(
-            Template.project_id == owner.actor.project_id, Template.deleted_at.is_(None)
-        )
-        if template_id := db.session.scalar(templates.order_by(Template.id).limit(1)):
-            found["template_id"] = template_id
-        return found
+    """Seed the demo where nothing is, put it on the plan wanted, and say how to get in. Needs an application
+    context."""
+    demo.ensure_demo(wanted or limits.DEMO_PLAN)
+    owner = operator.owner()
+    workspace = db.session.get_one(Workspace, owner.actor.workspace_id)
+    if wanted and workspace.plan != wanted:
+        plan.change(workspace, wanted, {})
+    found = {"sign_in_url": sign_in.link(settings, owner.user)}
+    keys = select(ApiKey.id).where(ApiKey.workspace_id == workspace.id).limit(1)
+    if db.session.scalar(keys) is None:
+        found["api_key"] = key.make(owner, "first key")
+    templates = select(Template.id).where(
+        Template.project_id == owner.actor.project_id, Template.deleted_at.is_(None)
+    )
+    if template_id := db.session.scalar(templates.order_by(Template.id).limit(1)):
+        found["template_id"] = template_id
+    return found
 
 
 def main() -> None:
     """Migrate, then see to it that somebody can get in."""
     settings = Settings.from_env(os.environ)
-    migrate(settings)
-    json.dump(ways_in(settings, sys.argv[1] if len(sys.argv) > 1 else None), sys.stdout)
+    with create_app(settings, routes=False).app_context():
+        _upgrade()
+        found = ways_in(settings, sys.argv[1] if len(sys.argv) > 1 else None)
+    json.dump(found, sys.stdout)
 
 
 if __name__ == "__main__":

@@ -29,6 +29,8 @@ def run(arguments: argparse.Namespace) -> int:
         migrate(settings)
         return 0
     module = ["jobs." + arguments.command]
+    if arguments.command == "worker" and arguments.queues is not None:
+        module += ["--queues", arguments.queues]
     if arguments.command == "web":
         assets.ensure()
         module = ["gunicorn", "--config", str(ROOT / "gunicorn.conf.py"), "wsgi:app"]

@@ -13,8 +13,21 @@ from webapp import ROOT
 from webapp.cli import assets
 from webapp.config import LAUNCHER_NAMES
 
-# Directories that take minutes or need more than this machine: only with --all.
-LONG: Final = ("tests/browser", "tests/chaos", "tests/soak", "tests/fuzz", "tests/odata")
+# What takes minutes or needs more than this machine: only with --all.
+LONG: Final = (
+    "tests/browser",
+    "tests/chaos",
+    "tests/compat",
+    "tests/soak",
+    "tests/fuzz",
+    "tests/odata",
+    "tests/s3",
+    "tests/mcp",
+    "tests/typescript/live",
+    "tests/cli/test_vocab.py",
+    "tests/sdk/test_cli_guide.py",
+    "tests/security/test_http_ways.py",
+)
 # What a person's shell may hold and a test must not see.
 SETTINGS: Final = ("SECRET_KEY", "VAULT_KEYS", "DATABASE_URL", "REDIS_URL", "STORAGE_URL", "PUBLIC_URL")
 
@@ -23,6 +36,8 @@ def run(arguments: argparse.Namespace) -> int:
     """Returns 0 when all is well. Arguments for pytest narrow the run to pytest."""
     assets.ensure()
     env = {name: value for name, value in os.environ.items() if name not in (*SETTINGS, *LAUNCHER_NAMES)}
+    # Where lint-imports finds the packages of sdk/.
+    env["PYTHONPATH"] = os.pathsep.join(str(ROOT / "sdk" / name / "src") for name in ("python", "mcp"))
     failed = [
         name for name, command in steps(arguments.all, arguments.rest) if not passes(name, command, env)
     ]
@@ -48,8 +63,10 @@ def steps(everything: bool, rest: list[str]) -> list[tuple[str, list[str]]]:
 def pytest_arguments(everything: bool, rest: list[str]) -> list[str]:
     """Twice as many processes as processors, and without --all none of the long directories, unless one is named."""
     alone = any(word.startswith(("-n", "--numprocesses", "--pdb")) for word in rest)
-    # Half of the time a test waits for a server of its own. What the tests of a file share is made once.
-    out = [] if alone else ["-n", str(2 * (os.cpu_count() or 1)), "--dist", "loadfile"]
+    # Half of the time a test waits for a server of its own. What the tests of a file share is made once. Which file
+    # begins first is for tests/conftest.py to say: xdist goes by how many tests a file has, not by how long they take.
+    processes = ["-n", str(2 * (os.cpu_count() or 1)), "--dist", "loadfile", "--no-loadscope-reorder"]
+    out = [] if alone else processes
     if not everything:
         named = {word.split("::")[0].rstrip("/") for word in rest}
         out += [f"--ignore={folder}" for folder in LONG if not any(name.startswith(folder) for name in named)]

@@ -9,18 +9,18 @@ import shlex
 import sys
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 from urllib.parse import urlsplit
+
+import redis
 
 from webapp import ROOT, clock, limits
 from webapp.cli import assets, probe, valkey
 from webapp.cli.datadir import CliError, DataDir, Running, resolve
 from webapp.cli.supervisor import Part, Stopped, Supervisor
-from webapp.config import Settings
+from webapp.config import EVERYWHERE, Settings
 from webapp.config_faults import is_loopback
 from webapp.services import heartbeat
-
-EVERYWHERE: Final = {"0.0.0.0": "127.0.0.1", "::": "::1", "": "127.0.0.1"}  # noqa: S104 - where we ask, not bind
 
 
 def tell(line: str) -> None:
@@ -62,7 +62,7 @@ def _start(arguments: argparse.Namespace, data: DataDir, supervisor: Supervisor)
     if queue:
         env["REDIS_URL"] = queue.url
     settings = Settings.from_env(env)  # a wrong setting is said here, before anything runs
-    here = _here(settings)
+    here = settings.here_url
     if not is_loopback(urlsplit(here).hostname or "") and not settings.is_https:
         raise CliError(
             f"Outside loopback only https is served: for --host {host} set TLS_CERT and TLS_KEY, "
@@ -77,7 +77,10 @@ def _start(arguments: argparse.Namespace, data: DataDir, supervisor: Supervisor)
             "REDIS_URL is set but nothing answers there: start it, or unset REDIS_URL to use our own."
         )
     demo = _prepare(supervisor, env, arguments.plan)
-    supervisor.start(*_parts(env, settings, here, arguments.workers or limits.UP_WORKERS))
+    workers, runners = arguments.workers or limits.UP_WORKERS, arguments.runners or limits.UP_RUNNERS
+    supervisor.start(*_parts(env, settings, here, workers, runners))
+    if "none" in _sandboxes(settings.redis_url):
+        tell("  Scenarios cannot be run: nothing here can keep their programs apart (docs/reference/sandbox.md).")
     data.announce(Running(os.getpid(), env["PUBLIC_URL"], env["REDIS_URL"]))
     tell(banner(env["PUBLIC_URL"], data.path, demo))
     if host in EVERYWHERE and not settings.is_https:
@@ -97,11 +100,13 @@ def _start_queue(supervisor: Supervisor, part: Part, data: DataDir) -> None:
         supervisor.start(part)
 
 
-def _here(settings: Settings) -> str:
-    """The address by which this machine reaches the web server."""
-    host = EVERYWHERE.get(settings.host, settings.host)
-    scheme = "https" if settings.tls_cert else "http"
-    return f"{scheme}://{f'[{host}]' if ':' in host else host}:{settings.port}"
+def _sandboxes(url: str) -> list[str]:
+    """How the runners keep programs apart."""
+    client = redis.Redis.from_url(url, socket_timeout=limits.PROBE_SECONDS)
+    try:
+        return heartbeat.told(client, heartbeat.RUNNER, 0)
+    except redis.RedisError:
+        return []
 
 
 def _prepare(supervisor: Supervisor, env: Mapping[str, str], plan: str | None) -> dict[str, Any]:
@@ -113,18 +118,22 @@ def _prepare(supervisor: Supervisor, env: Mapping[str, str], plan: str | None) -
     return answer
 
 
-def _parts(env: Mapping[str, str], settings: Settings, here: str, workers: int) -> list[Part]:
-    """Workers, sweeper, web. /health/ready of the web server wants the workers there, so it comes last."""
+def _parts(env: Mapping[str, str], settings: Settings, here: str, workers: int, runners: int) -> list[Part]:
+    """Workers, runners, sweeper, web. /health/ready of the web server wants the others there, so it comes last."""
     now = clock.epoch()
     python = [sys.executable, "-m"]
     heard = [
         Part(
-            f"worker-{number}",
-            [*python, "jobs.worker"],
+            f"{part}-{number}",
+            [*python, "jobs.worker", *more],
             env,
-            probe.beats(settings.redis_url, heartbeat.WORKER, number, now),
+            probe.beats(settings.redis_url, part, number, now),
         )
-        for number in range(1, workers + 1)
+        for part, most, more in (
+            (heartbeat.WORKER, workers, ()),
+            (heartbeat.RUNNER, runners, ("--queues", "runs")),
+        )
+        for number in range(1, most + 1)
     ]
     sweeper = Part(
         "sweeper", [*python, "jobs.sweeper"], env, probe.beats(settings.redis_url, heartbeat.SWEEPER, 1, now)

@@ -116,13 +116,17 @@ def _unique(common: dict[str, Any], before: Any, is_open: bool) -> dict[str, Any
 
 
 def _held(text: str) -> dict[str, Any]:
+    found = _json(text)
+    return found if isinstance(found.get("options", {}), dict) else {}
+
+
+def _json(text: str) -> dict[str, Any]:
+    """A JSON object; an empty one where the text is none."""
     try:
         found = json.loads(text) if text else {}
     except ValueError:
         return {}
-    if not isinstance(found, dict) or not isinstance(found.get("options", {}), dict):
-        return {}
-    return found
+    return found if isinstance(found, dict) else {}
 
 
 def edit(fields: list[dict[str, Any]], do: str, new_id: NewId) -> tuple[list[dict[str, Any]], set[str]]:
@@ -154,11 +158,14 @@ def edit(fields: list[dict[str, Any]], do: str, new_id: NewId) -> tuple[list[dic
 
 
 def _retyped(given: dict[str, Any], word: str) -> dict[str, Any]:
+    word, brace, more = word.partition(" {")  # a suggestion brings its options
     kind = find(word)
     if kind is None:
         return {**given, "type": word}
     known = {"fields", *keys(kind.Options)} if holds_fields(kind) else set(keys(kind.Options))
     options = {name: value for name, value in given["options"].items() if name in known}
+    if brace:
+        options = {name: value for name, value in _json(f"{{{more}").items() if name in known}
     return {**given, "type": kind.name, "options": options or dict(guess.STARTERS.get(kind.name, {}))}
 
 

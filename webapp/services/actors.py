@@ -58,6 +58,10 @@ class Actor:
     scopes: frozenset[str] | None = None  # None: all that the role allows
     key_id: str | None = None
     session_id: str | None = None
+    run_id: str | None = None
+    """The run whose program calls, by the key that was made for it."""
+    writable_secrets: frozenset[str] = frozenset()
+    """Secrets that this run may set, whatever its maker's role."""
     address: str = ""
     request_id: str = ""
     entry: Entry | None = field(default=None, compare=False, repr=False)

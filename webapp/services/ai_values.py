@@ -8,8 +8,8 @@ What came before an error is in `made` all the same: it is kept, and whoever ask
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -27,6 +27,8 @@ from webapp.extensions import db
 from webapp.models import Connection
 from webapp.services import ai_answers, tenancy
 from webapp.services.actors import Actor
+
+Keep = Callable[[Mapping[str, pa.Table]], object]
 
 HOW_TO: Final = (
     "Make a connection of type ai (base_url, model, api_key): any server with OpenAI's chat API will do."
@@ -118,13 +120,15 @@ class _Row:
     unfit: str = ""
 
 
-def written(channel: Link, question: Question, wanted: Mapping[str, tuple[Any, ...]]) -> Written:
-    """Ask for a value for each of `wanted`: (rendered prompt, seed[, row]) by what it is kept under. Raises nothing
-    that concerns the model."""
+def written(
+    channel: Link, question: Question, wanted: Mapping[str, tuple[Any, ...]], keep: Keep | None = None
+) -> Written:
+    """Ask for a value for each of `wanted`: (rendered prompt, seed[, row]) by what it is kept under. `keep` is given
+    the values of each request as it is answered, in the caller's thread. Raises nothing that concerns the model."""
     assert isinstance(channel, AiChannel)
     made = Written()
     rows = [_Row(place, str(prompt), " ".join(map(str, more))) for place, (prompt, *more) in wanted.items()]
-    writing = _Writing(channel, dict(question.said))
+    writing = _Writing(channel, dict(question.said), keep)
     try:
         writing.all(rows)
     except ConnectorError as error:
@@ -168,8 +172,8 @@ def _unfit(unfit: Sequence[_Row], count: int) -> ConnectorError:
 class _Writing:
     """One field's rows being written."""
 
-    def __init__(self, channel: AiChannel, said: Mapping[str, Any]) -> None:
-        self._channel, self._said = channel, said
+    def __init__(self, channel: AiChannel, said: Mapping[str, Any], keep: Keep | None) -> None:
+        self._channel, self._said, self._keep = channel, said, keep
         self._over = False
 
     def all(self, rows: Sequence[_Row]) -> None:
@@ -190,21 +194,32 @@ class _Writing:
         )  # alike ones together: what is said once costs once
         parts = [ordered[start : start + size] for start in range(0, len(ordered), size)]
         self._part(parts[0])  # by itself: it finds out what the server takes, and whether it answers at all
+        self._kept(parts[0])
         if len(parts) == 1:
             return
         with ThreadPoolExecutor(settings.parallel, thread_name_prefix="prompt") as pool:
             ended = [pool.submit(self._part, part) for part in parts[1:]]
+            for one in as_completed(ended):
+                if one.exception() is None:
+                    self._kept(one.result())
         for one in ended:
             one.result()
 
-    def _part(self, rows: Sequence[_Row]) -> None:
+    def _part(self, rows: Sequence[_Row]) -> Sequence[_Row]:
         if self._over:
-            return  # another one failed: what is under way ends, nothing more is begun
+            return ()  # another one failed: what is under way ends, nothing more is begun
         try:
             self._ask(rows)
         except BaseException:
             self._over = True
             raise
+        return rows
+
+    def _kept(self, rows: Sequence[_Row]) -> None:
+        """What a request brought, before the next one is waited for: a process that dies then has lost none of it."""
+        found = {row.place: _table(row.value, "") for row in rows if row.value is not None}
+        if self._keep is not None and found:
+            self._keep(found)
 
     def _ask(self, rows: Sequence[_Row]) -> None:
         prompt = Prompt(_SYSTEM, self._user(rows), self._schema(), self._said["temperature"])

@@ -19,7 +19,7 @@ import numpy as np
 import orjson
 import pyarrow as pa
 from flask import current_app
-from sqlalchemy import delete, select, update
+from sqlalchemy import delete, insert, select, update
 from sqlalchemy.exc import IntegrityError
 
 from webapp import clock, limits, storage
@@ -57,7 +57,9 @@ def stored(workspace_id: str, connection_id: str, hashes: Collection[str]) -> di
     """The answers that are there and have not run out, by the hash of their question."""
     if not hashes:
         return {}
-    statement = select(Fetched.question, Fetched.value, Fetched.storage_key, Fetched.snapshot, Fetched.rows).where(
+    statement = select(
+        Fetched.question, Fetched.value, Fetched.storage_key, Fetched.snapshot, Fetched.rows
+    ).where(
         Fetched.workspace_id == workspace_id,
         Fetched.connection_id == connection_id,
         Fetched.question.in_(hashes),
@@ -76,53 +78,70 @@ def _table(value: Any, key: str | None) -> pa.Table:
 
 
 def save(workspace_id: str, connection_id: str, fresh: Mapping[str, pa.Table]) -> dict[str, Kept]:
-    """Keep answers by the hash of their question; answers what is kept now: of two who ask at once both are given the
-    answer of the one who came first."""
-    made: dict[str, Kept] = {}
+    """Keep answers by the hash of their question, many a transaction; answers what is kept now: of two who ask at once
+    both are given the answer of the one who came first."""
+    made, found = dict[str, Kept](), list[dict[str, Any]]()
     for question, table in fresh.items():
         raw = packed(table)
         snapshot = hashlib.sha256(raw).hexdigest()
         row = _row(workspace_id, connection_id, question, snapshot, table.num_rows)
         if len(raw) > limits.FETCHED_INLINE_BYTES:
-            row.storage_key = _put(workspace_id, snapshot, raw)
+            row["storage_key"] = _put(workspace_id, snapshot, raw)
         else:
-            row.value = {"arrow": base64.b64encode(raw).decode()}
-        made[question] = Kept(table, snapshot, table.num_rows) if _insert(row) else _theirs(row)
+            row["value"] = {"arrow": base64.b64encode(raw).decode()}
+        made[question] = Kept(table, snapshot, table.num_rows)
+        found.append(row)
+    for start in range(0, len(found), limits.FETCHED_SAVED):
+        made |= _theirs(workspace_id, connection_id, _insert(found[start : start + limits.FETCHED_SAVED]))
     return made
 
 
-def _row(workspace_id: str, connection_id: str, question: str, snapshot: str, rows: int) -> Fetched:
+def _row(workspace_id: str, connection_id: str, question: str, snapshot: str, rows: int) -> dict[str, Any]:
     moment = clock.now()
-    return Fetched(
-        workspace_id=workspace_id,
-        connection_id=connection_id,
-        question=question,
-        snapshot=snapshot,
-        rows=rows,
-        fetched_at=moment,
-        expires_at=moment + timedelta(days=limits.FETCHED_DAYS),
+    return {
+        "workspace_id": workspace_id,
+        "connection_id": connection_id,
+        "question": question,
+        "snapshot": snapshot,
+        "rows": rows,
+        "fetched_at": moment,
+        "expires_at": moment + timedelta(days=limits.FETCHED_DAYS),
+    }
+
+
+def _insert(rows: list[dict[str, Any]]) -> list[str]:
+    """Adds rows of one connection in one transaction, in place of those that have run out; the questions of those that
+    were not added, because another's is there or the connection is gone."""
+    known = Fetched.__table__.c
+    mine = (
+        known.workspace_id == rows[0]["workspace_id"],
+        known.connection_id == rows[0]["connection_id"],
+        known.question.in_([one["question"] for one in rows]),
     )
-
-
-def _insert(row: Fetched) -> bool:
-    mine = (Fetched.workspace_id == row.workspace_id, Fetched.connection_id == row.connection_id)
-    ended = (*mine, Fetched.question == row.question, Fetched.expires_at <= row.fetched_at)
     try:
         with writing() as session:
-            for gone in session.scalars(select(Fetched).where(*ended)):
+            for gone in session.scalars(
+                select(Fetched).where(*mine, known.expires_at <= rows[0]["fetched_at"])
+            ):
                 gone.question = _forgotten(gone)
             session.flush()
-            session.add(row)
+            there = set(session.scalars(select(known.question).where(*mine)))
+            fresh = [one for one in rows if one["question"] not in there]
+            if fresh:
+                session.execute(insert(Fetched), fresh)
     except IntegrityError:
-        return False
-    return True
+        pass
+    else:
+        return [one["question"] for one in rows if one["question"] in there]
+    # Somebody was quicker, between the look and the commit: which of them it was, each finds out for itself.
+    return [rows[0]["question"]] if len(rows) == 1 else [lost for one in rows for lost in _insert([one])]
 
 
-def _theirs(row: Fetched) -> Kept:
-    found = stored(row.workspace_id, row.connection_id, [row.question])
-    if row.question not in found:
+def _theirs(workspace_id: str, connection_id: str, questions: list[str]) -> dict[str, Kept]:
+    found = stored(workspace_id, connection_id, questions)
+    if len(found) < len(questions):
         raise ApiError("unavailable", "The connection or its answers were just removed.")
-    return found[row.question]
+    return found
 
 
 def _forgotten(row: Fetched) -> str:
@@ -177,21 +196,25 @@ def keep(workspace_id: str, connection_id: str, answer: Answer) -> str:
     """Sees to it that an answer lies in the storage; returns what `load` finds it by."""
     table = answer.table
     if answer.keys is not None:
-        sets = {"snapshot": answer.snapshot, "keys": answer.keys.to_pylist(), "starts": answer.starts.tolist()}
+        sets = {
+            "snapshot": answer.snapshot,
+            "keys": answer.keys.to_pylist(),
+            "starts": answer.starts.tolist(),
+        }
         table = table.replace_schema_metadata({_SETS: orjson.dumps(sets)})
     raw = packed(table)
     name = hashlib.sha256(raw).hexdigest()
     key = _put(workspace_id, name, raw)
     row = _row(workspace_id, connection_id, name, answer.snapshot, table.num_rows)
-    row.storage_key = key
-    if not _insert(row):
+    row["storage_key"] = key
+    if _insert([row]):
         again = Fetched.__table__.c
         with writing() as session:
             session.execute(
                 update(Fetched)
                 .where(again.workspace_id == workspace_id, again.connection_id == connection_id)
                 .where(again.question == name)
-                .values(expires_at=row.expires_at)
+                .values(expires_at=row["expires_at"])
             )
     return f"{workspace_id}/{name}"
 

@@ -110,7 +110,7 @@ def _expiry(moment: datetime | None) -> datetime | None:
 def listing(actor: Actor) -> Select[tuple[ApiKey]]:
     """A select of the keys the actor may manage: their own; all of the workspace for admins."""
     _may_manage(actor)
-    statement = tenancy.listing(actor, ApiKey, project=False)
+    statement = tenancy.listing(actor, ApiKey, project=False).where(ApiKey.run_id.is_(None))
     return statement if actor.can("admin") else statement.where(ApiKey.created_by == actor.user_id)
 
 

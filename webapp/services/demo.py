@@ -1,5 +1,5 @@
-"""The demo: a workspace with linked templates, a dataset and a database to push to, enough to see what the product is.
-Seeded once."""
+"""The demo: a workspace with linked templates, a dataset, a database to push to and programs that use them, enough to
+see what the product is. Seeded once."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ from webapp.services import (
     connection_looks,
     connections,
     datasets,
+    demo_scenarios,
     people,
     templates,
     tenancy,
@@ -72,7 +73,9 @@ ORDERS: Final[dict[str, Any]] = {
     "quantity": 300,
     "fields": [
         _field("id", "row_number"),
-        _field("customer_id", "reference", template_id="Customers", field="id", cardinality={"min": 1, "max": 5}),
+        _field(
+            "customer_id", "reference", template_id="Customers", field="id", cardinality={"min": 1, "max": 5}
+        ),
         _field("customer_email", "reference", template_id="Customers", field="email"),
         _field("ordered_at", "datetime", min="-90d", max="now"),
         _field("serial", "sequence", start=1, pad=6, hidden=True),
@@ -98,7 +101,9 @@ LINES: Final[dict[str, Any]] = {
         _field("product", "product_name"),
         _field("sku", "sku"),
         _field("quantity", "number", min=1, max=12),
-        _field("unit_price", "number", min=3, max=900, decimals=2, distribution="lognormal", mean=60, stddev=55),
+        _field(
+            "unit_price", "number", min=3, max=900, decimals=2, distribution="lognormal", mean=60, stddev=55
+        ),
         _field("amount", "formula", expression="quantity * unit_price"),
     ],
 }
@@ -200,6 +205,7 @@ def ensure_demo(plan: str = limits.DEMO_PLAN) -> DemoInfo | None:
         _totals(here)
         _shop(here)
         _database(here)
+        demo_scenarios.ensure(here)
         mine = actors.system(workspace.id)
         tenancy.change_workspace(mine, {"settings": {**workspace.settings, _SEEDED: True}})
     assert here.project_id is not None
@@ -236,7 +242,9 @@ def _named(here: Actor, name: str) -> Template | None:
 
 def _template(here: Actor, template: dict[str, Any]) -> None:
     if _named(here, template["name"]) is None:
-        templates.create(here, **{**template, "fields": [_linked(here, field) for field in template["fields"]]})
+        templates.create(
+            here, **{**template, "fields": [_linked(here, field) for field in template["fields"]]}
+        )
 
 
 def _linked(here: Actor, field: dict[str, Any]) -> dict[str, Any]:
@@ -259,7 +267,9 @@ def _shop(here: Actor) -> None:
     tables = [found for name in SHOP["templates"] if (found := _named(here, name)) is not None]
     there = db.session.scalar(select(Dataset.id).where(Dataset.project_id == here.project_id).limit(1))
     if there is None and len(tables) == len(SHOP["templates"]):
-        datasets.create(here, **{**SHOP, "templates": [{"template_id": table.id, "count": None} for table in tables]})
+        datasets.create(
+            here, **{**SHOP, "templates": [{"template_id": table.id, "count": None} for table in tables]}
+        )
 
 
 def _database(here: Actor) -> None:
@@ -270,7 +280,7 @@ def _database(here: Actor) -> None:
     with connection_links.open_session(found) as session:
         for statement in TABLES:
             session.execute(statement)
-    connection_looks.verify(here, found)
+    connection_looks.verify(here, found, ours=True)
 
 
 def _ids(here: Actor) -> Sequence[str]:

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from webapp import ids, limits
 from webapp.models import Template
-from webapp.services import endpoints, fetched, generate, http_look, push_plan, push_targets, tenancy
+from webapp.services import endpoints, fetched, generate, heads, http_look, push_plan, push_targets, tenancy
 from webapp.services.actors import Actor
 from webapp.services.connection_strings import MASK
 from webapp.services.mapping import Asked
@@ -29,10 +29,10 @@ def requests(actor: Actor, given: Mapping[str, Any], template_id: str) -> list[s
     Errors: forbidden, not_found, validation_error with every fault of the endpoint, target_failed (reason
     unknown_field: a `{{field}}` that the rows have not), what the template's own values from outside raise.
     """
-    connection, settings = endpoints.thought_of(actor, _unmasked(given))
+    connection, settings = endpoints.thought_of(actor, unmasked(given))
     destination = Destination(connection, None, settings)
     template = tenancy.get(actor, Template, template_id, "read")
-    found = generate.Head(template.id, template.version, template.project_id, template.team_id)
+    found = heads.Head(template.id, template.version, template.project_id, template.team_id)
     source = generate.saved_source(found, None)
     count = limits.PREVIEW_ROWS if given.get("push_mode") == "batch" else 1
     recipe = fetched.recipe(actor, source, GenerateInput(count=count, seed=_SEED))
@@ -45,7 +45,8 @@ def requests(actor: Actor, given: Mapping[str, Any], template_id: str) -> list[s
         return http_look.requests(push_id, channel, 0, planned)
 
 
-def _unmasked(value: Any) -> Any:
+def unmasked(value: Any) -> Any:
+    """What a form says, with a stand-in where a secret is masked: it can be checked like one that was typed."""
     if isinstance(value, Mapping):
-        return {name: _unmasked(one) for name, one in value.items()}
+        return {name: unmasked(one) for name, one in value.items()}
     return _STAND_IN if value == MASK else value

@@ -25,6 +25,9 @@ SENDING: Final = (
     "push_mode", "wrapper_key", "batch_size", "retry", "parallel", "rate_per_second", "capture", "delete_path",
     "idempotent",
 )  # fmt: skip
+_NOWHERE: Final = (
+    "https://none.invalid"  # stands for an address that is not right, so that the rest can be checked
+)
 _OWN: Final = "rest"  # the kind of a connection that is made for an endpoint
 
 
@@ -87,17 +90,16 @@ def listing(
 def create(actor: Actor, given: Mapping[str, Any]) -> Endpoint:
     """An endpoint; commits. `given` are the words of `as_json`. Errors: forbidden, not_found (the connection),
     validation_error with every fault."""
-    require(actor, "write")
-    _one_address(given)
-    connection = _made(actor, given) if given.get("url") else _used(actor, given["connection_id"])
+    connection, settings = thought_of(actor, given)
+    if given.get("url"):
+        connection = _made(actor, given)
     endpoint = Endpoint(
         **tenancy.here(actor),
         name=given["name"],
         connection_id=connection.id,
-        settings=_settings(given, {}),
+        settings=settings,
         created_by=actor.user_id,
     )
-    _check(connection, endpoint.settings)
     db.session.add(endpoint)
     db.session.flush()
     audit.record(actor, "endpoint.create", endpoint, join=True, name=endpoint.name)
@@ -138,26 +140,29 @@ def change(actor: Actor, endpoint: Endpoint, changes: Mapping[str, Any]) -> Endp
     others = ("connection_id", "path") if own else ("url", "auth", "environment")
     if endpoint.settings.get("operation"):
         others = (*others, "connection_id", *REQUEST)
-    unfit = [name for name in others if changes.get(name) and changes[name] != before[name]]
-    if unfit:
-        has = "an address of its own" if own else "its connection's address and credentials"
-        if endpoint.settings.get("operation"):
-            has = f"the request of the operation {endpoint.settings['operation']}"
-        text = f"This endpoint has {has}."
-        raise validation_error([Fault(name, "not_allowed", text, "Make another endpoint.") for name in unfit])
-    if own and {"url", "auth", "environment"} & changes.keys():
-        merged = {**before, **changes}
-        base, changed_path = _split(merged["url"])
-        auth = merged["auth"] or {"type": "none"}
-        settings = {**connection_settings.shown(connection.settings, KINDS[_OWN]), "base_url": base, "auth": auth}
-        changes = {**changes, "path": changed_path}
-        with _Renamed():
-            connections.change(
-                actor, connection, {"settings": settings, "environment": merged["environment"]}, verifies=False
-            )
+    told = _Told()
+    with told:
+        _same(endpoint, own, [name for name in others if changes.get(name) and changes[name] != before[name]])
+    merged, fresh = {**before, **changes}, None
+    base = ""
+    if own:
+        with told:
+            base, merged["path"] = _split(merged["url"] or "")
+    if base and {"url", "auth", "environment"} & changes.keys():
+        shown = connection_settings.shown(connection.settings, KINDS[_OWN])
+        fresh = {**shown, "base_url": base, "auth": merged["auth"] or {"type": "none"}}
+        with told:
+            connection_settings.check(actor.workspace_id, KINDS[_OWN], fresh, connection.settings)
+    settings = _settings(merged, endpoint.settings)
+    with told:
+        _check(connection, settings)
+    told.all()
+    if fresh is not None:
+        connections.change(
+            actor, connection, {"settings": fresh, "environment": merged["environment"]}, verifies=False
+        )
     endpoint.name = changes.get("name", endpoint.name)
-    endpoint.settings = _settings({**before, **changes}, endpoint.settings, changes)
-    _check(connection, endpoint.settings)
+    endpoint.settings = settings
     endpoint.updated_at = clock.now()
     audit.record(actor, "endpoint.change", endpoint, join=True, changed=sorted(changes))
     db.session.commit()
@@ -168,16 +173,25 @@ def thought_of(actor: Actor, given: Mapping[str, Any]) -> tuple[Connection, dict
     """The connection and the settings that an endpoint would have; nothing is saved. Secrets of `given` stand in the
     connection as they are. Errors: as `create`."""
     require(actor, "write")
-    _one_address(given)
-    if given.get("connection_id"):
-        connection = _used(actor, given["connection_id"])
-    else:
-        own = {"base_url": _split(given["url"])[0], "auth": given.get("auth") or {"type": "none"}}
-        with _Renamed():
+    told = _Told()
+    with told:
+        _one_address(given)
+    connection, own = None, {"base_url": _NOWHERE, "auth": given.get("auth") or {"type": "none"}}
+    path = given.get("path")
+    if given.get("url"):
+        with told:
+            own["base_url"], path = _split(given["url"])
+    elif given.get("connection_id"):
+        with told:
+            connection = _used(actor, given["connection_id"])
+    if connection is None:
+        with told:
             connection_settings.check(actor.workspace_id, KINDS[_OWN], own, {})
         connection = Connection(workspace_id=actor.workspace_id, type=_OWN, settings=own, read_only=False)
-    settings = _settings(given, {})
-    _check(connection, settings)
+    settings = _settings({**given, "path": path}, {})
+    with told:
+        _check(connection, settings)
+    told.all()
     return connection, settings
 
 
@@ -225,14 +239,23 @@ def _split(url: str) -> tuple[str, str]:
     return origin, url[len(origin) :]
 
 
+def _same(endpoint: Endpoint, own: bool, unfit: list[str]) -> None:
+    """Refuse what cannot be changed about an endpoint."""
+    if unfit:
+        has = "an address of its own" if own else "its connection's address and credentials"
+        if endpoint.settings.get("operation"):
+            has = f"the request of the operation {endpoint.settings['operation']}"
+        text = f"This endpoint has {has}."
+        raise validation_error([Fault(name, "not_allowed", text, "Make another endpoint.") for name in unfit])
+
+
 def _made(actor: Actor, given: Mapping[str, Any]) -> Connection:
     """The connection of an endpoint with an address of its own. Joins the caller's transaction."""
     settings = {"base_url": _split(given["url"])[0], "auth": given.get("auth") or {"type": "none"}}
-    with _Renamed():
-        return connections.draft(
-            actor, name=given["name"], type=_OWN, settings=settings, environment=given.get("environment") or "dev",
-            of_endpoint=True,
-        )  # fmt: skip
+    return connections.draft(
+        actor, name=given["name"], type=_OWN, settings=settings, environment=given.get("environment") or "dev",
+        of_endpoint=True,
+    )  # fmt: skip
 
 
 def _used(actor: Actor, connection_id: str) -> Connection:
@@ -243,13 +266,10 @@ def _used(actor: Actor, connection_id: str) -> Connection:
     return found
 
 
-def _settings(
-    given: Mapping[str, Any], before: Mapping[str, Any], changes: Mapping[str, Any] | None = None
-) -> dict[str, Any]:
-    path = _split(given["url"])[1] if given.get("url") else given.get("path")
+def _settings(given: Mapping[str, Any], before: Mapping[str, Any]) -> dict[str, Any]:
     request = {
         "method": given.get("method") or "POST",
-        "path": path or "",
+        "path": given.get("path") or "",
         "headers": given.get("headers") or {},
         "query_params": given.get("query_params") or {},
         "body": given.get("body"),
@@ -260,24 +280,31 @@ def _settings(
 
 
 def _check(connection: Connection, settings: Mapping[str, Any]) -> None:
-    """Error: validation_error, under the names that endpoints have for it."""
     told = {name: value for name, value in settings.items() if name != "operation"}
-    with _Renamed():
-        connection_settings.check_changed(connection, KINDS[connection.type], told)
+    connection_settings.check_changed(connection, KINDS[connection.type], told)
 
 
-class _Renamed:
-    """Faults of settings, told under the names that an endpoint has for them."""
+class _Told:
+    """Faults of several checks, all told at once, those of settings under the names that an endpoint has for them."""
 
     _NAMES: Final = {"settings.base_url": "url", "settings.": "", "request_template.": ""}
+
+    def __init__(self) -> None:
+        self._fields: list[dict[str, Any]] = []
 
     def __enter__(self) -> None:
         pass
 
-    def __exit__(self, _kind: object, error: BaseException | None, _trace: object) -> None:
+    def __exit__(self, _kind: object, error: BaseException | None, _trace: object) -> bool:
         if not isinstance(error, ApiError) or error.code != "validation_error":
-            return
+            return False
         for fault in error.details["fields"]:
-            for front, name in self._NAMES.items():
-                if fault["path"].startswith(front):
-                    fault["path"] = name + fault["path"][len(front) :]
+            front = next((one for one in self._NAMES if fault["path"].startswith(one)), "")
+            path = self._NAMES.get(front, "") + fault["path"][len(front) :]
+            self._fields.append({**fault, "path": path})
+        return True
+
+    def all(self) -> None:
+        """Error: validation_error, where there were any."""
+        if self._fields:
+            raise validation_error([Fault(**one) for one in self._fields])

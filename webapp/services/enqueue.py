@@ -20,7 +20,7 @@ from sqlalchemy import event
 from sqlalchemy.orm import Session, scoped_session
 
 from webapp import limits
-from webapp.models import Export, Push, Work
+from webapp.models import Export, Push, Run, Work
 
 log = logging.getLogger(__name__)
 
@@ -30,7 +30,9 @@ class Kind:
     """One kind of work: its table, the functions that know it (named, never imported here), its queue.
 
     `job` does it; `ended` is told when it ended without its job: both take the id of the row. `attempts`: how often
-    it may be taken up before a lost worker ends it as failed; 1 for what must not be repeated.
+    it may be taken up before a lost worker ends it as failed; 1 for what must not be repeated. `turns` names the
+    function that says which of the queued rows may be taken now, where not all may; `untold` the one that finds rows
+    whose end nobody was told of.
     """
 
     model: type[Work]
@@ -38,6 +40,8 @@ class Kind:
     ended: str
     queue: str
     attempts: int
+    turns: str = ""
+    untold: str = ""
 
 
 # Every kind of work.
@@ -56,6 +60,15 @@ KINDS: Final[Mapping[str, Kind]] = MappingProxyType(
             ended="webapp.services.push_end.settle",
             queue="pushes",
             attempts=limits.MAX_ATTEMPTS,
+        ),
+        "run": Kind(
+            model=Run,
+            job="jobs.scenario.run",
+            ended="webapp.services.run_end.settle",
+            queue="runs",
+            attempts=1,  # its program may have acted
+            turns="webapp.services.run_turns.startable",
+            untold="webapp.services.run_end.untold",
         ),
     }
 )

@@ -28,6 +28,7 @@ from webapp.services import (
     enqueue,
     fetched,
     generate,
+    heads,
     paging,
     pins,
     quotas,
@@ -97,7 +98,7 @@ def create(actor: Actor, template_id: str, ask: GenerateInput, format: str | Non
     The first block is made and thrown away, so that what cannot be made is refused here and not by a worker.
     Errors: those of `generate.saved`.
     """
-    found = generate.head(actor, template_id, "generate")
+    found = heads.of(actor, template_id, "generate")
     source = generate.saved_source(found, ask.locale, rows_of=ask.rows)
     count = source.count(ask.count)
     quotas.check_rows(actor, count)
@@ -266,7 +267,7 @@ def order(export_id: str) -> Order:
     kept = Pins.from_json(stored)
     if template_id is None or kept.version is None:
         raise tenancy.not_found("template", kept.template_id or "")
-    found = generate.Head(template_id, kept.version, "", "")
+    found = heads.Head(template_id, kept.version, "", "")
     source = generate.saved_source(found, ask.locale, rows_of=ask.rows)
     source = fetched.pinned(source, kept)
     db.session.remove()

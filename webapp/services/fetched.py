@@ -18,7 +18,6 @@ from typing import Any, Final
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 from sqlalchemy import select
 
 from webapp import clock, limits
@@ -27,11 +26,11 @@ from webapp.connectors.base import ConnectorError, Link, Session
 from webapp.connectors.rest_fetch import Fetches, Manner, too_large
 from webapp.engine.block import Bound
 from webapp.engine.errors import SpecError
-from webapp.engine.outside import Answer, Ask, Question, Recorder
+from webapp.engine.outside import Answer, Ask, Recorder
 from webapp.errors import ApiError, Fault, validation_error
 from webapp.extensions import db
 from webapp.models import Connection
-from webapp.services import ai_values, answers, connection_links, rows
+from webapp.services import ai_values, answers, connection_links, fetched_tables, rows
 from webapp.services.actors import Actor
 from webapp.services.answers import Kept
 from webapp.services.deadline import limited
@@ -41,7 +40,6 @@ from webapp.services.sources import Source
 
 STAND_IN: Final = "stand_in"
 """Code of the warning that values were not fetched."""
-_SPELLING: Final = "Check its spelling: the connection's metadata lists its tables."
 
 
 def recipe(
@@ -196,7 +194,7 @@ class _Search:
             text = f'"{found.name}" is a connection of type {found.type}, and has no paths to call.'
             path = f"{one.path}.options.connection_id"
             raise validation_error(
-                [Fault(path, "not_for_this_type", text, "Choose a connection of type rest.")]
+                [Fault(path, "not_for_this_type", text, "Choose one of type rest or odata.")]
             )
 
     def _row(self, one: Ask, actor: Actor) -> Connection:
@@ -257,7 +255,7 @@ class _Search:
             return {}
         return answers.stored(self._actor.workspace_id, self._id(one), hashes)
 
-    def _save(self, one: Ask, fresh: dict[str, pa.Table]) -> dict[str, Kept]:
+    def _save(self, one: Ask, fresh: Mapping[str, pa.Table]) -> dict[str, Kept]:
         if not fresh:
             return {}
         assert self._actor is not None
@@ -280,9 +278,9 @@ class _Search:
                 self._open[one.question.connection_id] = session
             with limited(session, self._left(), limits.FETCH_SECONDS):
                 made = (
-                    _keys(session, one.question)
+                    fetched_tables.keys(session, one.question)
                     if one.question.kind == "keys"
-                    else _query(session, one, values)
+                    else fetched_tables.query(session, one, values)
                 )
             if made.nbytes > limits.FETCHED_BYTES:
                 told = f"The answer is larger than {limits.FETCHED_BYTES // 2**20} MB."
@@ -316,7 +314,7 @@ class _Search:
         if channel is None:
             channel = self._channels[connection_id] = connection_links.open_link(self._rows[connection_id])
         db.session.remove()  # nothing is held while the model is waited for
-        made = ai_values.written(channel, one.question, wanted)
+        made = ai_values.written(channel, one.question, wanted, lambda fresh: self._save(one, fresh))
         self._until += time.monotonic() - began
         yield from made.tables.items()
         if made.error is not None:
@@ -347,54 +345,3 @@ def _at(path: str) -> Iterator[None]:
         if error.code != "validation_error":
             error.details.setdefault("path", path)
         raise
-
-
-def _keys(session: Session, question: Question) -> pa.Table:
-    """The distinct values of some columns of a table, without those that hold a null, in ascending order."""
-    entity = session.entity(question["table"])
-    if entity is None:
-        raise ConnectorError(f'There is no table "{question["table"]}".', reason="no_table", hint=_SPELLING)
-    names = [_column(entity, name) for name in question["columns"]]
-    batches, count = [], 0
-    for batch in session.keys(entity, names, question["filter"]):
-        batches.append(batch)
-        count += batch.num_rows
-        if count > limits.FETCHED_KEYS:
-            told = f'"{entity.name}" has more than {limits.FETCHED_KEYS:,} keys.'
-            raise ConnectorError(told, reason="too_large", hint="Choose among them by a filter.")
-    if not batches:
-        return pa.table({name: pa.array([], pa.string()) for name in question["columns"]})
-    table = pa.Table.from_batches(batches).rename_columns(question["columns"])
-    whole = pc.is_valid(table.column(0))
-    for name in question["columns"][1:]:
-        whole = pc.and_(whole, pc.is_valid(table.column(name)))
-    distinct = table.filter(whole).group_by(question["columns"], use_threads=False).aggregate([])
-    return distinct.sort_by([(name, "ascending") for name in question["columns"]]).combine_chunks()
-
-
-def _column(entity: Any, name: str) -> str:
-    found = entity.column(name)
-    if found is None:
-        close = [one.name for one in entity.fields if one.name.casefold() == name.casefold()]
-        if len(close) != 1:
-            told = f'"{entity.name}" has no column "{name}".'
-            known = ", ".join(one.name for one in entity.fields[: limits.FETCHED_TOLD])
-            raise ConnectorError(told, reason="no_column", hint=f"It has {known}.")
-        return close[0]
-    return found.name
-
-
-def _query(session: Session, one: Ask, values: tuple[Any, ...]) -> pa.Table:
-    most = limits.FETCHED_SET_ROWS if one.keyed else limits.FETCHED_ROWS
-    named = {f"p{place}": value for place, value in enumerate(values)}
-    batch = session.query(one.question["query"], named, most + 1)
-    if batch.num_rows > most:
-        told = f"The query answers more than {most:,} rows."
-        raise ConnectorError(
-            told, reason="too_large", hint="Let it answer fewer: by a condition, or a limit."
-        )
-    if not batch.num_columns:
-        raise ConnectorError(
-            "The query answers no columns.", reason="no_column", hint="Write one that selects."
-        )
-    return pa.Table.from_batches([batch])

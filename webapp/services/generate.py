@@ -18,17 +18,16 @@ from typing import Any
 import numpy as np
 import redis
 from flask import Flask, current_app
-from sqlalchemy import bindparam, select
 
-from webapp import clock, ids, limits
+from webapp import clock, limits
 from webapp.engine import groups
 from webapp.engine.errors import SpecError
 from webapp.errors import ApiError
 from webapp.extensions import db
-from webapp.models import Template
 from webapp.services import (
     audit,
     fetched,
+    heads,
     identity,
     kin,
     plans,
@@ -37,10 +36,8 @@ from webapp.services import (
     sources,
     template_fields,
     templates,
-    tenancy,
 )
 from webapp.services.actors import Actor, require
-from webapp.services.quick import Quick
 from webapp.services.quotas import Reservation
 from webapp.services.row_requests import DraftInput, GenerateInput, PreviewInput
 from webapp.services.rows import Output, Recipe
@@ -48,42 +45,13 @@ from webapp.services.sources import Source
 
 log = logging.getLogger(__name__)
 
-_T = Template.__table__.c
-_HEAD = Quick(
-    select(_T.version, _T.project_id, _T.team_id).where(
-        _T.id == bindparam("id"), _T.workspace_id == bindparam("workspace"), _T.deleted_at.is_(None)
-    )
-)
-
-
 # Few rows are a hundred short calls, thirty of which let go of the interpreter's lock and take it back. Threads that
 # make them side by side on one interpreter gain nothing and wake each other each time.
 _one_by_one = threading.Lock()
 
 
-@dataclass(frozen=True, slots=True)
-class Head:
-    """What must be known of a template before its rows are made, read by one statement."""
-
-    id: str
-    version: int
-    project_id: str
-    team_id: str
-
-
-def head(actor: Actor, template_id: str, scope: str) -> Head:
-    """As `tenancy.get`, without the objects: this is asked for every call of generate. Errors: not_found,
-    forbidden."""
-    row = _HEAD.row(id=template_id, workspace=actor.workspace_id) if ids.is_id(template_id, "tpl") else None
-    if row is None or actor.role_in(row[2]) is None:
-        raise tenancy.not_found("template", template_id)
-    found = Head(template_id, *row)
-    require(actor, scope, found.team_id)
-    return found
-
-
 def saved_source(
-    found: Head, locale: str | None, version: int | None = None, rows_of: kin.Rows = sources.NOTHING
+    found: heads.Head, locale: str | None, version: int | None = None, rows_of: kin.Rows = sources.NOTHING
 ) -> Source:
     """A version of a template (default: its newest), compiled; `rows_of` are rows of related templates that the
     request states. Errors: not_found, validation_error, unavailable."""
@@ -105,7 +73,9 @@ def draft_source(actor: Actor | None, ask: DraftInput, own: str = "") -> Source:
 class Delivery:
     """The bytes of a generation on their way to a client. Closing it early gives the unmade rows back."""
 
-    def __init__(self, app: Flask, actor: Actor, output: Output, reservation: Reservation, entry: str) -> None:
+    def __init__(
+        self, app: Flask, actor: Actor, output: Output, reservation: Reservation, entry: str
+    ) -> None:
         self._app, self._actor, self._entry = app, actor, entry
         self._output, self._reservation = output, reservation
         self._closed = False
@@ -142,7 +112,7 @@ class Generation:
 
 def saved(actor: Actor, template_id: str, ask: GenerateInput, format: str | None = None) -> Generation:
     """Rows of a saved template's newest version; see `_run`. Errors: not_found, forbidden, and those of `_run`."""
-    found = head(actor, template_id, "generate")
+    found = heads.of(actor, template_id, "generate")
     source = sources.kept(found.id, found.version, ask.locale, ask.rows)
     if source is None or source.plan.asks:
         identity.must_be_counted(actor)
@@ -220,10 +190,16 @@ def preview(actor: Actor, template_id: str, ask: PreviewInput) -> Preview:
     A draft's fields are matched with the saved ones as saving would match them, so rows do not change by being
     saved. Errors: not_found, forbidden, validation_error.
     """
-    found = head(actor, template_id, "read")
-    source = saved_source(found, ask.locale, rows_of=ask.rows) if ask.fields is None else _draft_of(actor, found, ask)
+    found = heads.of(actor, template_id, "read")
+    source = (
+        saved_source(found, ask.locale, rows_of=ask.rows)
+        if ask.fields is None
+        else _draft_of(actor, found, ask)
+    )
     fetch = ask.fields is None if ask.fetch is None else ask.fetch
-    if fetch and ask.fields is not None:  # a draft may ask anything of a connection, as a write or generate may
+    if (
+        fetch and ask.fields is not None
+    ):  # a draft may ask anything of a connection, as a write or generate may
         require(actor, "generate", found.team_id)
     return _preview(source, ask, actor, fetch)
 
@@ -236,12 +212,12 @@ def preview_draft(actor: Actor | None, ask: DraftInput, fetch: bool = False) -> 
     return _preview(draft_source(actor, ask), ask, actor, fetch)
 
 
-def preview_version(found: Head, version: int, seed: str) -> Preview:
+def preview_version(found: heads.Head, version: int, seed: str) -> Preview:
     """Three rows of one version, on its own anchor. Errors: not_found, validation_error, unavailable."""
     return _preview(saved_source(found, None, version), PreviewInput(seed=seed))
 
 
-def _draft_of(actor: Actor, found: Head, ask: PreviewInput) -> Source:
+def _draft_of(actor: Actor, found: heads.Head, ask: PreviewInput) -> Source:
     spec, _ = templates.loader(found.id, found.version)()
     parsed = plans.parsed_fields(ask.fields, name=spec["name"], locale=spec["locale"])
     before = spec["fields"]
@@ -250,7 +226,9 @@ def _draft_of(actor: Actor, found: Head, ask: PreviewInput) -> Source:
     library = kin.library(around, found.id, spec["quantity"], ask.rows)
     plan = plans.compiled(merged, plans.vocabulary(), ask.locale, library)
     related = kin.related_of(around, library)
-    return Source(plan, spec["name"], spec["quantity"], plans.anchor_of(spec), found.id, found.version, related)
+    return Source(
+        plan, spec["name"], spec["quantity"], plans.anchor_of(spec), found.id, found.version, related
+    )
 
 
 def _preview(
@@ -346,7 +324,7 @@ def estimate(
 
     Errors: those of `saved`, apart from quota_exceeded.
     """
-    source = saved_source(head(actor, template_id, "generate"), ask.locale, rows_of=ask.rows)
+    source = saved_source(heads.of(actor, template_id, "generate"), ask.locale, rows_of=ask.rows)
     count = source.count(ask.count)
     quotas.check_rows(actor, count)
     sample = min(count, limits.ESTIMATE_ROWS)

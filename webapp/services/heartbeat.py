@@ -11,6 +11,7 @@ import redis
 from webapp import limits
 
 WORKER = "worker"
+RUNNER = "runner"
 SWEEPER = "sweeper"
 
 
@@ -29,6 +30,18 @@ def beat(client: redis.Redis, part: str, process: str, now: float) -> None:
 def gone(client: redis.Redis, part: str, process: str) -> None:
     """Say that `process` has ended."""
     client.zrem(_key(part), process)
+
+
+def tell(client: redis.Redis, part: str, process: str, word: str) -> None:
+    """Say something of a process beside its beat, which keeps the word as long as the beat is young."""
+    client.set(f"{_key(part)}:{process}", word, ex=limits.WORKER_SEEN_SECONDS)
+
+
+def told(client: redis.Redis, part: str, since: float) -> list[str]:
+    """What the living processes of a part say of themselves, each word once, in order."""
+    processes = client.zrangebyscore(_key(part), since, "+inf")
+    words = client.mget([f"{_key(part)}:{process.decode()}" for process in processes]) if processes else []
+    return sorted({word.decode() for word in words if word is not None})
 
 
 def alive(client: redis.Redis, part: str, since: float) -> int:

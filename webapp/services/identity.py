@@ -123,13 +123,14 @@ class Entry:
     """A request's place in the minute that is asked for with its first rows, in one question.
 
     Until then the caller is only believed to be who the memory says, so nothing may be written, sent or asked of
-    others for them. `passage` is set when they were let in.
+    others for them. `passage` is set when they were let in; `epoch` is the one that the memory is of.
     """
 
-    __slots__ = ("_known", "passage")
+    __slots__ = ("_known", "epoch", "passage")
 
     def __init__(self, known: Known) -> None:
         self._known = known
+        self.epoch = known.epoch
         self.passage: Passage | None = None
 
     def take_rows(self, name: str, rows: int, limit: int) -> RowsAnswer:
@@ -205,7 +206,8 @@ def _known(handle: str, project_id: str) -> Known | None:
         return known
     memory = _memory()
     known = _read(handle, project_id)
-    if known is not None and rights.may_be_remembered(known.epoch):
+    # A run's key ends with its run, which a Redis that is away must not put off: it is looked up each time.
+    if known is not None and known.actor.run_id is None and rights.may_be_remembered(known.epoch):
         if len(memory) >= limits.IDENTITY_CACHE_ENTRIES:
             memory.clear()  # simple, and rare: it is only a memory
         memory[handle, project_id] = known
@@ -235,7 +237,13 @@ def _read(handle: str, project_id: str) -> Known | None:
             fault = ApiError("not_found", "There is no such project.", {"project_id": project_id})
         scopes = None if key.scopes is None else frozenset(key.scopes)
         return Known(
-            actor=replace(actor, key_id=key.id, scopes=scopes),
+            actor=replace(
+                actor,
+                key_id=key.id,
+                scopes=scopes,
+                run_id=key.run_id,
+                writable_secrets=frozenset(key.writable_secrets),
+            ),
             secret_hash=key.secret_hash,
             api_version=key.api_version,
             expires=key.expires_at.timestamp() if key.expires_at else None,
@@ -265,6 +273,18 @@ def _actor(session: Session, kind: Any, user: User, workspace: Workspace, projec
         limits=workspace.limits,
         team_roles=teams,
     )
+
+
+def by_user(user_id: str, project_id: str) -> Actor | None:
+    """The Actor of somebody who is not here (a schedule runs for them), with the role that they have now in a project;
+    None when they may not enter any more, or the project is gone."""
+    with reading() as session:
+        user, project = session.get(User, user_id), session.get(Project, project_id)
+        if user is None or user.disabled_at is not None or project is None or project.deleted_at is not None:
+            return None
+        workspace = session.get_one(Workspace, project.workspace_id)
+        actor = _actor(session, "session", user, workspace, project)
+    return actor if actor.role is not None else None
 
 
 def _note_use(key_id: str) -> None:

@@ -20,24 +20,37 @@ from webapp.models import (
     Invitation,
     Project,
     Push,
+    Scenario,
     SignInLink,
     Team,
     Template,
+    WorkspaceFile,
 )
-from webapp.services import answers
+from webapp.services import answers, workspace_files_kept
 
 # Soft-deleted rows go after RESTORE_DAYS; children before parents, whose removal takes what is left in them along.
-_SOFT: Final[tuple[Any, ...]] = (Push, Export, Dataset, Template, Connection, Project, Team)
+_SOFT: Final[tuple[Any, ...]] = (
+    Push,
+    Export,
+    Dataset,
+    Template,
+    Connection,
+    Scenario,
+    WorkspaceFile,
+    Project,
+    Team,
+)
 
 
 def purge(now: datetime) -> int:
-    """Remove what nobody can reach any more, with the files of exports, pushes and connections. Returns the number of
-    rows.
+    """Remove what nobody can reach any more, with the files of exports, pushes and connections, the
+    workspace's files, and bytes that none of these names any more. Returns the number of rows.
 
     A file goes before its row, so that a purge cut short leaves no file that nothing names.
     """
     gone = now - timedelta(days=limits.RESTORE_DAYS)
     _remove_files(gone)
+    workspace_files_kept.sweep(now)
     done = answers.purge(now)
     for model, condition in (
         *((model, _ended(model, gone)) for model in _SOFT),
@@ -63,6 +76,9 @@ def _remove_files(gone: datetime) -> None:
             Connection.metadata_key.is_not(None), _going(Connection, gone)
         )
         keys = [*keys, *session.scalars(cached)]
+        # Workspace files lie in no project, so nothing but their own deletion takes them along.
+        files = select(WorkspaceFile.storage_key).where(_ended(WorkspaceFile, gone))
+        keys = [*keys, *session.scalars(files)]
         folders = session.execute(select(Push.workspace_id, Push.id).where(_going(Push, gone))).all()
     for key in keys:
         store.delete(key)

@@ -20,6 +20,7 @@ from webapp.services import (
     datasets,
     fetched,
     generate,
+    heads,
     push_plan,
     push_targets,
     quotas,
@@ -126,7 +127,7 @@ def of_template(actor: Actor, template_id: str, ask: PushInput, *, keep: bool = 
     what has nothing to do with the mapping (that is in `Prepared.faults`).
     """
     template = tenancy.get(actor, Template, template_id, "push")
-    found = generate.Head(template.id, template.version, template.project_id, template.team_id)
+    found = heads.Head(template.id, template.version, template.project_id, template.team_id)
     destination = push_targets.destination_of(actor, ask)
     source = generate.saved_source(found, ask.locale, rows_of=ask.rows)
     count = source.count(ask.count)

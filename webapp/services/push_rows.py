@@ -31,7 +31,7 @@ from webapp.engine.plan import ENGINE
 from webapp.errors import ApiError, validation_error
 from webapp.extensions import db
 from webapp.models import Push
-from webapp.services import dataset_rows, fetched, generate, tenancy
+from webapp.services import dataset_rows, fetched, generate, heads, tenancy
 from webapp.services.pins import Pins
 from webapp.services.row_makers import JSON_TEXT, Faulty, GivenRows, Maker, Reckoned, TemplateRows, View
 
@@ -298,7 +298,7 @@ def makers_of(
         return [GivenRows(stored_rows(given[0]), kept.seed, kept.now)]
     if kept.template_id is None or kept.version is None:
         raise tenancy.not_found("template", kept.template_id or "")
-    found = generate.Head(kept.template_id, kept.version, "", "")
+    found = heads.Head(kept.template_id, kept.version, "", "")
     source = generate.saved_source(found, kept.locale, rows_of=ask.get("rows") or {})
     source = fetched.pinned(source, kept)
     env = Env(kept.seed, kept.now, kept.locale, kept.now == source.anchor)

@@ -231,6 +231,6 @@ def attachment(file_name: str) -> str:
     """A Content-Disposition that saves under `file_name` (RFC 6266; other letters by RFC 8187)."""
     if file_name.isascii() and '"' not in file_name:
         return f'attachment; filename="{file_name}"'
-    stem, _, extension = file_name.rpartition(".")
-    plain = f"{slug(stem)}.{extension}"
+    stem, dot, extension = file_name.rpartition(".")
+    plain = f"{slug(stem)}.{extension}" if dot and extension.isalnum() and extension.isascii() else slug(file_name)
     return f"attachment; filename=\"{plain}\"; filename*=UTF-8''{quote(file_name, safe='')}"

@@ -14,7 +14,7 @@ from sqlalchemy.exc import IntegrityError
 from webapp import clock, limits
 from webapp.errors import ApiError, Fault, did_you_mean, validation_error
 from webapp.extensions import db
-from webapp.models import Connection, Secret
+from webapp.models import Connection, Scenario, Secret
 from webapp.security.vault import Vault, VaultError
 from webapp.services import audit, paging
 from webapp.services.actors import Actor, require
@@ -96,11 +96,13 @@ def listing(
 
 
 def put(actor: Actor, name: str, value: str) -> tuple[Secret, bool]:
-    """Set a named secret, new or in place of its old value; commits. Returns it and whether it is new.
+    """Set a named secret, new or in place of its old value; commits. Returns it and whether it is new. A run may set
+    those that its scenario names as writable.
 
     Error: validation_error for a name or value that cannot be.
     """
-    require(actor, "secrets")
+    if name not in actor.writable_secrets:
+        require(actor, "secrets")
     faults = []
     if not NAME.fullmatch(name):
         text = "A secret's name begins with a letter and has at most 100 letters, digits and signs _ . -"
@@ -134,14 +136,14 @@ def _made(actor: Actor, name: str, sealed: bytes) -> Secret | None:
 
 
 def delete(actor: Actor, name: str) -> Secret:
-    """Remove a named secret; commits. Errors: not_found, in_use with the connections that refer to it."""
+    """Remove a named secret; commits. Errors: not_found, in_use with the connections and scenarios that use it."""
     require(actor, "secrets")
     secret = _named(actor.workspace_id, name, lock=True)
     if secret is None:
         raise not_found("secret", name)
     users = using(actor.workspace_id, name)
     if users:
-        told = f"{len(users)} connection(s) use this secret: {', '.join(one['name'] for one in users[:3])}."
+        told = f"{len(users)} object(s) use this secret: {', '.join(one['name'] for one in users[:3])}."
         raise ApiError("in_use", told, {"used_by": users})
     audit.record(actor, "secret.delete", secret, join=True, name=name)
     db.session.delete(secret)
@@ -150,7 +152,8 @@ def delete(actor: Actor, name: str) -> Secret:
 
 
 def using(workspace_id: str, name: str) -> list[dict[str, str]]:
-    """The connections whose settings refer to a secret by its name."""
+    """The connections whose settings refer to a secret by its name, and the scenarios that are given it or may set
+    it."""
     statement = select(Connection).where(
         Connection.workspace_id == workspace_id, Connection.deleted_at.is_(None)
     )
@@ -162,6 +165,17 @@ def using(workspace_id: str, name: str) -> list[dict[str, str]]:
         {"type": "connection", "id": one.id, "name": one.name}
         for one in db.session.scalars(statement)
         if name in referred(_texts(one.settings)) or name in hidden.get(one.id, ())
+    ] + _scenarios_using(workspace_id, name)
+
+
+def _scenarios_using(workspace_id: str, name: str) -> list[dict[str, str]]:
+    statement = select(Scenario.id, Scenario.name, Scenario.secrets, Scenario.writable_secrets).where(
+        Scenario.workspace_id == workspace_id, Scenario.deleted_at.is_(None)
+    )
+    return [
+        {"type": "scenario", "id": one.id, "name": one.name}
+        for one in db.session.execute(statement.order_by(Scenario.id))
+        if name in (*one.secrets, *one.writable_secrets)
     ]
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import orjson
 
 from webapp.models import Template
-from webapp.services import generate, templates
+from webapp.services import generate, heads, templates
 from webapp.services.template_fields import Stored, children
 
 _HEAD = ("name", "description", "quantity", "locale", "anchor")
@@ -86,7 +86,7 @@ def between(template: Template, old: int, new: int, seed: str | None = None) -> 
     out: dict[str, Any] = {"template_id": template.id, "from": old, "to": new, **compare(before.spec, after.spec)}
     out["preview"] = None
     if seed is not None:
-        found = generate.Head(template.id, template.version, template.project_id, template.team_id)
+        found = heads.Head(template.id, template.version, template.project_id, template.team_id)
         rows = [orjson.loads(generate.preview_version(found, number, seed).rows) for number in (old, new)]
         out["preview"] = {"seed": seed, "from": rows[0], "to": rows[1], "cells": cells(*rows)}
     return out

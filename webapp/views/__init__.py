@@ -13,6 +13,7 @@ from webapp.views import (
     api_keys,
     audit,
     builder,
+    compat,
     connection_pages,
     connections,
     dataset_pages,
@@ -27,17 +28,25 @@ from webapp.views import (
     generate,
     health,
     hooks,
+    icon,
     metadata_documents,
     pages,
     projects,
     push_pages,
     pushes,
+    run_pages,
+    runs,
+    scenario_pages,
+    scenarios,
     secrets,
     session,
     shell,
     table_templates,
     templates,
     workspace,
+    workspace_files,
+    workspace_files_pages,
+    workspace_files_parts,
 )
 
 BLUEPRINTS: Final[tuple[Blueprint, ...]] = (
@@ -48,6 +57,7 @@ BLUEPRINTS: Final[tuple[Blueprint, ...]] = (
     workspace.bp,
     audit.bp,
     documents.bp,
+    icon.bp,
     templates.bp,
     table_templates.bp,
     ai.bp,
@@ -68,6 +78,13 @@ BLUEPRINTS: Final[tuple[Blueprint, ...]] = (
     drafts.bp,
     datasets.bp,
     dataset_pages.bp,
+    scenarios.bp,
+    workspace_files.bp,
+    workspace_files_pages.bp,
+    runs.bp,
+    run_pages.bp,
+    scenario_pages.bp,
+    compat.bp,
 )
 
 
@@ -79,7 +96,9 @@ class PartBeforeAt(BaseConverter):
 
 def init_app(app: Flask, settings: Settings) -> None:
     """Hang the pipeline and every resource onto the application."""
+    app.request_class = workspace_files_parts.Request
     hooks.init_app(app, settings)
+    app.wsgi_app = compat.Door(app.wsgi_app)  # type: ignore[method-assign]
     shell.init_app(app)
     app.url_map.converters["default"] = PartBeforeAt
     for blueprint in BLUEPRINTS:

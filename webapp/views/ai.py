@@ -4,15 +4,20 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from flask import Blueprint, Response, url_for
+import orjson
+from flask import Blueprint, Response, g, render_template, request, url_for
 from pydantic import Field, JsonValue, WithJsonSchema
 
 from webapp import limits
+from webapp.engine.fields import find
 from webapp.errors import ApiError
-from webapp.services import ai_values, described, suggested
+from webapp.extensions import db
+from webapp.forms import draft
+from webapp.services import ai_values, catalogue, described, suggested
 from webapp.services.actors import Actor
 from webapp.services.row_requests import FIELD_SCHEMA
-from webapp.views.inputs import Input
+from webapp.views import drafts
+from webapp.views.inputs import Input, parse
 from webapp.views.outputs import Output
 from webapp.views.reply import reply
 from webapp.views.routes import route
@@ -101,7 +106,13 @@ def describe(actor: Actor, body: DescribeIn) -> Response:
     A model of the project is asked for fields of the catalogue's types. What it answers is checked like any template;
     a field that does not fit becomes plain text, and the report says so.
     """
-    made = described.template(actor, **body.model_dump())
+    try:
+        made = described.template(actor, **body.model_dump())
+    except ApiError as error:
+        if g.face != "person" or error.status < 500:
+            raise
+        db.session.rollback()
+        return _again(actor, error)  # the model's fault, not ours: what was typed is not lost by it
     doubtful = [one["field"] for one in made["report"] if one["state"] != "green"]
     told = f" Look at {', '.join(doubtful)}: what the model had there did not fit." if doubtful else ""
     saved = made["template"]
@@ -120,3 +131,47 @@ def suggest(actor: Actor, body: SuggestIn) -> Response:
     named.
     """
     return reply({"suggestions": suggested.suggestions(actor, **body.model_dump())})
+
+
+@route(bp, "/builder/suggest", ["POST"], scope="write", programs=False, hidden=True, reads=True)
+def suggest_here(actor: Actor) -> Response:
+    """Types for one field of the builder's form, as its picker shows them; `model` names the one to be asked."""
+    wanted, model = drafts.pressed().partition(":")[2], request.form.get("model") or None
+    field = _field(draft.read(request.form)["fields"], wanted)
+    name = str(field.get("name", ""))
+    context: dict[str, Any] = {"name": name, "asked": model, "found": [], "error": None}
+    given = {"name": name, "description": str(field.get("description") or ""), "connection_id": model}
+    try:
+        if name:
+            body = parse(SuggestIn, given, strict=False)
+            found = suggested.suggestions(actor, **body.model_dump())
+            context["found"] = [_shown(one) for one in found]
+    except ApiError as error:
+        db.session.rollback()
+        context["error"] = error
+    context["models"] = ai_values.models(actor)
+    return Response(render_template("templates/suggested.html", **context), mimetype="text/html")
+
+
+def _field(fields: list[dict[str, Any]], wanted: str) -> dict[str, Any]:
+    """A field by its id, at any depth; an empty one where there is none."""
+    for one in fields:
+        inner = one["options"].get("fields")
+        if one["id"] == wanted:
+            return one
+        if isinstance(inner, list) and (found := _field(inner, wanted)):
+            return found
+    return {}
+
+
+def _shown(one: dict[str, Any]) -> dict[str, Any]:
+    """A suggestion with what the picker needs to choose it: `word` is the type, with its options where it has some."""
+    kind = find(one["type"])
+    entry = next(known for known in catalogue.entries() if known["name"] == kind.name) if kind else {}
+    word = f"{one['type']} {orjson.dumps(one['options']).decode()}" if one["options"] else one["type"]
+    return {
+        **one,
+        "word": word,
+        "label": entry.get("label", one["type"]),
+        "example": entry.get("example", ""),
+    }

@@ -64,9 +64,12 @@ class Form:
             "environment": texts["environment"] or "dev",
         }
 
+    def _worded(self, fault: Mapping[str, Any]) -> str:
+        return str(fault["message"]) if self.texts[fault["path"]].strip() else "This is needed."
+
     def placed(self, told: list[dict[str, Any]]) -> dict[str, str]:
         """Faults by the input that they belong to."""
-        plain = {one["path"]: one["message"] for one in told if one["path"] in _OWN}
+        plain = {one["path"]: self._worded(one) for one in told if one["path"] in _OWN}
         return {**plain, **self.request.placed(told), **self.auth.placed(told), **self.sending.placed(told)}
 
 
@@ -122,6 +125,23 @@ def _example(actor: Actor, form: Form) -> dict[str, Any]:
     return {"requests": sent, "fields": fields, "trouble": None}
 
 
+def _given(actor: Actor, form: Form, model: type[EndpointChange], body: Mapping[str, Any]) -> dict[str, Any]:
+    """What the form says. Error: validation_error, with what is wrong about the values beside what is wrong about their
+    shapes: a person is told all of it at once."""
+    try:
+        return parse(model, body, strict=False).given()
+    except ApiError as error:
+        wrong = {one["path"].partition(".")[0] for one in error.details.get("fields", ())}
+        rest = {name: value for name, value in _named(form).items() if name not in wrong}
+        try:
+            fit = parse(EndpointChange, rest, strict=False).given()
+            endpoints.thought_of(actor, endpoint_example.unmasked(fit))
+        except ApiError as other:
+            told = other.details.get("fields", ())
+            error.details["fields"] += [one for one in told if one["path"].partition(".")[0] not in wrong]
+        raise error from None
+
+
 def _named(form: Form) -> dict[str, Any]:
     """What the form says; a name is not needed to see the request."""
     body = form.body()
@@ -148,7 +168,7 @@ def create(actor: Actor) -> Response:
     if request.form.get("do") == "draw":
         return _page(actor, form, None)
     try:
-        made = endpoints.create(actor, parse(EndpointIn, form.body(), strict=False).given())
+        made = endpoints.create(actor, _given(actor, form, EndpointIn, form.body()))
     except ApiError as error:
         return _page(actor, form, None, error)
     return redirect(url_for("endpoints.show", endpoint_id=made.id), 303)  # type: ignore[return-value]
@@ -173,7 +193,7 @@ def change(actor: Actor, endpoint_id: str) -> Response:
     if body.get("connection_id"):
         del body["connection_id"]  # it stays on its connection
     try:
-        endpoints.change(actor, found, parse(EndpointChange, body, strict=False).given())
+        endpoints.change(actor, found, _given(actor, form, EndpointChange, body))
     except ApiError as error:
         return _page(actor, form, found, error)
     return redirect(url_for("endpoints.show", endpoint_id=endpoint_id), 303)  # type: ignore[return-value]

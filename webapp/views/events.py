@@ -15,6 +15,7 @@ import orjson
 from flask import Response, current_app, request
 
 from webapp import limits
+from webapp.views import seats
 
 
 class State(Protocol):
@@ -66,13 +67,12 @@ def progress(
 
 
 def follow(look: Callable[[], State | None]) -> Response:
-    """A stream of `progress` as an answer. `look` is called with an application at hand and must hold no session."""
+    """A stream of `progress` as an answer. `look` is called with an application at hand and must hold no session.
+    Error: unavailable, when as many follow as may."""
     app = current_app._get_current_object()  # type: ignore[attr-defined]
 
     def looked() -> State | None:
         with app.app_context():
             return look()
 
-    pieces = progress(looked, request.headers.get("Last-Event-ID", ""))
-    headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
-    return Response(pieces, mimetype="text/event-stream", headers=headers)
+    return seats.stream(progress(looked, request.headers.get("Last-Event-ID", "")))

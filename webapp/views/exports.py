@@ -192,7 +192,7 @@ def download(actor: Actor, export_id: str) -> Response:
     db.session.remove()
     if request.if_none_match.contains_weak(headers["ETag"].strip('"')):
         return Response(status=304, headers={"ETag": headers["ETag"]})
-    first, last = _asked(size, headers["ETag"])
+    first, last = asked_range(size, headers["ETag"])
     partial = (first, last) != (0, size)
     if partial:
         headers["Content-Range"] = f"bytes {first}-{last - 1}/{size}"
@@ -222,7 +222,7 @@ def _describe(export: Export) -> dict[str, str]:
     }
 
 
-def _asked(size: int, etag: str) -> tuple[int, int]:
+def asked_range(size: int, etag: str) -> tuple[int, int]:
     """The bytes to send, from the first up to, not with, the last.
 
     Several ranges at once, other units, or an If-Range of another file mean the whole (RFC 9110, 14.2).

@@ -4,50 +4,26 @@ from __future__ import annotations
 
 import time
 
-from flask import Blueprint, Response, url_for
+from flask import Blueprint, Response
 
 from webapp import limits
 from webapp.extensions import db
 from webapp.services import ledger, push_prepare, pushes
 from webapp.services.actors import Actor
 from webapp.services.push_requests import ExportDbInput, ExportInput, ExportRestInput
-from webapp.views.push_models import DryRunOut, PushOut
-from webapp.views.pushes import ERRORS
+from webapp.views.pushes import queued, sending
 from webapp.views.reply import reply
-from webapp.views.routes import route
 
 bp = Blueprint("exports_at_once", __name__)
 
 
-@route(
-    bp,
-    "/export/db",
-    ["POST"],
-    scope="push",
-    body=ExportDbInput,
-    returns=PushOut,
-    status=201,
-    also={200: DryRunOut},
-    idempotent=True,
-    errors=ERRORS,
-)
+@sending(bp, "/export/db", body=ExportDbInput)
 def to_database(actor: Actor, body: ExportDbInput) -> Response:
     """Send rows that are given, or rows of a template, into a table: up to 1,000 rows answered when they are there."""
     return _sent(actor, body.model_copy(update={"target": body.table or body.target}))
 
 
-@route(
-    bp,
-    "/export/rest",
-    ["POST"],
-    scope="push",
-    body=ExportRestInput,
-    returns=PushOut,
-    status=201,
-    also={200: DryRunOut},
-    idempotent=True,
-    errors=ERRORS,
-)
+@sending(bp, "/export/rest", body=ExportRestInput)
 def to_endpoint(actor: Actor, body: ExportRestInput) -> Response:
     """Send rows that are given, or rows of a template, over HTTP: up to 1,000 rows answered when they are there."""
     return _sent(actor, body)
@@ -65,13 +41,11 @@ def _sent(actor: Actor, body: ExportInput) -> Response:
     push_id, total = prepared.push_id, prepared.total
     pushes.queue(actor, prepared, "push.create" if ask is None else "template.push")
     if total <= limits.EXPORT_DB_WAIT_ROWS:
-        _wait(push_id)
-    push = pushes.get(actor, push_id)
-    where = url_for("pushes.show", push_id=push_id)
-    return reply(pushes.as_json(push), status=201, see=where, headers={"Location": where})
+        wait(push_id)
+    return queued(pushes.get(actor, push_id))
 
 
-def _wait(push_id: str) -> None:
+def wait(push_id: str) -> None:
     """Until a worker is done with it, at most EXPORT_DB_WAIT_SECONDS. No database session is held meanwhile."""
     db.session.remove()
     until = time.monotonic() + limits.EXPORT_DB_WAIT_SECONDS

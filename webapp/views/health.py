@@ -34,6 +34,14 @@ class Ready(Live):
     redis: bool
     storage: bool
     worker: bool
+    runner: bool
+
+
+class ReadyOut(Ready):
+    """`sandbox`: how the runners keep programs apart: bubblewrap, landlock, plain or none, in one text where they
+    differ."""
+
+    sandbox: str
 
 
 @route(bp, "/health/live", scope="public", counted=False, returns=Live)
@@ -42,14 +50,14 @@ def live() -> Response:
     return json_reply({"status": "ok"})
 
 
-@route(bp, "/health/ready", scope="public", counted=False, returns=Ready, errors=["unavailable"])
+@route(bp, "/health/ready", scope="public", counted=False, returns=ReadyOut, errors=["unavailable"])
 def ready() -> Response:
-    """Whether database, Redis, storage and a worker are there; 503 names what is missing."""
+    """Whether database, Redis, storage, a worker and a runner of scenarios are there; 503 names what is missing."""
     found = parts()
     if not all(found.values()):
         missing = ", ".join(name for name, there in found.items() if not there)
         raise ApiError("unavailable", f"Not ready: {missing}.", found)
-    return json_reply({"status": "ok", **found})
+    return json_reply({"status": "ok", **found, "sandbox": sandbox()})
 
 
 def parts() -> dict[str, bool]:
@@ -58,8 +66,17 @@ def parts() -> dict[str, bool]:
         "database": _holds(_database),
         "redis": _holds(lambda: bool(redis_client().ping())),
         "storage": _holds(lambda: storage.of(current_app).usable()),
-        "worker": _holds(_worker),
+        "worker": _holds(lambda: _beats(heartbeat.WORKER)),
+        "runner": _holds(lambda: _beats(heartbeat.RUNNER)),
     }
+
+
+def sandbox() -> str:
+    """How the runners that are there keep programs apart; "" where none says."""
+    try:
+        return ", ".join(heartbeat.told(redis_client(), heartbeat.RUNNER, _since()))
+    except redis.RedisError:
+        return ""
 
 
 def _holds(ask: Callable[[], bool]) -> bool:
@@ -76,6 +93,9 @@ def _database() -> bool:
         return session.scalar(text("SELECT 1")) == 1
 
 
-def _worker() -> bool:
-    since = clock.epoch() - limits.WORKER_SEEN_SECONDS
-    return heartbeat.alive(redis_client(), heartbeat.WORKER, since) > 0
+def _beats(part: str) -> bool:
+    return heartbeat.alive(redis_client(), part, _since()) > 0
+
+
+def _since() -> float:
+    return clock.epoch() - limits.WORKER_SEEN_SECONDS

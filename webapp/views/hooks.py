@@ -23,14 +23,13 @@ from webapp.config_faults import is_loopback
 from webapp.errors import ApiError
 from webapp.extensions import db
 from webapp.net import addresses
+from webapp.services.api_versions import API_VERSIONS, NEWEST_VERSION
 from webapp.services.windows import Passage
 from webapp.views import identify, inputs, reply
 from webapp.views.cookies import CookieSessions
 
 log = logging.getLogger("webapp")
 
-API_VERSIONS: Final = ("2026-11-21",)  # oldest first
-NEWEST_VERSION: Final = API_VERSIONS[-1]
 _REQUEST_ID: Final = re.compile(rf"[A-Za-z0-9._:-]{{1,{limits.REQUEST_ID_CHARS}}}")
 
 CSP: Final = (

@@ -54,16 +54,35 @@ def once(actor: Actor, max_body: int, act: Callable[[], Response]) -> Response:
     try:
         response = act()
     except ApiError as error:
-        claim.failed(error, session)
+        claim.failed(error)
         raise
     except BaseException:
-        claim.failed(ApiError("internal_error", details={"request_id": actor.request_id}), session)
+        claim.failed(ApiError("internal_error", details={"request_id": actor.request_id}))
         raise
     finally:
         event.remove(session, "before_commit", claim.mark)
-    session.rollback()  # whatever the view still read: the answer is written on its own
+    db.session.rollback()  # whatever the view still reads, perhaps in a session of its own: the answer is written alone
     claim.answer(response)
     return response
+
+
+def _digest(told: bytes) -> str:
+    """A digest of what is told of the request, and of its body: the bytes as they came, but of multipart/form-data its
+    parts. Those are the same when the call is made again, while the boundary between them is not; and their files lie
+    on the disk, and are read in pieces.
+    """
+    found = hashlib.sha256(told)
+    if request.mimetype != "multipart/form-data":
+        found.update(request.get_data(cache=True))
+        return found.hexdigest()
+    found.update(repr(sorted(request.form.items(multi=True))).encode("utf-8", "surrogatepass"))
+    for part, file in sorted(request.files.items(multi=True), key=lambda one: one[0]):
+        content = hashlib.sha256()
+        while piece := file.stream.read(limits.STORAGE_CHUNK_BYTES):
+            content.update(piece)
+        file.stream.seek(0)
+        found.update(repr((part, file.filename, file.mimetype, content.digest())).encode("utf-8", "surrogatepass"))
+    return found.hexdigest()
 
 
 class _Claim:
@@ -73,9 +92,8 @@ class _Claim:
         self.workspace_id = actor.workspace_id
         self.caller = actor.key_id or actor.user_id or ""
         self.key_hash = hashlib.sha256(key.encode()).hexdigest()
-        body = request.get_data(cache=True)
         told = [request.method, request.full_path, actor.project_id, request.mimetype]
-        self.request_hash = hashlib.sha256(repr(told).encode() + body).hexdigest()
+        self.request_hash = _digest(repr(told).encode())
         self.seal = sealing.derive(str(current_app.secret_key), "idempotency", key + self.caller)
         self.id = ids.new("idm")
 
@@ -153,9 +171,9 @@ class _Claim:
         statement = update(IdempotencyRecord).where(IdempotencyRecord.id == self.id).values(state="acted")
         session.execute(statement, execution_options={"synchronize_session": False})
 
-    def failed(self, error: ApiError, session: Session) -> None:
+    def failed(self, error: ApiError) -> None:
         """The view refused or broke: release the key when nothing was done, else keep the answer."""
-        session.rollback()
+        db.session.rollback()  # the present one: a view that waited may have let go of the one it began with
         if not self._release():
             body = orjson.dumps(error.as_dict())
             self._keep(error.status, {"Content-Type": "application/json"}, body)

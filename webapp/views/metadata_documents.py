@@ -5,7 +5,7 @@ from __future__ import annotations
 from flask import Blueprint, Response, g, make_response, render_template, request, url_for
 
 from webapp.errors import ApiError, Fault, validation_error
-from webapp.services import connections, metadata_documents
+from webapp.services import connection_looks, connections, metadata_documents
 from webapp.services.actors import Actor
 from webapp.services.connection_links import document_of
 from webapp.views.connections import ConnectionOut
@@ -48,6 +48,7 @@ def upload(actor: Actor, connection_id: str) -> Response:
     found = connections.get(actor, connection_id, "write", lock=True)
     file = request.files.get("document")
     told = metadata_documents.put(actor, found, _told(file.read() if file else b""))
+    connection_looks.verified(found)  # what its page says of the target's own document is over
     see = url_for("connections.show", connection_id=connection_id)
     return reply(see=see, flashed=f"The document is stored: {told['entities']:,} entities.")
 

@@ -16,7 +16,7 @@ from webapp.errors import CODES, ApiError
 from webapp.extensions import db
 from webapp.forms import schema_text
 from webapp.forms.from_model import label_of
-from webapp.models import Connection, Dataset, Endpoint, Project, Template
+from webapp.models import Connection, Dataset, Endpoint, Project, Scenario, Template, WorkspaceFile
 from webapp.services import catalogue, generate, tenancy
 from webapp.services.actors import Actor
 from webapp.services.row_requests import DraftInput
@@ -60,8 +60,10 @@ def status() -> Response:
 _TRASHED: Final[dict[str, tuple[Any, str]]] = {
     "template": (Template, "write"),
     "dataset": (Dataset, "write"),
+    "scenario": (Scenario, "write"),
     "connection": (Connection, "write"),
     "endpoint": (Endpoint, "write"),
+    "workspace_file": (WorkspaceFile, "write"),
     "project": (Project, "admin"),
 }
 

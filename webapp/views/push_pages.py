@@ -216,7 +216,7 @@ def _drawn(
         "error": error,
         "faults": faults,
         "how": how,
-        "how_faults": push_where.placed(how, faults),
+        "how_faults": how.placed(faults) if how else {},
         "FORMULA": push_form.FORMULA,
         "code": _code(source, asked),
         "locales": plans.vocabulary().locales,

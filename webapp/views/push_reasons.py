@@ -22,7 +22,7 @@ _WORDS: Final[Mapping[str, tuple[str, str]]] = {
         "Compare the row's values with what it says, change the field or the mapping, and retry the failed rows.",
     ),
     "forbidden": (
-        "The target does not let this account do this (401 or 403).",
+        "The target does not accept the credentials (401), or does not let them do this (403).",
         "Test the connection; if that is well, ask whoever runs the target to let the account create these objects.",
     ),
     "csrf": (

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any, Final
 
 from webapp import limits
 from webapp.connectors import KINDS
 from webapp.connectors.channel import HttpConnector
+from webapp.connectors.request_template import RequestTemplate
 from webapp.extensions import db
 from webapp.forms.settings import SettingsForm
 from webapp.models import Connection, Endpoint
@@ -23,6 +25,8 @@ _WORDS: Final = {  # of a target, of several, of what stands at the head of its 
     "openapi": ("Operation", "operations", "Property of"),
 }
 _HOW: Final = "how"
+_REQUEST: Final = "request_template"
+_SHAPE: Final = ("method", "headers", "query_params", "body")  # its path is the push's target
 
 
 def is_endpoint(where: str) -> bool:
@@ -72,7 +76,44 @@ def _of_endpoint(one: Endpoint) -> dict[str, Any]:
     return {**base, "id": one.id, "name": one.name, "type": "endpoint", "endpoint": True}
 
 
-def sending(chosen: Mapping[str, Any] | None, formdata: Any) -> SettingsForm | None:
+@dataclass(frozen=True, slots=True)
+class Sending:
+    """How rows are sent, as the form has it: settings of this push, and the request of one row."""
+
+    how: SettingsForm
+    request: SettingsForm | None
+    """Drawn with what holds anyway, so that what is seen is what is sent; None where the target says it itself."""
+    held: Mapping[str, Any]
+    """The request that holds where the form changes nothing."""
+
+    @property
+    def parts(self) -> list[Any]:
+        """Controls and groups to draw."""
+        return [*self.how.parts, *([self.request] if self.request else [])]
+
+    def values(self) -> dict[str, Any]:
+        """In the words of `POST /templates/{id}/push`."""
+        found = self.how.values()
+        if self.request is not None and (said := _whole(self.request.values())) != _whole(self.held):
+            path = self.held.get("path")
+            found["request_template"] = {**({"path": path} if path else {}), **said}
+        return found
+
+    def placed(self, faults: list[dict[str, Any]]) -> dict[str, str]:
+        """Faults by their controls."""
+        found = self.how.placed([{**one, "path": f"{_HOW}.{one['path']}"} for one in faults])
+        if self.request is not None:
+            found |= self.request.placed(faults)
+        return found
+
+
+def _whole(request: Mapping[str, Any]) -> dict[str, Any]:
+    """The parts of a request that the form shows, the usual ones too."""
+    said = {name: request.get(name) for name in _SHAPE}
+    return {**said, "method": said["method"] or "POST", **{name: said[name] or {} for name in _SHAPE[1:3]}}
+
+
+def sending(chosen: Mapping[str, Any] | None, formdata: Any) -> Sending | None:
     """How rows are sent there, to be changed for one push; what the connection or endpoint says holds otherwise.
     None for databases."""
     if chosen is None or not chosen["http"]:
@@ -80,13 +121,21 @@ def sending(chosen: Mapping[str, Any] | None, formdata: Any) -> SettingsForm | N
     endpoint = db.session.get_one(Endpoint, chosen["id"]) if chosen["endpoint"] else None
     connection = db.session.get_one(Connection, endpoint.connection_id if endpoint else chosen["id"])
     model = KINDS[connection.type].Settings
-    names = [name for name in OF_A_PUSH if name in model.model_fields and name != "request_template"]
-    normal = {**connection.settings, **(endpoint.settings if endpoint else {})}
-    normal = {name: value for name, value in normal.items() if name in names}
-    return SettingsForm(model, formdata=formdata, name=_HOW, names=names, normal=normal)
+    names = [name for name in OF_A_PUSH if name in model.model_fields and name != _REQUEST]
+    settings = {**connection.settings, **(endpoint.settings if endpoint else {})}
+    normal = {name: value for name, value in settings.items() if name in names}
+    how = SettingsForm(model, formdata=formdata, name=_HOW, names=names, normal=normal)
+    held = settings.get(_REQUEST) or {}
+    if connection.type != "rest":  # an entity set or an operation says it itself
+        return Sending(how, None, held)
+    # What another target's form held is not this one's request.
+    own = formdata is not None and formdata.get("connection_id") == formdata.get("was")
+    said = formdata if own and f"{_REQUEST}.method" in formdata else None
+    request = SettingsForm(RequestTemplate, held, formdata=said, name=_REQUEST, names=_SHAPE)
+    return Sending(how, request, held)
 
 
-def asked(body: dict[str, Any], chosen: Mapping[str, Any] | None, how: SettingsForm | None) -> dict[str, Any]:
+def asked(body: dict[str, Any], chosen: Mapping[str, Any] | None, how: Sending | None) -> dict[str, Any]:
     """The form's request without what its target cannot do, and with how rows are sent."""
     if chosen is None:
         return body
@@ -100,8 +149,3 @@ def asked(body: dict[str, Any], chosen: Mapping[str, Any] | None, how: SettingsF
     if chosen["endpoint"]:
         body["target"] = None  # the endpoint's own
     return body
-
-
-def placed(how: SettingsForm | None, faults: list[dict[str, Any]]) -> dict[str, str]:
-    """Faults of how rows are sent, by their controls."""
-    return how.placed([{**one, "path": f"{_HOW}.{one['path']}"} for one in faults]) if how else {}

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
+from functools import partial
 from typing import Annotated, Literal
 
 from flask import Blueprint, Response, url_for
@@ -15,6 +16,7 @@ from webapp.services import ledger, paging, push_again, push_prepare, pushes
 from webapp.services.actors import Actor
 from webapp.services.push_prepare import Prepared
 from webapp.services.push_requests import DatasetPushInput, PushInput, RetryInput, SendingInput, UndoInput
+from webapp.services.run_logs import Piece
 from webapp.views import events, log_lines, pushes_shown
 from webapp.views.inputs import ListQuery, Query
 from webapp.views.outputs import Listed
@@ -33,6 +35,11 @@ TARGET_ERRORS = (
     "driver_missing",
 )
 ERRORS = (*TARGET_ERRORS, "read_only_connection", "row_limit_exceeded", "quota_exceeded")
+
+# Routes that queue a push; those of the second kind show with `dry_run` what would be sent.
+_queueing = partial(route, methods=["POST"], scope="push", returns=PushOut, status=201, idempotent=True)
+sending = partial(_queueing, also={200: DryRunOut}, errors=ERRORS)
+_repeating = partial(_queueing, errors=(*ERRORS, "conflict"))
 
 
 class PushQuery(ListQuery):
@@ -66,23 +73,16 @@ def sent(actor: Actor, body: SendingInput, prepare: Callable[[], Prepared], acti
     prepared = prepare()
     if body.dry_run:
         return reply(pushes.dry_run(prepared))
-    push = pushes.queue(actor, prepared, action)
+    return queued(pushes.queue(actor, prepared, action))
+
+
+def queued(push: Push) -> Response:
+    """The answer to who had it made."""
     where = url_for("pushes.show", push_id=push.id)
     return reply(pushes.as_json(push), status=201, see=where, headers={"Location": where})
 
 
-@route(
-    bp,
-    "/templates/<template_id>/push",
-    ["POST"],
-    scope="push",
-    body=PushInput,
-    returns=PushOut,
-    status=201,
-    also={200: DryRunOut},
-    idempotent=True,
-    errors=ERRORS,
-)
+@sending(bp, "/templates/<template_id>/push", body=PushInput)
 def create(actor: Actor, template_id: str, body: PushInput) -> Response:
     """Have rows of a template sent by a worker; with `dry_run`, what would be sent and what will not fit."""
     return sent(
@@ -109,18 +109,7 @@ def plan(actor: Actor, template_id: str, body: PushInput) -> Response:
     return reply(pushes.plan(push_prepare.of_template(actor, template_id, asked, keep=False)))
 
 
-@route(
-    bp,
-    "/datasets/<dataset_id>/push",
-    ["POST"],
-    scope="push",
-    body=DatasetPushInput,
-    returns=PushOut,
-    status=201,
-    also={200: DryRunOut},
-    idempotent=True,
-    errors=ERRORS,
-)
+@sending(bp, "/datasets/<dataset_id>/push", body=DatasetPushInput)
 def create_of_dataset(actor: Actor, dataset_id: str, body: DatasetPushInput) -> Response:
     """Have all tables of a dataset sent by a worker, parents first; keys that the target makes go to the children."""
     return sent(actor, body, lambda: push_prepare.of_dataset(actor, dataset_id, body), "dataset.push")
@@ -207,7 +196,7 @@ def logs(actor: Actor, push_id: str, query: LogQuery) -> Response:
     push = pushes.get(actor, push_id)
     db.session.remove()
     if query.follow:
-        return log_lines.follow(lambda after: _read(push.id, after))
+        return log_lines.follow(_Followed(push.id))
     text, after = "", 0
     while lines := ledger.lines(push.id, after, limits.PUSH_LINES):
         text += "".join(f"{clock.to_text(line.at)} {line.text}\n" for line in lines)
@@ -215,9 +204,28 @@ def logs(actor: Actor, push_id: str, query: LogQuery) -> Response:
     return Response(text, mimetype="text/plain")
 
 
-def _read(push_id: str, after: int) -> tuple[Sequence[ledger.Line], ledger.State | None]:
-    state = ledger.state(push_id)
-    return ledger.lines(push_id, after), state
+class _Followed:
+    """A push as `log_hub` reads it."""
+
+    channel = None
+
+    def __init__(self, push_id: str) -> None:
+        self.key = push_id
+
+    def pieces(self, after: int) -> list[Piece]:
+        """The next lines above a number."""
+        found = ledger.lines(self.key, after)
+        # An event's data goes on in a line of its own where a text has several.
+        texts = ["\ndata: ".join(line.text.splitlines() or [""]) for line in found]
+        return [Piece(found[0].number, found[-1].number, texts)] if found else []
+
+    def state(self) -> ledger.State | None:
+        """Its state."""
+        return ledger.state(self.key)
+
+    def last(self, _state: events.State) -> int:
+        """Its state tells no line."""
+        return 0
 
 
 @route(bp, "/pushes/<push_id>/events", scope="read", produces=("text/event-stream",))
@@ -228,39 +236,14 @@ def follow(actor: Actor, push_id: str) -> Response:
     return events.follow(lambda: ledger.state(push_id))
 
 
-@route(
-    bp,
-    "/pushes/<push_id>/retry",
-    ["POST"],
-    scope="push",
-    body=RetryInput,
-    returns=PushOut,
-    status=201,
-    idempotent=True,
-    errors=(*ERRORS, "conflict"),
-)
+@_repeating(bp, "/pushes/<push_id>/retry", body=RetryInput)
 def retry(actor: Actor, push_id: str, body: RetryInput) -> Response:
     """Send the rows that did not arrive once more, or go on with those that were never sent; perhaps with another
     mapping or fixed values."""
-    return _again(push_again.retry(actor, push_id, body))
+    return queued(push_again.retry(actor, push_id, body))
 
 
-@route(
-    bp,
-    "/pushes/<push_id>/undo",
-    ["POST"],
-    scope="push",
-    body=UndoInput,
-    returns=PushOut,
-    status=201,
-    idempotent=True,
-    errors=(*ERRORS, "conflict"),
-)
+@_repeating(bp, "/pushes/<push_id>/undo", body=UndoInput)
 def undo(actor: Actor, push_id: str, body: UndoInput) -> Response:
     """Delete the rows that arrived, by their keys, children first."""
-    return _again(push_again.undo(actor, pushes.get(actor, push_id, "push"), body))
-
-
-def _again(push: Push) -> Response:
-    where = url_for("pushes.show", push_id=push.id)
-    return reply(pushes.as_json(push), status=201, see=where, headers={"Location": where})
+    return queued(push_again.undo(actor, pushes.get(actor, push_id, "push"), body))

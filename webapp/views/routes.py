@@ -42,7 +42,7 @@ class Declaration:
     reserves them, and nothing else is done for its caller before (see `identity.Entry`). `people`: a browser session
     may use it; `programs`: an API key may. `on_fault(actor, error, **address)` draws a person's form again with its
     faults. `produces` lists other content types than JSON, for the documentation; `also` what other statuses of
-    success answer.
+    success answer; `multipart` is the JSON Schema of the parts of a multipart/form-data body, which the view reads.
     """
 
     rule: str
@@ -65,6 +65,7 @@ class Declaration:
     errors: tuple[str, ...]
     produces: tuple[str, ...]
     also: Mapping[int, Any]
+    multipart: Mapping[str, Any] | None
     hidden: bool
     on_fault: Callable[..., Any] | None
 
@@ -89,6 +90,7 @@ def route(
     errors: Sequence[str] = (),
     produces: Sequence[str] = (),
     also: Mapping[int, Any] | None = None,
+    multipart: Mapping[str, Any] | None = None,
     hidden: bool = False,
     on_fault: Callable[..., Any] | None = None,
     endpoint: str | None = None,
@@ -126,6 +128,7 @@ def route(
             errors=tuple(errors),
             produces=tuple(produces),
             also=dict(also or {}),
+            multipart=multipart,
             hidden=hidden,
             on_fault=on_fault,
         )
@@ -228,7 +231,8 @@ def _inputs(declared: Declaration, wanted: frozenset[str]) -> dict[str, Any]:
     if declared.body is not None:
         given["body"] = inputs.read_body(request, declared.body, declared.max_body)
     elif (request.content_length or 0) > declared.max_body:
-        raise ApiError("payload_too_large", details={"max_bytes": declared.max_body})
+        text = f"The body has {request.content_length:,} bytes; at most {declared.max_body:,} are taken here."
+        raise ApiError("payload_too_large", text, {"max_bytes": declared.max_body})
     return given
 
 

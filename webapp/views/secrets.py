@@ -58,7 +58,7 @@ def index(actor: Actor, query: ListQuery) -> Response:
     bp,
     "/secrets/<name>",
     ["PUT"],
-    scope="secrets",
+    scope="self",  # a run may set those its scenario names; of others the service asks for `secrets`
     body=SecretIn,
     returns=SecretOut,
     also={201: SecretOut},
@@ -82,6 +82,6 @@ def store(actor: Actor, body: NamedSecretIn) -> Response:
 
 @route(bp, "/secrets/<name>", ["DELETE"], scope="secrets", returns=SecretOut, errors=("in_use",))
 def delete(actor: Actor, name: str) -> Response:
-    """Remove a secret for good, unless a connection refers to it."""
+    """Remove a secret for good, unless a connection or a scenario uses it."""
     secret = secrets.delete(actor, name)
     return reply(secrets.as_json(secret), see=url_for("secrets.index"), flashed=f"The secret {name} is gone.")

@@ -25,10 +25,12 @@ THEMES: Final = ("light", "dark")
 NAV: Final = (
     ("/templates", "Templates", ("/templates", "/trash")),
     ("/datasets", "Datasets", ("/datasets",)),
+    ("/scenarios", "Scenarios", ("/scenarios", "/runs")),
     ("/connections", "Connections", ("/connections",)),
     ("/endpoints", "Endpoints", ("/endpoints",)),
     ("/pushes", "Pushes", ("/pushes",)),
     ("/exports", "Exports", ("/exports",)),
+    ("/workspace/files", "Files", ("/workspace/files", "/workspace/file")),
     (
         "/api-keys",
         "Settings",

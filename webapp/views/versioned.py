@@ -6,7 +6,7 @@ datasets.py.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Annotated, Any, Final, Literal
 
 from flask import Blueprint, Response, flash, g, url_for
@@ -52,8 +52,14 @@ def matched(actor: Actor, kind: Kind[H, Any], object_id: str) -> H:
     return head
 
 
-def declare_list(bp: Blueprint, kind: Kind[Any, Any], returns: type[Output]) -> None:
-    """Declare the list of a kind, whose addresses begin with the blueprint's name."""
+def declare_list(
+    bp: Blueprint,
+    kind: Kind[Any, Any],
+    returns: type[Output],
+    last_runs: Callable[[Actor, list[str]], Mapping[str, Any]] = usage.last_runs,
+) -> None:
+    """Declare the list of a kind, whose addresses begin with the blueprint's name; `last_runs` tells people what was
+    last done with some of it, by id."""
     many = bp.name
 
     @route(
@@ -63,7 +69,7 @@ def declare_list(bp: Blueprint, kind: Kind[Any, Any], returns: type[Output]) -> 
     def index(actor: Actor, query: SortedQuery) -> Response:
         page = kind.listing(actor, cursor=query.cursor, limit=query.limit, q=query.q, sort=query.sort)
         ids = [one["id"] for one in page.items]
-        shown = {"runs": usage.last_runs(actor, ids)} if g.face == "person" else {}
+        shown = {"runs": last_runs(actor, ids)} if g.face == "person" else {}
         return reply(page.as_dict(dict), template=f"{many}/list.html", block="list", query=query, **shown)
 
 

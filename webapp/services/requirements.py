@@ -1,0 +1,175 @@
+"""What a program requires is resolved when it is saved: into a lock that goes with its version, so that every run of
+that version has the same packages. Wheels only: nothing is built, so no package's own code runs here."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import sys
+import tempfile
+import threading
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final
+
+from flask import current_app
+
+from webapp import limits
+from webapp.errors import ApiError, Fault, did_you_mean, validation_error
+from webapp.services import requirements_text, requirements_uv
+from webapp.services.requirements_text import Said, normal
+
+COMMON: Final = ("requests", "httpx", "pandas", "faker", "pyyaml", "python-dateutil")
+"""The libraries that every program has; `requirements-scenarios.lock` says in which versions."""
+
+COMMON_LOCK: Final = Path(__file__).resolve().parents[2] / "requirements-scenarios.lock"
+_RESOLVE: Final = (
+    "pip compile --only-binary :all: --generate-hashes --no-header --no-annotate --no-emit-index-url "
+    "--no-python-downloads requirements.in --output-file requirements.lock"
+).split()
+_PINNED: Final = re.compile(r"(?m)^([A-Za-z0-9][A-Za-z0-9._-]*)==([^\s;\\]+)")
+# What people write because they import it: what the index calls it.
+IMPORTED_AS: Final[Mapping[str, str]] = {
+    "bs4": "beautifulsoup4",
+    "cv2": "opencv-python-headless",
+    "dateutil": "python-dateutil",
+    "dotenv": "python-dotenv",
+    "jwt": "pyjwt",
+    "pil": "pillow",
+    "psycopg2": "psycopg2-binary",
+    "sklearn": "scikit-learn",
+    "yaml": "pyyaml",
+}
+
+
+@dataclass(frozen=True)
+class Resolved:
+    """What a program's requirements come to. Without any, `lock` and `environment` are "" and the program runs with
+    the common libraries of this release; else the lock holds those too, and `environment` is its hash."""
+
+    requirements: list[str] = field(default_factory=list)
+    lock: str = ""
+    environment: str = ""
+
+    def as_pins(self) -> dict[str, Any]:
+        """As a version keeps it."""
+        return {"requirements": self.requirements, "lock": self.lock, "environment": self.environment}
+
+    @classmethod
+    def of_pins(cls, pins: Mapping[str, Any]) -> Resolved:
+        """From what a version keeps."""
+        return cls(list(pins.get("requirements", [])), pins.get("lock", ""), pins.get("environment", ""))
+
+
+def read(code: str) -> Said:
+    """What a program says that it requires; see `requirements_text.read`."""
+    return requirements_text.read(code)
+
+
+def resolved(code: str, before: Resolved | None = None, *, anew: bool = False) -> Resolved:
+    """What a program's requirements come to. Where they are those of `before`, its lock is kept and nobody is asked,
+    unless `anew`; packages that stay keep their versions, unless `anew` too.
+
+    Asks the index, for up to RESOLVE_SECONDS: call it outside of any transaction. Errors: validation_error at `code`
+    (what is no requirement, a package that is not there or has no wheel, an index that cannot be reached),
+    unavailable (too many resolve now).
+    """
+    said = read(code)
+    if said.faults:
+        raise validation_error(said.faults)
+    if not said.requirements:
+        return Resolved()
+    if before is not None and not anew and before.requirements == said.requirements:
+        return before
+    keep = before.lock if before is not None and not anew else ""
+    lock = _lock(said.requirements, keep or common_lock())
+    return Resolved(said.requirements, lock, digest(lock))
+
+
+def digest(lock: str) -> str:
+    """The hash by which a lock is known."""
+    return hashlib.sha256(lock.encode()).hexdigest()
+
+
+def common_lock() -> str:
+    """The lock of the common libraries."""
+    return COMMON_LOCK.read_text("utf-8")
+
+
+def packages(lock: str) -> dict[str, str]:
+    """Names and versions of a lock, in its order."""
+    return {normal(name): version for name, version in _PINNED.findall(lock)}
+
+
+def cache_folder(data_dir: Path) -> Path:
+    """Where uv keeps what it has fetched."""
+    return data_dir / "environments" / "cache"
+
+
+def base_python() -> str:
+    """The interpreter under this process's virtual environment: the same Python runs the programs."""
+    return str(Path(getattr(sys, "_base_executable", "") or sys.executable).resolve())
+
+
+# --- Resolving ----------------------------------------------------------------------------------------------
+
+_turns: Final = threading.BoundedSemaphore(limits.RESOLVE_AT_ONCE)
+
+
+@contextmanager
+def _turn() -> Iterator[None]:
+    if not _turns.acquire(timeout=limits.RESOLVE_TURN_SECONDS):
+        text = "Others are having their requirements resolved. Try again."
+        raise ApiError("unavailable", text, headers={"Retry-After": "5"})
+    try:
+        yield
+    finally:
+        _turns.release()
+
+
+def _lock(wanted: list[str], preferred: str) -> str:
+    """The lock of some requirements beside the common libraries, with the versions of `preferred` where they fit."""
+    cache = cache_folder(current_app.config["SETTINGS"].data_dir)
+    env = requirements_uv.environment(os.environ, cache)
+    with _turn(), tempfile.TemporaryDirectory(prefix="rowsmith-resolve-") as name:
+        folder = Path(name)
+        (folder / "requirements.in").write_text("\n".join([*wanted, *COMMON]) + "\n", "utf-8")
+        # uv takes what stands in the output file for versions to keep.
+        (folder / "requirements.lock").write_text(preferred, "utf-8")
+        command = [*_RESOLVE, "--python", base_python()]
+        try:
+            done = requirements_uv.call(command, folder=folder, env=env, seconds=limits.RESOLVE_SECONDS)
+        except FileNotFoundError:
+            text = "Requirements cannot be resolved here: uv is not installed."
+            raise validation_error([Fault("code", "not_resolved", text)]) from None
+        if not done.ok:
+            raise validation_error([_fault(done, wanted)])
+        return (folder / "requirements.lock").read_text("utf-8")
+
+
+def _fault(done: requirements_uv.Done, wanted: list[str]) -> Fault:
+    if done.away:
+        text = f"The requirements could not be resolved: the package index cannot be reached. {done.said}"
+        return Fault(
+            "code", "index_unreachable", text, "Try again, or save the program without its requirements."
+        )
+    text = f"The requirements cannot be met. {done.said}"
+    return Fault("code", "not_resolved", text, _hint(done.said, wanted))
+
+
+def _hint(said: str, wanted: list[str]) -> str | None:
+    """What may help somebody who named a package that is not there, or has no wheel."""
+    missing = re.search(r"([A-Za-z0-9._-]+) was not found in", said)
+    if missing:
+        name = missing[1].lower()
+        if name in sys.stdlib_module_names:
+            return f"{missing[1]} is part of Python: import it without requiring it."
+        if name in IMPORTED_AS:
+            return f"Did you mean `{IMPORTED_AS[name]}`?"
+        return did_you_mean(name, [*COMMON, *IMPORTED_AS.values()]) or "Look for a mistake in the name."
+    if "no usable wheels" in said or "no wheels" in said:
+        return "Only packages with a wheel for this machine can be used; try another version, or another package."
+    return "Ask for fewer or wider versions." if len(wanted) > 1 else None

@@ -1,0 +1,69 @@
+"""What the hosted service has and this one has not, or nobody has: 404, with what could be meant."""
+
+from __future__ import annotations
+
+import re
+from difflib import get_close_matches
+from typing import Final
+
+from flask import Response, current_app, request
+
+from webapp.errors import ApiError
+from webapp.views.compat.door import ROOT, call
+
+_PART: Final = re.compile(r"<(?:[^:<>]+:)?([^<>]+)>")
+# Of calls that the clients can make: where to go instead.
+INSTEAD: Final = {
+    "sets": "Keep rows as a workspace file (POST /scenario-files), or a template with a seed, which makes them again.",
+    "keymaps": "Keep a map as a workspace file, or generate both keys by fields that refer to each other.",
+    "masking-policies": "Mark a template's fields as sensitive; each says how it is masked.",
+    "plans": "Write what is to be done as a scenario.",
+    "integrations": "Make a connection (POST /connections) or an endpoint (POST /endpoints) to that system.",
+    "customDataTypes": "Use a template as a type: field type `template`, or the catalogue of GET /field-types.",
+    "templateFolders": "Templates lie in projects (GET /projects).",
+    "endpointFolders": "Endpoints lie in projects (GET /projects).",
+    "shortcuts": "Shortcuts belong to the application's pages.",
+    "feedback": "Nobody collects feedback here.",
+    "endpoints/auth-resolve": "Credentials never leave the service: send rows to the endpoint by POST /export/rest.",
+    "users": "Accounts are made by invitation (POST /teamMembers/invite) and end with DELETE /teamMembers/{id}.",
+    "teams": "Teams are made and renamed; delete their projects (DELETE /projects/{id}).",
+    "fields": "The catalogue is in the API itself: GET {origin}/field-types.",
+    "scenarios": "Scenarios are made and run by the API itself: POST {origin}/scenarios/{id}/run.",
+}
+_NONE: Final = ("compat.root", "compat.root_slash", "compat.unknown")
+_ALL: Final = ["GET", "POST", "PUT", "PATCH", "DELETE"]
+
+
+@call(ROOT, _ALL, scope="self", endpoint="root")
+@call(f"{ROOT}/", _ALL, scope="self", endpoint="root_slash")
+def root() -> Response:
+    """No call has an empty path."""
+    raise _unknown("")
+
+
+@call(f"{ROOT}/<path:rest>", _ALL, scope="self")
+def unknown(rest: str) -> Response:
+    """Whatever no other call has."""
+    raise _unknown(rest)
+
+
+def _unknown(path: str) -> ApiError:
+    asked = f"{request.method} /{path}"[:200]
+    near = _near(path)
+    instead = INSTEAD.get(path) or INSTEAD.get(path.partition("/")[0])
+    hint = instead or (f"Did you mean `{near[0]}`?" if near else "The guide lists the calls that are there.")
+    return ApiError("not_found", f"There is no call `{asked}` here. {hint}", {"hint": hint, "near": near})
+
+
+def _near(path: str) -> list[str]:
+    """The calls whose address is the same or alike, at most five."""
+    calls: dict[str, list[str]] = {}
+    for rule in current_app.url_map.iter_rules():
+        if rule.endpoint.startswith("compat.") and rule.endpoint not in _NONE:
+            shown = _PART.sub(r"{\1}", rule.rule.removeprefix(ROOT))
+            calls.setdefault(shown, []).extend(sorted((rule.methods or set()) - {"HEAD", "OPTIONS"}))
+    wanted = f"/{path}".rstrip("/")
+    same = [one for one in calls if re.fullmatch(re.sub(r"\\\{[^}]*\\\}", "[^/]+", re.escape(one)), wanted)]
+    alike = get_close_matches(wanted[:100], calls, n=3, cutoff=0.6)
+    found = dict.fromkeys([*same, *alike])
+    return [f"{method} {one}" for one in found for method in dict.fromkeys(calls[one])][:5]
