@@ -11,6 +11,7 @@ import shutil
 import socket
 import subprocess
 import uuid
+from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -20,6 +21,8 @@ import pytest
 import sqlalchemy as sa
 from argon2 import PasswordHasher
 from flask import Flask
+from jinja2.bccache import Bucket, BytecodeCache
+from werkzeug.routing import Rule
 
 from tests.cast import Browser, Cast, Person, Program, gather
 from webapp import create_app
@@ -32,6 +35,28 @@ from webapp.services import audit, vocabularies
 SECRET_KEY = "0123456789abcdefghijklmnopqrstuvwxyzABCDEF"
 VAULT_KEY = "MDEyMzQ1Njc4OWFiY2RlZmdoaWprbG1ub3BxcnN0dXY="
 ON_POSTGRES = os.environ.get("TEST_ON") == "postgresql"
+# Files of few tests that take long, the longest first: begun last, one of them would keep a single processor busy.
+SLOW = (
+    "tests/security/test_matrix.py",
+    "tests/jobs/test_push.py",
+    "tests/cli/test_script.py",
+    "tests/cli/test_up.py",
+    "tests/jobs/test_push_going_on.py",
+    "tests/jobs/test_push_crash.py",
+    "tests/security/test_connection_secrets.py",
+    "tests/jobs/test_push_http_waits.py",
+    "tests/jobs/test_worker.py",
+)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """In a parallel run the slow files come first, then those with most tests; each file's tests stay together."""
+    if "PYTEST_XDIST_WORKER" not in os.environ:
+        return
+    files = [item.nodeid.split("::")[0] for item in items]
+    many, place = Counter(files), {name: at for at, name in enumerate(SLOW)}
+    rank = {name: (place.get(name, len(SLOW)), -count, name) for name, count in many.items()}
+    items.sort(key=lambda item: rank[item.nodeid.split("::")[0]])
 
 
 @pytest.fixture(scope="session")
@@ -63,6 +88,50 @@ def quick_passwords() -> Iterator[None]:
     passwords._hasher = PasswordHasher(time_cost=1, memory_cost=8, parallelism=1)
     yield
     passwords._hasher = real
+
+
+@pytest.fixture(scope="session", autouse=True)
+def quick_routes() -> Iterator[None]:
+    """Of a route, what spells its address is compiled when an address is first asked for. Thousands of tests make an
+    application each, with hundreds of routes, of which they use a handful."""
+    real = Rule._compile_builder
+
+    def later(rule: Rule, append_unknown: bool = True) -> Callable[..., tuple[str, str]]:
+        made: list[Callable[..., tuple[str, str]]] = []
+
+        def build(own: Rule, *given: object, **values: object) -> tuple[str, str]:
+            if not made:
+                made.append(real(rule, append_unknown))
+            return made[0](own, *given, **values)
+
+        return build
+
+    Rule._compile_builder = later
+    yield
+    Rule._compile_builder = real
+
+
+class Drawn(BytecodeCache):
+    """Pages, compiled once a process: each test's application has a page's environment of its own."""
+
+    def __init__(self) -> None:
+        self.pages: dict[str, bytes] = {}
+
+    def load_bytecode(self, bucket: Bucket) -> None:
+        if bucket.key in self.pages:
+            bucket.bytecode_from_string(self.pages[bucket.key])
+
+    def dump_bytecode(self, bucket: Bucket) -> None:
+        self.pages[bucket.key] = bucket.bytecode_to_string()
+
+
+@pytest.fixture(scope="session", autouse=True)
+def quick_pages() -> Iterator[None]:
+    """See `Drawn`."""
+    real = Flask.jinja_options
+    Flask.jinja_options = {**real, "bytecode_cache": Drawn()}
+    yield
+    Flask.jinja_options = real
 
 
 def settings_for(database_url: str, redis_url: str, folder: Path, **more: object) -> Settings:

@@ -26,11 +26,13 @@ COUNT = 10_000
 class Nursery:
     """The program of `tests.chaos.nursery`."""
 
+    program = "tests.chaos.nursery"
+
     def __init__(self, settings: dict[str, str], log: Path, *arguments: str, **more: object) -> None:
         self.log = log
         with log.open("ab") as out:
             self.process = subprocess.Popen(
-                [sys.executable, "-m", "tests.chaos.nursery", *arguments],
+                [sys.executable, "-m", self.program, *arguments],
                 env={**settings, **{name: str(value) for name, value in more.items()}},
                 cwd=Path(__file__).parents[2],
                 stdin=subprocess.PIPE,

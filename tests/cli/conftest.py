@@ -24,7 +24,7 @@ ROOT = Path(__file__).resolve().parents[2]
 def clean_environment(**more: str) -> dict[str, str]:
     """What a person's shell holds, without settings of the service or a test runner's."""
     kept = {name: os.environ[name] for name in ("PATH", "HOME", "LANG", "TMPDIR") if name in os.environ}
-    return {**kept, **more}
+    return {**kept, "UV_OFFLINE": "1", **more}  # runners would fetch what programs have in common
 
 
 def rowsmith(*words: str, **more: str) -> subprocess.CompletedProcess[str]:
@@ -87,9 +87,10 @@ class Up:
         return found[1]
 
     def parts(self, command: str) -> set[int]:
-        """The pids of the parts whose command line has this in it."""
+        """The pids of the parts whose command line has this pattern in it."""
         mine = self.process.pid
-        return {pid for pid, (parent, line) in processes().items() if parent == mine and command in line}
+        found = processes().items()
+        return {pid for pid, (parent, line) in found if parent == mine and re.search(command, line.strip())}
 
 
 @pytest.fixture(scope="module")
@@ -113,6 +114,8 @@ def start_up() -> Iterator[Callable[..., Up]]:
                     "--port",
                     "0",
                     "--workers",
+                    "1",
+                    "--runners",
                     "1",
                     "--data-dir",
                     str(data),

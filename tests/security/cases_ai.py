@@ -30,5 +30,6 @@ CASES = [
         ok=422,  # it answers no prompts: past every check of rights, and nobody is asked
         scope="write",
     ),
+    Case("POST", "/builder/suggest", "editor", person=True),
     Case("POST", "/fields/suggest", "editor", body={"name": "email"}, scope="write"),
 ]

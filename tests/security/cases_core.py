@@ -44,6 +44,7 @@ CASES = [
     Case("GET", "/health/live", "public"),
     Case("GET", "/health/ready", "public", ok=503),
     Case("GET", "/openapi.json", "public"),
+    Case("GET", "/favicon.ico", "public"),
     Case("GET", "/sign-in", "public"),
     Case("POST", "/sign-in", "public", body=FORM, ok=422, person=True),
     Case("GET", "/sign-in/<token>", "public", url="/sign-in/unknown"),

@@ -14,7 +14,7 @@ from tests.conftest import ON_POSTGRES, settings_for
 from tests.security.matrix import ROLES, Case, cases, prepares
 from webapp import create_app
 from webapp.extensions import db, redis_client
-from webapp.models import Base, Dataset, Membership, Template
+from webapp.models import Base, Dataset, Membership, Scenario, Template
 from webapp.services import actors, api_keys, audit, identity
 from webapp.services.actors import KEY_SCOPES
 from webapp.views.routes import declaration_of
@@ -66,6 +66,9 @@ class Stage:
                 elif "dataset_id" in table.c:
                     own = sa.select(Dataset.id).where(Dataset.workspace_id == workspace_id)
                     statement = statement.where(table.c.dataset_id.in_(own))
+                elif "scenario_id" in table.c:
+                    own = sa.select(Scenario.id).where(Scenario.workspace_id == workspace_id)
+                    statement = statement.where(table.c.scenario_id.in_(own))
                 elif "template_id" in table.c:
                     own = sa.select(Template.id).where(Template.workspace_id == workspace_id)
                     statement = statement.where(table.c.template_id.in_(own))
@@ -78,9 +81,11 @@ class Stage:
         body = case.sent(self.world)
         if case.person:
             browser = Browser(self.app, person)
-            return (
+            answer = (
                 browser.get(address) if case.method == "GET" else browser.submit(address, body, case.method)
             )
+            answer.get_data()  # a streamed answer is made while it is read
+            return answer
         program = Program(self.app, key or (person.key if person else ""))
         how = {"json": body} if case.body is not None else {}
         answer = program.open(case.method, address, **how)

@@ -12,7 +12,7 @@ from tests.fakes.ai_server import AiServer
 from tests.views.speak import faults, make, refused
 from tests.views.targets import connection
 from webapp import limits
-from webapp.extensions import db
+from webapp.extensions import db, reading
 from webapp.models import Fetched
 from webapp.services import exports
 
@@ -331,3 +331,17 @@ def test_what_is_kept_holds_no_prompt(edith, server, model, app):
 def test_options_that_do_not_fit_are_refused_at_their_place(edith, options, path):
     answer = edith.post("/templates", json={"name": "T", "fields": [CODE, ai(**options)]})
     assert list(faults(answer)) == [f"fields[1].options{'.' if path else ''}{path}"]
+
+
+def test_what_a_request_brought_is_kept_before_the_next_one_is_answered(edith, server, model, app):
+    model(rows_per_request=10, parallel=1)
+    seen = []
+
+    def looking(chat):
+        with app.app_context(), reading() as session:
+            seen.append(len(session.scalars(select(Fetched.id)).all()))
+        return chat.good
+
+    server.quirks = [looking] * 3
+    generated(edith, path_of(edith, ai("A word")))
+    assert seen[:2] == [0, 10]

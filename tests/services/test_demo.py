@@ -26,6 +26,7 @@ from webapp.services import (
     people,
     push_prepare,
     pushes,
+    scenarios,
     templates,
     tenancy,
 )
@@ -135,7 +136,7 @@ def test_seeding_again_changes_nothing_whatever_its_users_did(empty):
     assert db.session.get_one(Workspace, info.workspace_id).plan == "pro"
 
 
-@pytest.mark.parametrize("at", range(1, 11))
+@pytest.mark.parametrize("at", range(1, 15))
 def test_a_seeding_that_was_cut_off_is_finished(empty, monkeypatch, at):
     class Cut(BaseException):
         """The power went."""
@@ -159,6 +160,8 @@ def test_a_seeding_that_was_cut_off_is_finished(empty, monkeypatch, at):
         (datasets, "create"),
         (connections, "create"),
         (connection_links, "open_session"),
+        (scenarios, "create"),
+        (scenarios, "change"),
     ]:
         monkeypatch.setattr(module, name, cutting(getattr(module, name)))
     with pytest.raises(Cut):
@@ -170,6 +173,7 @@ def test_a_seeding_that_was_cut_off_is_finished(empty, monkeypatch, at):
     made = counts()
     assert (made["workspaces"], made["projects"], made["templates"], made["datasets"]) == (1, 1, 4, 1)
     assert made["connections"] == 1
+    assert (made["scenarios"], made["scenario_versions"]) == (3, 4)
 
 
 def test_a_service_that_is_in_use_gets_no_demo(empty):

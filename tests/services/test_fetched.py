@@ -12,6 +12,7 @@ from sqlalchemy import select, update
 from tests.views.speak import make, refused
 from webapp import clock, limits, storage
 from webapp.connectors.base import ConnectorError
+from webapp.errors import ApiError
 from webapp.extensions import db, writing
 from webapp.models import Connection, Export, Fetched
 from webapp.services import answers, connection_links, exports
@@ -50,7 +51,10 @@ def customers(target):
     """Forty customers in the target."""
     target.does(
         "CREATE TABLE customers (id INTEGER PRIMARY KEY, name TEXT, tier TEXT)",
-        *(f"INSERT INTO customers VALUES ({n}, 'Customer {n}', '{'gold' if n % 2 else 'tin'}')" for n in range(1, 41)),
+        *(
+            f"INSERT INTO customers VALUES ({n}, 'Customer {n}', '{'gold' if n % 2 else 'tin'}')"
+            for n in range(1, 41)
+        ),
     )
     return target
 
@@ -67,7 +71,11 @@ def key(target: Target, **more: Any) -> dict[str, Any]:
 
 
 def asks(target: Target, query: str, **more: Any) -> dict[str, Any]:
-    return {"name": "value", "type": "db_response", "options": {"connection_id": target.id, "query": query, **more}}
+    return {
+        "name": "value",
+        "type": "db_response",
+        "options": {"connection_id": target.id, "query": query, **more},
+    }
 
 
 CODE = {"name": "code", "type": "list_sequential", "options": {"values": [3, 5, 3]}}
@@ -125,7 +133,9 @@ def test_a_question_with_a_field_is_asked_once_for_each_value(edith, customers, 
     assert len(asked) == 2
 
 
-def test_answers_are_asked_for_anew_after_a_refresh_and_an_export_in_hand_keeps_its_own(edith, customers, app):
+def test_answers_are_asked_for_anew_after_a_refresh_and_an_export_in_hand_keeps_its_own(
+    edith, customers, app
+):
     path = path_of(edith, key(customers))
     before = generated(edith, path)
     export = edith.post(f"{path}/exports", json={"count": 50, "seed": "s"}).json
@@ -259,6 +269,33 @@ def test_of_two_who_ask_at_once_both_get_the_first_answer(app, cast, target):
         first = answers.save(cast.acme, target.id, {"q": pa.table({"a": [1]})})
         second = answers.save(cast.acme, target.id, {"q": pa.table({"a": [2]})})
         assert second["q"].table.to_pylist() == first["q"].table.to_pylist() == [{"a": 1}]
+
+
+def test_of_many_answers_each_is_kept_once_and_those_that_are_there_stay(app, cast, target, monkeypatch):
+    monkeypatch.setattr(limits, "FETCHED_SAVED", 4)
+    with app.app_context():
+        first = answers.save(cast.acme, target.id, {f"q{n}": pa.table({"a": [n]}) for n in range(5)})
+        db.session.query(Fetched).filter_by(question="q1").update({"expires_at": clock.now()})
+        db.session.commit()
+        again = answers.save(cast.acme, target.id, {f"q{n}": pa.table({"a": [n + 100]}) for n in range(10)})
+        told = {name: kept.table.to_pylist()[0]["a"] for name, kept in again.items()}
+        assert told == {
+            "q0": 0,
+            "q1": 101,
+            "q2": 2,
+            "q3": 3,
+            "q4": 4,
+            **{f"q{n}": n + 100 for n in range(5, 10)},
+        }
+        assert answers.stored(cast.acme, target.id, list(told)) == again
+        assert len(first) == 5
+        assert sorted(one.question for one in target.kept()) == sorted(told)
+
+
+def test_answers_of_a_connection_that_is_gone_are_not_kept(app, cast):
+    with app.app_context(), pytest.raises(ApiError) as told:
+        answers.save(cast.acme, "con_gone", {f"q{n}": pa.table({"a": [n]}) for n in range(3)})
+    assert told.value.code == "unavailable"
 
 
 def test_sensitive_values_of_the_target_reach_nobody(edith, customers):

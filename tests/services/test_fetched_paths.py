@@ -2,83 +2,29 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
-from sqlalchemy import select
 
 from tests.fakes.echo_target import Answer, EchoTarget, Seen, busy, redirect
 from tests.fakes.oauth_server import OAuthServer
-from tests.views.speak import faults, make, refused
-from tests.views.targets import connection, sqlite_target, work  # noqa: F401
-from webapp import clock, limits
+from tests.services import fetched_calls
+from tests.services.fetched_calls import CODES, call, failed, generated
+from tests.views.speak import faults, make
+from tests.views.targets import (
+    connection,
+    sqlite_target,
+    work,  # noqa: F401
+)
+from webapp import limits
 from webapp.connectors import http_token
-from webapp.extensions import db
-from webapp.models import Fetched
 from webapp.services import answers, exports
 
-QUICK = {"backoff_seconds": [0, 0, 0]}
-CODES = {"name": "code", "type": "list_sequential", "options": {"values": ["a", "b", "a"]}}
+target = fetched_calls.target
+edith = fetched_calls.edith
+rest = fetched_calls.rest
 NUMBERS = {"name": "code", "type": "row_number"}
 
 
-@pytest.fixture
-def target():
-    with EchoTarget() as made:
-        made.on(
-            "/api/codes/*",
-            lambda seen: Answer(200, {"name": seen.path[-1:].upper(), "path": seen.path, "n": 7}),
-        )
-        yield made
-
-
-@pytest.fixture
-def edith(api, cast):
-    return api(cast.edith)
-
-
-@pytest.fixture
-def rest(app, cast, target):
-    """The id of a new connection to the target."""
-
-    def do(**settings: Any) -> str:
-        more = {name: settings.pop(name) for name in ("read_only",) if name in settings}
-        return connection(
-            app, cast, "rest", {"base_url": target.url("/api"), "retry": QUICK, **settings}, **more
-        )
-
-    return do
-
-
-@pytest.fixture
-def kept(app):
-    def do() -> list[Fetched]:
-        with app.app_context():
-            return list(db.session.scalars(select(Fetched).where(Fetched.expires_at > clock.now())))
-
-    return do
-
-
-def call(
-    connection_id: str, path: str = "/codes/{{code}}", extract: str = "$.name", **more: Any
-) -> dict[str, Any]:
-    common = {name: more.pop(name) for name in ("name", "sensitive") if name in more}
-    options = {"connection_id": connection_id, "path": path, "extract": extract, **more}
-    return {"name": "value", "type": "api_response", "options": options, **common}
-
-
-def generated(edith, *fields: Any, **body: Any) -> Any:
-    answer = edith.post("/generate", json={"fields": list(fields), "count": 50, "seed": "s", **body})
-    assert answer.status_code == 200, answer.json
-    return answer
-
-
-def failed(edith, *fields: Any, status: int = 502, code: str = "target_failed") -> tuple[str, dict[str, Any]]:
-    answer = edith.post("/generate", json={"fields": list(fields), "count": 3, "seed": "s"})
-    return answer.json["error"]["message"], refused(answer, status, code)
-
-
-# --- Calls ----------------------------------------------------------------------------------------------------
+# --- Calls --------------------------------------------------------------------------------------------------
 
 
 def test_each_path_is_called_once_and_not_again_under_the_same_seed(edith, target, rest):
@@ -174,140 +120,7 @@ def test_a_path_may_hang_on_what_another_one_answers(edith, target, rest):
     assert [row["next"] for row in rows[:3]] == ["after A", "after B", "after A"]
 
 
-# --- What an answer is taken for ------------------------------------------------------------------------------
-
-
-def test_nothing_found_is_told_with_the_path_unless_the_field_says_otherwise(edith, target, rest):
-    target.on("/api/codes/b", Answer(200, {"other": 1}))
-    made = rest()
-    _, details = failed(edith, CODES, call(made), status=422, code="validation_error")
-    (fault,) = details["fields"]
-    assert (fault["path"], fault["code"]) == ("fields[1]", "empty_answer")
-    assert "1 of 2 paths, such as /codes/b" in fault["message"]
-    rows = generated(
-        edith, CODES, call(made, on_empty="blank"), call(made, name="d", on_empty="default", default="-")
-    ).json
-    assert [(row["value"], row["d"]) for row in rows[:2]] == [("A", "A"), (None, "-")]
-
-
-@pytest.mark.parametrize(
-    ("answer", "reason"),
-    [
-        (Answer(404, {"error": "no such code"}), "not_found"),
-        (Answer(410), "not_found"),
-        (Answer(422, {"error": "odd"}), "rejected"),
-        (Answer(200, "<html>sign in</html>", {"Content-Type": "text/html"}), "not_json"),
-        (Answer(200, b'{"a": '), "not_json"),
-    ],
-)
-def test_what_an_answer_says_of_its_path_is_an_error_blank_or_the_default(
-    edith, target, rest, kept, answer, reason
-):
-    target.on("/api/codes/b", answer)
-    made = rest(parallel=1)
-    message, details = failed(edith, CODES, call(made))
-    assert (details["path"], details["reason"], details["status"]) == ("fields[1]", reason, answer.status)
-    assert "GET /codes/b" in message
-    assert "on_error: blank" in details["hint"]
-    assert len(kept()) == 1  # of the other path
-    rows = generated(
-        edith, CODES, call(made, on_error="blank"), call(made, name="d", on_error="default", default="-")
-    ).json
-    assert [(row["value"], row["d"]) for row in rows[:2]] == [("A", "A"), (None, "-")]
-    assert len(target.calls("/api/codes/b")) == 2
-
-
-@pytest.mark.parametrize(
-    ("status", "reason", "told"),
-    [
-        (401, "forbidden", "does not accept the credentials"),
-        (403, "forbidden", "may not read this"),
-        (429, "throttled", "takes no more requests"),
-        (500, "unavailable", "is in trouble"),
-        (503, "unavailable", "is in trouble"),
-    ],
-)
-def test_what_concerns_the_connection_is_always_an_error_and_never_kept(
-    edith, target, rest, kept, status, reason, told
-):
-    target.on("/api/codes/*", Answer(status, {"error": "the target says why"}))
-    message, details = failed(edith, CODES, call(rest(), on_error="blank"))
-    assert (details["path"], details["reason"], details["status"]) == ("fields[1]", reason, status)
-    assert told in message
-    assert "the target says why" in message
-    assert details["hint"]
-    assert kept() == []
-
-
-def test_an_answer_that_one_field_bears_is_told_by_another_that_does_not(edith, target, rest):
-    target.on("/api/codes/b", Answer(404))
-    made = rest()
-    generated(edith, CODES, call(made, on_error="blank"))
-    _, details = failed(edith, CODES, call(made), status=422, code="validation_error")
-    (fault,) = details["fields"]
-    assert fault["code"] == "bad_answer"
-    assert "404 Not Found to 1 of 2 paths, such as /codes/b" in fault["message"]
-    assert "refresh" in fault["hint"]
-    assert len(target.calls("/api/codes/b")) == 1
-
-
-def test_an_element_of_an_array_has_a_path_of_its_own(edith, target, rest):
-    inner = [
-        {"name": "sku", "type": "enum", "options": {"values": ["a", "b"]}},
-        call(rest(), "/codes/{{sku}}"),
-    ]
-    lines = {
-        "name": "lines",
-        "type": "nested",
-        "options": {"array": True, "count": {"min": 2, "max": 3}, "fields": inner},
-    }
-    rows = generated(edith, lines, count=20).json
-    assert {(line["sku"], line["value"]) for row in rows for line in row["lines"]} == {("a", "A"), ("b", "B")}
-    assert len(target.calls()) == 2
-
-
-def test_objects_stand_in_the_rows_as_objects(edith, target, rest):
-    target.on("/api/codes/*", Answer(200, {"tags": [{"k": 1.5}, "x"]}))
-    assert generated(edith, CODES, call(rest(), extract="$.tags")).json[0]["value"] == [{"k": 1.5}, "x"]
-
-
-def test_an_empty_answer_finds_nothing(edith, target, rest):
-    target.on("/api/codes/b", Answer(204))
-    assert generated(edith, CODES, call(rest(), on_empty="blank")).json[1]["value"] is None
-
-
-def test_answers_that_came_before_a_failure_are_not_asked_for_again(edith, target, rest, kept):
-    target.on("/api/codes/b", Answer(500), Answer(200, {"name": "B"}))
-    field = call(rest(parallel=1))
-    failed(edith, CODES, field)
-    assert len(kept()) == 1
-    generated(edith, CODES, field)
-    assert len(target.calls("/api/codes/a")) == 1
-
-
-def test_an_answer_that_is_too_large_is_refused(edith, target, rest, monkeypatch):
-    target.on("/api/codes/*", Answer(200, ["x" * 2_000]))
-    monkeypatch.setattr(limits, "HTTP_ANSWER_BYTES", 1_000)
-    assert failed(edith, CODES, call(rest()))[1]["reason"] == "too_large"
-    monkeypatch.setattr(limits, "HTTP_ANSWER_BYTES", 10_000)
-    monkeypatch.setattr(limits, "FETCHED_JSON_BYTES", 3_000)
-    assert failed(edith, CODES, call(rest()))[1]["reason"] == "too_large"
-
-
-def test_a_target_that_does_not_answer_is_given_up_in_time(edith, target, rest, monkeypatch):
-    monkeypatch.setattr(limits, "FETCH_SECONDS", 0.3)
-    target.on("/api/codes/*", Answer(delay=30))
-    assert failed(edith, CODES, call(rest()), status=504, code="target_timeout")[1]["path"] == "fields[1]"
-
-
-def test_an_attempt_that_would_come_too_late_is_not_waited_for(edith, target, rest):
-    target.on("/api/codes/*", Answer(503))
-    slow = rest(retry={"backoff_seconds": [limits.FETCH_SECONDS + 1]})
-    assert failed(edith, CODES, call(slow))[1]["reason"] == "unavailable"
-    assert len(target.calls("/api/codes/a")) == 1
-
-
-# --- What is not called ---------------------------------------------------------------------------------------
+# --- What is not called -------------------------------------------------------------------------------------
 
 
 def test_a_look_calls_nobody_until_it_is_asked_to(edith, target, rest):
@@ -357,7 +170,7 @@ def test_a_value_leads_nowhere_upwards(edith, target, rest):
     assert target.calls() == []
 
 
-# --- Secrets --------------------------------------------------------------------------------------------------
+# --- Secrets ------------------------------------------------------------------------------------------------
 
 
 def test_sensitive_values_reach_nobody(edith, rest):
@@ -397,9 +210,6 @@ def test_no_more_of_a_body_is_told_than_helps(edith, target, rest):
     assert failed(edith, CODES, call(rest()))[0].count("x") <= limits.FETCHED_SAID_CHARS + 20
 
 
-# --- Pins -----------------------------------------------------------------------------------------------------
-
-
 def counting(target: EchoTarget) -> None:
     """Answers that differ from call to call."""
     calls = iter(range(1_000))
@@ -408,6 +218,9 @@ def counting(target: EchoTarget) -> None:
         return Answer(200, {"name": f"{seen.path[-1]}{next(calls)}"})
 
     target.on("/api/codes/*", rule)
+
+
+# --- Pins ---------------------------------------------------------------------------------------------------
 
 
 def test_an_export_in_hand_keeps_its_answers_whatever_the_target_says_now(edith, target, rest, app):

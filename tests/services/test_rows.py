@@ -249,3 +249,10 @@ def test_a_download_header_holds_no_line_break_and_no_bare_quote():
 def test_a_csv_without_a_header_line_says_so():
     assert recipe(format="csv").content_type == "text/csv; charset=utf-8; header=present"
     assert recipe(format="csv", csv={"header": False}).content_type == "text/csv; charset=utf-8; header=absent"
+
+
+@pytest.mark.parametrize("name", ["données", "наименование", "a.данные", 'say "hi".csv', ".файл", "x.7z", "é.7z"])
+def test_any_name_of_a_file_is_a_header_that_http_can_carry(name):
+    header = rows.attachment(name)
+    header.encode("latin-1")
+    assert header.startswith('attachment; filename="')

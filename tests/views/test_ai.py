@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import html
 import json
+import re
 from typing import Any
 
 import pytest
@@ -302,3 +304,63 @@ def test_a_person_describes_a_template_and_comes_to_its_builder(browser, cast, s
     again = page.submit("/describe", data={**form, "description": " "})
     assert again.status_code == 422
     assert 'role="alert"' in again.text
+
+
+def test_a_description_comes_back_when_the_model_fails(browser, cast, server, model):
+    page = browser(cast.edith)
+    model(retry={"retries": 0})
+    server.replies = ["I cannot do that."]
+    answer = page.submit("/describe", data={"description": "Bicycles & their <owners>", "save": "true"})
+    assert answer.status_code == 502
+    assert "Bicycles &amp; their &lt;owners&gt;</textarea>" in answer.text
+    assert 'role="alert"' in answer.text
+    assert "your text is below" in answer.text
+
+
+# --- Suggestions in the builder ----------------------------------------------------------------------------
+
+
+def picker(page, *names, **more):
+    form = form_of(page.get(f"/templates/new?names={','.join(names)}"))
+    return send(page, "/builder/suggest", form, do=f"suggest:{key_of(form, names[-1])}", **more)
+
+
+def test_the_picker_suggests_by_the_name_and_says_how_to_get_a_model(browser, cast):
+    page = browser(cast.edith)
+    assert 'hx-post="/builder/suggest"' in page.get("/templates/new").text
+    text = picker(page, "id", "created_at").text
+    assert 'data-type="datetime"' in text
+    assert "/connections/new?type=ai" in text
+    assert 'data-type="words"' in picker(page, "zzfarbe").text
+
+
+def test_the_picker_asks_the_model_that_is_pressed_and_its_options_are_taken(browser, cast, server, model):
+    page = browser(cast.edith)
+    made = model()
+    server.replies = ['{"type": "enum", "options": {"values": ["red", "dark: blue"]}, "reason": "Colours."}']
+    first = picker(page, "email").text
+    assert f'value="{made}"' in first
+    assert server.asked == []
+    text = html.unescape(picker(page, "email", model=made).text)
+    word = re.search(r'data-type="(enum {.*?})">', text)[1]
+    assert "Colours." in text
+    form = form_of(page.get("/templates/new?names=email"))
+    key = key_of(form, "email")
+    drawn = press(page, "/builder/rows", form, f"type:{key}:{word}", **HTMX).text
+    assert "dark: blue" in html.unescape(drawn)
+    assert f'name="{key}.type" value="enum"' in drawn
+
+
+def test_a_model_that_fails_is_told_in_the_picker(browser, cast, server, model):
+    page = browser(cast.edith)
+    made = model(api_key="sk-wrong")
+    server.key = "sk-right"
+    answer = picker(page, "email", model=made)
+    assert answer.status_code == 200
+    assert 'role="alert"' in answer.text
+    assert "sk-wrong" not in answer.text
+    assert f'value="{made}"' in answer.text
+    nameless = form_of(page.get("/templates/new?names=x"))
+    nameless[f"{key_of(nameless, 'x')}.name"] = ""
+    answer = send(page, "/builder/suggest", nameless, do=f"suggest:{key_of(nameless, '')}")
+    assert "Give the field a name first" in answer.text

@@ -130,6 +130,24 @@ def test_settings_that_do_not_fit_stand_beside_theirs(page, form):
     assert 'id="capture-err"' in answer.text
 
 
+def test_everything_that_is_wrong_is_told_at_once(page, form, edith):
+    wrong = {
+        "name": "", "url": "people", "headers": "X-A: {{no", "body": "{x", "retry.retries": "99",
+        "auth.type": "api-key", "auth.value": "",
+    }  # fmt: skip
+    answer = page.submit("/endpoints/new", {**form, **wrong})
+    assert answer.status_code == 422
+    for name in ("name", "url", "headers", "body", "retry.retries", "auth.value"):
+        assert f'id="{name}-err"' in answer.text, name
+    where = made(page, form)
+    drawn = form_in(page.get(f"{where}/edit").text, "endpoint-form")
+    again = page.submit(f"{where}/edit", {**drawn, "name": "", "url": "people", "parallel": "0"})
+    assert again.status_code == 422
+    for name in ("name", "url", "parallel"):
+        assert f'id="{name}-err"' in again.text, name
+    assert edith.get(where).json["name"] == "People"
+
+
 def test_a_secret_stays_when_the_form_is_saved_as_it_stands(page, form, edith, target):
     where = made(
         page, form, **{"auth.type": "bearer", "auth.token": "very-secret-token", "capture": "id: $.id"}

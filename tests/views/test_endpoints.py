@@ -47,25 +47,33 @@ def test_rows_go_to_an_endpoint_as_it_says(edith, target, template, work):  # no
         "auth": {"type": "api-key", "in": "query", "name": "key", "value": "s3cret-key"},
     }  # fmt: skip
     endpoint = edith.post("/endpoints", json=given).json
-    answer = edith.post(f"/templates/{template}/push", json={"endpoint_id": endpoint["id"], "count": 3, "seed": "s"})
+    answer = edith.post(
+        f"/templates/{template}/push", json={"endpoint_id": endpoint["id"], "count": 3, "seed": "s"}
+    )
     assert answer.status_code == 201, answer.json
     work(answer.json["id"])
     push = edith.get(f"/pushes/{answer.json['id']}").json
     assert (push["counts"]["delivered"], push["endpoint_id"]) == (3, endpoint["id"])
     rows = edith.post(f"/templates/{template}/generate", json={"count": 3, "seed": "s"}).json
     seen = {one.path: one for one in target.calls()}
-    assert {path: seen[path].json for path in seen} == {f"/people/{row['id']}": {"mail": row["E-Mail"]} for row in rows}
+    assert {path: seen[path].json for path in seen} == {
+        f"/people/{row['id']}": {"mail": row["E-Mail"]} for row in rows
+    }
     assert {one.query["key"][0] for one in seen.values()} == {"s3cret-key"}
 
 
-def test_an_endpoint_on_a_connection_uses_its_address_and_credentials(app, cast, edith, target, template, work):  # noqa: F811
+def test_an_endpoint_on_a_connection_uses_its_address_and_credentials(
+    app, cast, edith, target, template, work  # noqa: F811
+):
     auth = {"type": "basic", "username": "u", "password": "p"}
     made = connection(app, cast, "rest", {"base_url": target.url("/api"), "auth": auth})
     endpoint = edith.post("/endpoints", json={"name": "P", "connection_id": made, "path": "/people"}).json
     assert (endpoint["path"], endpoint["url"], endpoint["auth"]) == ("/people", None, None)
     push = edith.post(f"/templates/{template}/push", json={"endpoint_id": endpoint["id"], "count": 2}).json
     work(push["id"])
-    assert {(one.path, one.headers["authorization"]) for one in target.calls()} == {("/api/people", "Basic dTpw")}
+    assert {(one.path, one.headers["authorization"]) for one in target.calls()} == {
+        ("/api/people", "Basic dTpw")
+    }
     used = edith.delete(f"/connections/{made}")
     assert (used.status_code, used.json["error"]["code"]) == (409, "in_use")
 
@@ -75,7 +83,9 @@ def test_a_mask_keeps_the_secret_only_while_the_address_stays(edith, target):
     made = edith.post("/endpoints", json=given).json
     same = edith.patch(f"/endpoints/{made['id']}", json={"url": target.url("/b"), "auth": made["auth"]})
     assert (same.status_code, same.json["url"]) == (200, target.url("/b"))
-    moved = edith.patch(f"/endpoints/{made['id']}", json={"url": "http://other.example/a", "auth": made["auth"]})
+    moved = edith.patch(
+        f"/endpoints/{made['id']}", json={"url": "http://other.example/a", "auth": made["auth"]}
+    )
     assert faults(moved) == {"auth.token": "needed_again"}
 
 
@@ -100,7 +110,7 @@ def test_what_cannot_be_is_refused_by_name(edith, given, told):
 
 def test_rows_that_are_given_arrive_in_one_call(app, edith, target, work, monkeypatch):  # noqa: F811
     endpoint = edith.post("/endpoints", json={"name": "P", "url": target.url("/in")}).json
-    monkeypatch.setattr("webapp.views.exports_at_once._wait", lambda push_id: work(push_id))
+    monkeypatch.setattr("webapp.views.exports_at_once.wait", lambda push_id: work(push_id))
     rows = [{"id": 1, "tags": ["a", "b"], "who": {"name": "Ann"}}, {"id": 2, "tags": [], "who": None}]
     answer = edith.post("/export/rest", json={"endpoint_id": endpoint["id"], "rows": rows})
     assert answer.status_code == 201, answer.json
@@ -111,3 +121,22 @@ def test_rows_that_are_given_arrive_in_one_call(app, edith, target, work, monkey
 def test_faults_of_credentials_stand_at_the_keys_that_were_sent(edith):
     given = {"name": "P", "url": "http://a.example/", "auth": {"type": "bearer"}}
     assert faults(edith.post("/endpoints", json=given)) == {"auth.token": "missing"}
+
+
+def test_faults_of_the_address_and_of_the_rest_are_told_together(edith):
+    wrong = {
+        "name": "P", "url": "people", "auth": {"type": "bearer"}, "headers": {"X": "{{no"},
+        "parallel": 0,
+    }  # fmt: skip
+    told = faults(edith.post("/endpoints", json=wrong))
+    assert set(told) == {"url", "auth.token", "headers.X", "parallel"}
+    both = {"name": "P", "url": "https://x.example", "connection_id": "con_x", "retry": {"retries": 99}}
+    assert set(faults(edith.post("/endpoints", json={**both, "connection_id": None}))) == {"retry.retries"}
+
+
+def test_a_change_that_is_refused_changes_nothing(edith, target):
+    made = edith.post("/endpoints", json={"name": "P", "url": target.url("/a")}).json
+    one = f"/endpoints/{made['id']}"
+    told = faults(edith.patch(one, json={"url": target.url("/b"), "parallel": 0, "environment": "prod"}))
+    assert set(told) == {"parallel"}
+    assert edith.get(one).json == made

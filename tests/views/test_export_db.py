@@ -48,6 +48,16 @@ def test_few_rows_are_there_when_it_answers(edith, shop, worker):  # noqa: F811
     ]
 
 
+def test_rows_sent_under_an_idempotency_key_are_sent_once_and_answered_twice(edith, shop, worker):  # noqa: F811
+    body = {"connection_id": shop.connection_id, "table": "customers", "rows": [{"email": "a@example.org"}]}
+    key = {"Idempotency-Key": "nightly-1"}
+    first, again = (edith.post("/export/db", json=body, headers=key) for _ in range(2))
+    assert (first.status_code, first.json["status"]) == (201, "completed")
+    assert again.json == first.json
+    assert again.headers["Idempotent-Replayed"] == "true"
+    assert shop.execute("SELECT count(*) FROM customers") == [(1,)]
+
+
 def test_many_rows_are_answered_at_once(edith, shop):  # noqa: F811
     rows = [{"email": f"{n}@example.org"} for n in range(limits.EXPORT_DB_WAIT_ROWS + 1)]
     body = {"connection_id": shop.connection_id, "table": "customers", "rows": rows}

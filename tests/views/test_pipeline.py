@@ -79,12 +79,16 @@ def test_readiness_names_what_is_missing(api):
 def test_readiness_is_good_once_a_worker_was_heard(api, app):
     with app.app_context():
         heartbeat.beat(redis_client(), heartbeat.WORKER, "host:1", clock.epoch())
+        heartbeat.beat(redis_client(), heartbeat.RUNNER, "host:2", clock.epoch())
+        heartbeat.tell(redis_client(), heartbeat.RUNNER, "host:2", "bubblewrap")
     assert api().get("/health/ready").json == {
         "status": "ok",
         "database": True,
         "redis": True,
         "storage": True,
         "worker": True,
+        "runner": True,
+        "sandbox": "bubblewrap",
     }
 
 

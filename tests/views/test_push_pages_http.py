@@ -101,6 +101,76 @@ def test_what_the_form_says_of_sending_is_of_this_push_alone(page, template, for
     assert edith.get(f"/connections/{rest}").json["settings"]["push_path"] == "/people"
 
 
+def test_the_request_of_this_push_alone_is_said_in_the_form(page, template, form, target, work, edith, rest):  # noqa: F811
+    assert (form["request_template.method"], form["request_template.body"]) == (
+        "",
+        "",
+    )  # POST is the usual one
+    more = {
+        "target": "/people/{{id}}",
+        "request_template.method": "PUT",
+        "request_template.headers": "X-Mail: {{E-Mail | upper}}",
+        "request_template.body": '{"person": {"mail": "{{E-Mail}}", "age": "{{age}}"}}',
+    }
+    dry = html.unescape(press(page, template, {**form, **more}, "dry", headers=HX).text)
+    assert f"PUT {target.url('/api/people/1')}" in dry
+    assert '{"person":{"mail":"' in dry
+    where = sent(page, template, form, work, **more)
+    assert {one.method for one in target.calls()} == {"PUT"}
+    assert all(one.headers["x-mail"] == one.json["person"]["mail"].upper() for one in target.calls())
+    assert isinstance(target.calls()[0].json["person"]["age"], int)
+    assert edith.get(where).json["request"]["request_template"]["method"] == "PUT"
+    assert "request_template" not in edith.get(f"/connections/{rest}").json["settings"]
+
+
+def test_a_request_that_is_left_as_it_was_is_the_connections(page, app, cast, template, target, work, edith):  # noqa: F811
+    shape = {"method": "PUT", "path": "/kept/{{id}}", "body": {"mail": "{{E-Mail}}"}}
+    held = connection(app, cast, "rest", {"base_url": target.url(), "request_template": shape}, name="Shaped")
+    drawn = form_of(page.get(f"{template}/push?connection_id={held}").text)
+    assert (drawn["request_template.method"], drawn["target"]) == ("PUT", "/kept/{{id}}")
+    assert '"{{E-Mail}}"' in html.unescape(drawn["request_template.body"])
+    where = sent(page, template, drawn, work)
+    assert edith.get(where).json["request"].get("request_template") is None
+    assert {tuple(one.json) for one in target.calls()} == {("mail",)}
+    plain = sent(page, template, {**drawn, "request_template.body": ""}, work)
+    assert edith.get(plain).json["request"]["request_template"]["body"] is None
+    assert len(target.calls()[-1].json) > 1
+
+
+def test_an_endpoints_request_is_changed_for_one_push_and_keeps_its_path(page, template, edith, target, work):  # noqa: F811
+    given = {
+        "name": "Put them",
+        "method": "PUT",
+        "url": target.url("/p/{{id}}"),
+        "body": {"mail": "{{E-Mail}}"},
+    }
+    endpoint = edith.post("/endpoints", json=given).json["id"]
+    drawn = form_of(page.get(f"{template}/push?connection_id={endpoint}").text)
+    sent(page, template, {**drawn, "request_template.method": "PATCH"}, work)
+    assert {one.method for one in target.calls()} == {"PATCH"}
+    assert sorted(one.path for one in target.calls()) == [f"/p/{n}" for n in range(1, 5)]
+    assert {tuple(one.json) for one in target.calls()} == {("mail",)}
+
+
+def test_what_was_typed_for_another_target_is_not_taken_along(page, app, cast, template, form, target):
+    other = connection(app, cast, "rest", {"base_url": target.url("/other")}, name="Other")
+    typed = {**form, "request_template.method": "PUT", "connection_id": other}
+    assert form_of(press(page, template, typed, "plan").text)["request_template.method"] == ""
+
+
+def test_faults_of_the_request_stand_beside_their_inputs(page, template, form):
+    wrong = {
+        "request_template.body": "{x",
+        "request_template.headers": "Authorization: Bearer abc",
+        "request_template.query_params": "since: {{no",
+    }
+    answer = press(page, template, {**form, **wrong}, "send")
+    assert answer.status_code == 422
+    for name in wrong:
+        assert f'id="{name}-err"' in answer.text, name
+    assert form_of(answer.text)["request_template.body"] == "{x"
+
+
 def test_a_wrong_number_stands_beside_its_input(page, template, form):
     answer = press(page, template, {**form, "how.retry.retries": "99", "how.parallel": "0"}, "send")
     assert answer.status_code == 422

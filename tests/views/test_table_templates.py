@@ -18,7 +18,7 @@ from webapp.connectors.base import Writing
 from webapp.engine.block import Bound, Env
 from webapp.extensions import db
 from webapp.models import Connection
-from webapp.services import connection_links, generate
+from webapp.services import connection_links, generate, heads
 
 NOW = datetime.now(UTC)
 
@@ -94,7 +94,7 @@ def told(made: dict[str, Any], table: str, column: str) -> tuple[str | None, str
 def pushed(app, connection: str, template: dict[str, Any], count: int, without: tuple[str, ...] = ()) -> list[str]:
     """Sends the first rows of a template into its table; answers what the target said of those it refused."""
     with app.app_context():
-        head = generate.Head(template["id"], template["version"], "", "")
+        head = heads.Head(template["id"], template["version"], "", "")
         bound = Bound(generate.saved_source(head, None).plan, Env("fit", NOW))
         bound.check(0, count)
         with connection_links.open_session(db.session.get_one(Connection, connection)) as session:

@@ -1,0 +1,5 @@
+import os
+
+os.fork()
+while True:
+    pass

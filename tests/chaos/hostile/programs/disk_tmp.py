@@ -1,0 +1,6 @@
+import tempfile
+
+for number in range(10 * 1024):
+    with open(f"{tempfile.gettempdir()}/{number}", "wb") as file:
+        file.write(b"x" * (1 << 20))
+print("GOT IN: 10 GB")

@@ -1,0 +1,35 @@
+"""A real runner for tests that strike it: its programs run in the real sandbox with BOX=real, else in none.
+
+Its environment is the Python of the tests, so nothing is fetched. LEASE_SECONDS stands in for the limit of that name.
+"""
+
+from __future__ import annotations
+
+import os
+
+from webapp import limits
+
+for name in ("LEASE_SECONDS", "BEAT_SECONDS", "RUN_DRAIN_SECONDS"):
+    if name in os.environ:
+        setattr(limits, name, float(os.environ[name]))
+
+from jobs import environments, worker  # noqa: E402
+from tests.jobs import running  # noqa: E402
+
+
+def main() -> None:
+    """Run what comes."""
+    if os.environ.get("BOX") == "real":
+
+        def offline(*_: object) -> None:
+            raise environments.NotMade("tests reach no package index")
+
+        environments.Maker._common = offline  # leaves our client alone
+        environments.prepare_base = lambda: None
+    else:
+        running.bare(setattr)
+    worker.main(["--queues", "runs"])
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,136 @@
+"""The published packages, installed as a user would install them, and the application on a real socket.
+
+They come from the package registries that this machine uses, by locks with hashes; where there is none, the tests are
+skipped with the reason.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+import uv
+from flask import Flask
+from werkzeug.serving import WSGIRequestHandler, make_server
+
+from jobs import push as job
+from tests.cast import Cast, Person
+from webapp.extensions import db, redis_client
+from webapp.services.enqueue import waiting
+
+HERE = Path(__file__).parent
+Run = Callable[..., str]
+
+
+class Quiet(WSGIRequestHandler):
+    protocol_version = "HTTP/1.1"
+
+    def log(self, type: str, message: str, *args: object) -> None:
+        pass
+
+
+def _called(command: list[str], folder: Path) -> None:
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=300, check=False)
+    if done.returncode:
+        pytest.skip(f"the published package cannot be had: {done.stderr.strip()[-300:]}")
+
+
+@pytest.fixture(scope="session")
+def python(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A Python that has the published package."""
+    folder = tmp_path_factory.mktemp("pypi")
+    found = uv.find_uv_bin()
+    _called([found, "venv", "--quiet", "--python", sys.executable, "venv"], folder)
+    made = folder / "venv" / "bin" / "python"
+    lock = str(HERE / "requirements.lock")
+    _called(
+        [found, "pip", "install", "--quiet", "--require-hashes", "--python", str(made), "-r", lock], folder
+    )
+    return made
+
+
+@pytest.fixture(scope="session")
+def modules(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder whose programs may import the published package of npm."""
+    folder = tmp_path_factory.mktemp("npm")
+    if shutil.which("npm") is None:
+        pytest.skip("there is no npm")
+    for name in ("package.json", "package-lock.json"):
+        shutil.copyfile(HERE / name, folder / name)
+    _called(["npm", "ci", "--ignore-scripts", "--no-audit", "--no-fund", "--silent"], folder)
+    return folder
+
+
+@pytest.fixture
+def origin(app: Flask) -> Iterator[str]:
+    """The address of a server that runs `app`."""
+    server = make_server("127.0.0.1", 0, app, threaded=True, request_handler=Quiet)
+    server.daemon_threads = True
+    server.block_on_close = False
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
+    thread.start()
+    yield f"http://127.0.0.1:{server.server_port}"
+    server.shutdown()
+    thread.join()
+    server.server_close()
+
+
+@pytest.fixture
+def worker(app: Flask) -> Iterator[None]:
+    """Carries out pushes as they are rung for."""
+    over, done = threading.Event(), set()
+
+    def run() -> None:
+        with app.app_context():
+            while not over.wait(0.05):
+                for push_id in set(waiting(redis_client(), "push")) - done:
+                    done.add(push_id)
+                    job.run(push_id)
+                    db.session.remove()
+
+    thread = threading.Thread(target=run)
+    thread.start()
+    yield
+    over.set()
+    thread.join()
+
+
+@pytest.fixture
+def environment(origin: str, cast: Cast) -> Callable[[Person], dict[str, str]]:
+    """What a program is told: the address and the key, and of a scenario its place."""
+
+    def told(person: Person) -> dict[str, str]:
+        return {
+            "PATH": os.environ["PATH"],
+            "DATAMAKER_API_URL": f"{origin}/compat",
+            "DATAMAKER_API_KEY": person.key,
+            "DATAMAKER_PROJECT_ID": cast.main,
+            "DATAMAKER_TEAM_ID": cast.blue,
+        }
+
+    return told
+
+
+@pytest.fixture
+def run(python: Path, environment: Callable[[Person], dict[str, str]], cast: Cast, tmp_path: Path) -> Run:
+    """`run(text)`: what a Python program prints that has `dm`, a client made without arguments."""
+
+    def go(text: str, person: Person | None = None, **more: str) -> str:
+        program = tmp_path / "program.py"
+        program.write_text(
+            f"import json, os\nfrom datamaker import DataMaker, Template\ndm = DataMaker()\n{text}"
+        )
+        env = {**environment(person or cast.edith), **more}
+        done = subprocess.run(
+            [python, program], cwd=tmp_path, env=env, capture_output=True, text=True, timeout=120, check=False
+        )
+        assert done.returncode == 0, done.stderr[-3000:]
+        return done.stdout
+
+    return go

@@ -1,0 +1,106 @@
+"""Scenarios and runs of them for tests, done in this process or by a runner of its own.
+
+`bare` replaces the sandbox and the environment by the Python of the tests, so that a run takes a tenth of a second;
+`tests/jobs/test_scenario_real.py` goes through the real ones.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from flask import Flask
+
+from jobs import environments, run_program, scenario
+from tests.cast import Cast
+from tests.fakes import bare_box
+from webapp.extensions import db, reading
+from webapp.models import Run, Scenario, ScenarioVersion
+from webapp.services import actors, run_logs, runs
+
+
+def bare(patch: Any) -> None:
+    """Run programs without sandbox and environment. `patch(module, name, value)` sets an attribute."""
+    patch(environments, "ensure", lambda *_, **__: Path(sys.prefix))
+    patch(environments, "prepare_base", lambda: None)
+    patch(run_program, "mode", bare_box.mode)
+    patch(scenario, "start", bare_box.start)
+
+
+class Running:
+    """Runs in the project Main of Acme, asked for by Edith."""
+
+    def __init__(self, app: Flask, cast: Cast) -> None:
+        self.app, self.cast = app, cast
+
+    @property
+    def actor(self) -> actors.Actor:
+        """Edith, as a program."""
+        acme = actors.system(self.cast.acme, self.cast.main, self.cast.blue)
+        edith = self.cast.edith
+        return replace(
+            acme, kind="key", user_id=edith.user_id, key_id=edith.key_id, role="editor", plan="enterprise"
+        )
+
+    def scenario(
+        self, code: str, *, version: int = 1, pins: Mapping[str, Any] | None = None, **more: Any
+    ) -> str:
+        """A saved scenario; its id."""
+        settings = {"timeout_seconds": 60, "network": "api", "env": {}, "secrets": [], "writable_secrets": []}
+        place = {"workspace_id": self.cast.acme, "project_id": self.cast.main, "team_id": self.cast.blue}
+        made_by = {"created_by": self.cast.edith.user_id}
+        with self.app.app_context():
+            head = Scenario(name="Scenario", version=version, **{**settings, **place, **made_by, **more})
+            db.session.add(head)
+            db.session.flush()
+            spec = {"name": "Scenario", "description": "", "code": code, "warnings": []}
+            held = dict(pins or {"requirements": [], "lock": "", "environment": ""})
+            db.session.add(ScenarioVersion(scenario_id=head.id, number=version, spec=spec, pins=held))
+            db.session.commit()
+            found = head.id
+            db.session.remove()
+        return found
+
+    def queue(self, code: str, params: Mapping[str, str] | None = None, **more: Any) -> str:
+        """A queued run of a new scenario; its id."""
+        return self.again(self.scenario(code, **more), params)
+
+    def again(self, scenario_id: str, params: Mapping[str, str] | None = None) -> str:
+        """A queued run of a scenario; its id."""
+        with self.app.app_context():
+            head = db.session.get_one(Scenario, scenario_id)
+            found = runs.queue(self.actor, head, params).id
+            db.session.remove()
+        return found
+
+    def do(self, run_id: str) -> Run:
+        """Have it done here; the run as it ended."""
+        with self.app.app_context():
+            scenario.run(run_id)
+            db.session.remove()
+        return self.read(run_id)
+
+    def run(self, code: str, params: Mapping[str, str] | None = None, **more: Any) -> Run:
+        """Run a new scenario here."""
+        return self.do(self.queue(code, params, **more))
+
+    def read(self, run_id: str) -> Run:
+        """The run as it is now."""
+        with self.app.app_context(), reading() as session:
+            return session.get_one(Run, run_id)
+
+    def log(self, run_id: str) -> str:
+        """What its log says now."""
+        with self.app.app_context():
+            return "".join(run_logs.text(run_id))
+
+
+@pytest.fixture
+def running(app: Flask, cast: Cast, monkeypatch: pytest.MonkeyPatch) -> Running:
+    """Runs without sandbox and environment."""
+    bare(monkeypatch.setattr)
+    return Running(app, cast)

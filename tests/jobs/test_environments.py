@@ -1,0 +1,318 @@
+"""Environments of programs: made once, whole or not there, for everybody to read, removed when space runs short."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import stat
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+from jobs import environments
+from jobs.environments import Maker, NotMade
+from tests import wheels
+from tests.jobs.waiting import eventually
+from webapp import ROOT, limits
+from webapp.services import requirements
+
+
+@pytest.fixture
+def index(tmp_path, monkeypatch):
+    return wheels.index(tmp_path, monkeypatch)
+
+
+@pytest.fixture
+def client(tmp_path):
+    """A client of our own in the place of the real one."""
+    folder = tmp_path / "rowsmith"
+    (folder / "wire").mkdir(parents=True)
+    (folder / "_version.py").write_text('__version__ = "7.8.9"\n')
+    (folder / "__init__.py").write_text("HERE = True\n")
+    (folder / "wire" / "__init__.py").write_text("")
+    return folder
+
+
+@pytest.fixture
+def maker(tmp_path, index, client):
+    return Maker(tmp_path / "environments", client)
+
+
+@pytest.fixture
+def lock(index, tmp_path):
+    """The lock of a program that requires `tool` in its older version."""
+    from webapp.services import requirements_uv
+
+    folder = tmp_path / "resolving"
+    folder.mkdir()
+    (folder / "requirements.in").write_text("tool<2\ncommon\n")
+    (folder / "requirements.lock").write_text(requirements.common_lock())
+    done = requirements_uv.call(
+        requirements._RESOLVE,
+        folder=folder,
+        env=requirements_uv.environment(os.environ, tmp_path / "uv-cache"),
+        seconds=60,
+    )
+    assert done.ok, done.said
+    text = (folder / "requirements.lock").read_text()
+    requirements.COMMON_LOCK.write_text(_only_common(text))
+    return text
+
+
+def _only_common(text):
+    keep, out = False, []
+    for line in text.splitlines(keepends=True):
+        keep = line.startswith("common") if not line.startswith(" ") else keep
+        out += [line] if keep else []
+    return "".join(out)
+
+
+def python(place, code, **how):
+    done = subprocess.run(
+        [place / "bin" / "python", "-c", code], capture_output=True, text=True, env={}, check=False, **how
+    )
+    return done.stdout.strip() or done.stderr
+
+
+def left_over(maker):
+    return [one.name for one in maker.folder.iterdir() if one.name.startswith(".")]
+
+
+def test_a_program_finds_its_packages_the_common_ones_and_our_client(maker, lock):
+    told = []
+    place = maker.ensure(lock, requirements.digest(lock), told.append)
+    code = (
+        "import tool, beside, common, rowsmith; from importlib import metadata as m; "
+        "print(tool.VERSION, beside.VERSION, common.VERSION, m.version('rowsmith'))"
+    )
+    assert python(place, code) == "1.0 2.0 1.0 7.8.9"
+    assert told[0] == "Installing 3 packages (once)."
+    assert left_over(maker) == []
+    again = []
+    assert maker.ensure(lock, requirements.digest(lock), again.append) == place
+    assert again == []
+
+
+def test_it_is_the_services_own_python_without_its_packages(maker, lock):
+    place = maker.ensure(lock)
+    assert python(place, "import sys; print(sys.version)") == sys.version
+    assert "No module named 'flask'" in python(place, "import flask")
+
+
+def test_everybody_may_read_it_and_nobody_else_may_write(maker, lock):
+    before = os.umask(0o077)
+    try:
+        place = maker.ensure(lock)
+    finally:
+        os.umask(before)
+    for folder, _, names in os.walk(place):
+        assert stat.S_IMODE(os.stat(folder).st_mode) & 0o077 == 0o055
+        for name in names:
+            mode = os.lstat(os.path.join(folder, name)).st_mode
+            assert stat.S_ISLNK(mode) or mode & 0o044 == 0o044, name
+            assert stat.S_ISLNK(mode) or mode & 0o022 == 0, name
+
+
+def test_python_finds_everything_compiled_since_programs_cannot_write_there(maker, lock):
+    place = maker.ensure(lock)
+    sources = [
+        one for one in place.rglob("*.py") if one.parent.name == "site-packages" and one.stem != "_virtualenv"
+    ]
+    assert {one.stem for one in sources} >= {"tool", "beside", "common"}
+    for one in [*sources, next(place.rglob("rowsmith/__init__.py"))]:
+        assert list((one.parent / "__pycache__").glob(f"{one.stem}.*.pyc")), one
+
+
+def test_another_client_or_another_lock_is_another_environment(maker, client, lock):
+    one = maker.place(lock)
+    assert maker.place(lock + "\n") != one
+    (client / "__init__.py").write_text("HERE = False\n")
+    assert maker.place(lock) != one
+
+
+def test_a_lock_that_was_tampered_with_is_refused(maker, lock):
+    with pytest.raises(NotMade, match="could not be made"):
+        maker.ensure(lock + "\nevil==1.0\n", requirements.digest(lock))
+
+
+def test_a_package_whose_content_changed_is_not_installed(maker, index, lock):
+    index.add("tool", "1.0", text="import os\n")
+    shutil.rmtree(os.environ["UV_CACHE_DIR"], ignore_errors=True)
+    with pytest.raises(NotMade) as caught:
+        maker.ensure(lock)
+    assert "ash" in caught.value.details["reason"]  # "hash", at the beginning or within
+    assert str(index.folder) not in caught.value.reason
+    assert not maker.place(lock).exists()
+    assert not [name for name in left_over(maker) if name.startswith(".making")]
+
+
+def test_two_at_once_make_it_once(maker, lock, monkeypatch):
+    made, real = [], Maker._filled
+
+    def counted(self, *arguments):
+        made.append(1)
+        return real(self, *arguments)
+
+    monkeypatch.setattr(Maker, "_filled", counted)
+    places, told = [], []
+    threads = [
+        threading.Thread(target=lambda: places.append(maker.ensure(lock, tell=told.append))) for _ in range(3)
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert (len(set(places)), len(places), len(made)) == (1, 3, 1)
+    assert told.count("Waiting for the environment that another run is making.") == 2
+
+
+def test_what_stops_the_run_stops_the_making(maker, lock):
+    class Cancelled(Exception):
+        pass
+
+    def alive():
+        raise Cancelled
+
+    with pytest.raises(Cancelled):
+        maker.ensure(lock, alive=alive)
+    assert not maker.place(lock).exists()
+    assert not [name for name in left_over(maker) if name.startswith(".making")]
+
+
+KILLED = """
+import sys
+from pathlib import Path
+from jobs.environments import Maker
+from webapp.services import requirements_uv
+real = requirements_uv.call
+def call(arguments, **how):
+    done = real(arguments, **how)
+    if arguments[0] == "pip":
+        print("now", flush=True)
+        sys.stdin.read()
+    return done
+requirements_uv.call = call
+Maker(Path(sys.argv[1]), Path(sys.argv[2])).ensure(Path(sys.argv[3]).read_text())
+"""
+
+
+def test_a_maker_that_is_killed_leaves_nothing_that_looks_finished(maker, client, lock, tmp_path):
+    file = tmp_path / "the.lock"
+    file.write_text(lock)
+    process = subprocess.Popen(
+        [sys.executable, "-c", KILLED, maker.folder, client, file],
+        cwd=ROOT,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(one for one in sys.path if one)},
+    )
+    assert process.stdout.readline() == b"now\n"  # all packages are in, and it is not renamed
+    process.send_signal(signal.SIGKILL)
+    process.communicate()
+    assert not maker.place(lock).exists()
+    assert [name for name in left_over(maker) if name.startswith(".making")]
+    assert python(maker.ensure(lock), "import tool; print(tool.VERSION)") == "1.0"
+    assert not [name for name in left_over(maker) if name.startswith(".making")]
+
+
+# --- The common libraries -----------------------------------------------------------------------------------
+
+
+def test_a_program_without_requirements_gets_the_common_libraries(maker, lock):
+    place = maker.ensure("", "")
+    assert python(place, "import common, rowsmith; print(common.VERSION)") == "1.0"
+    assert "No module named 'tool'" in python(place, "import tool")
+
+
+def test_what_is_there_needs_no_index(maker, lock, index):
+    place = maker.ensure("", "")
+    shutil.rmtree(index.folder)
+    shutil.rmtree(os.environ["UV_CACHE_DIR"], ignore_errors=True)
+    assert maker.ensure("", "") == place
+
+
+def test_without_an_index_a_program_runs_with_our_client_alone_and_is_told_what_is_missing(
+    maker, lock, index
+):
+    shutil.rmtree(index.folder)
+    shutil.rmtree(os.environ["UV_CACHE_DIR"], ignore_errors=True)
+    told = []
+    place = maker.ensure("", "", told.append)
+    assert python(place, "import rowsmith; print(rowsmith.HERE)") == "True"
+    assert told[-2].startswith("The common libraries (common) are not there: ")
+    assert str(index.folder) not in "".join(told)
+    assert told[-1] == "This program runs with Python's own library and rowsmith alone."
+    begun = time.monotonic()
+    assert maker.ensure("", "", told.append) == place
+    assert time.monotonic() - begun < 0.5, "what has just failed is not tried again for every run"
+
+
+def test_with_requirements_a_run_ends_with_the_reason(maker, lock, index):
+    shutil.rmtree(index.folder)
+    shutil.rmtree(os.environ["UV_CACHE_DIR"], ignore_errors=True)
+    with pytest.raises(NotMade) as caught:
+        maker.ensure(lock)
+    assert str(caught.value).startswith("The environment of this program could not be made")
+    assert set(caught.value.details) == {"reason"}
+
+
+# --- Removing -----------------------------------------------------------------------------------------------
+
+
+def _stub(maker, number, *, age):
+    """An environment of 100 kB that was used so many seconds ago."""
+    place = maker.folder / f"{number:040x}"
+    place.mkdir(parents=True)
+    (place / "file").write_bytes(os.urandom(100_000))
+    os.utime(place, (time.time() - age, time.time() - age))
+    return place
+
+
+def test_the_longest_unused_go_first_and_none_that_a_run_may_be_in(tmp_path, client):
+    maker = Maker(tmp_path / "environments", client, space=250_000)
+    hour = limits.ENVIRONMENT_KEEP_SECONDS
+    oldest, older, old, used = (
+        _stub(maker, number, age=age)
+        for number, age in ((1, 9 * hour), (2, 8 * hour), (3, 7 * hour), (4, 60))
+    )
+    assert maker.purge() == [oldest.name, older.name]
+    assert (old.exists(), used.exists()) == (True, True)
+    tight = Maker(maker.folder, client, space=0)
+    assert tight.purge() == [old.name]
+    assert used.exists()
+    assert not [one for one in maker.folder.iterdir() if one.name.startswith(".gone")]
+
+
+def test_what_was_half_removed_is_removed_by_the_next(tmp_path, client):
+    maker = Maker(tmp_path / "environments", client)
+    left = maker.folder / ".gone-x"
+    (left / "inner").mkdir(parents=True)
+    maker.purge()
+    assert not left.exists()
+
+
+def test_a_runner_has_the_common_libraries_made_beside_its_work(tmp_path, monkeypatch, index, lock):
+    started = []
+    monkeypatch.setattr(subprocess, "Popen", lambda command, **how: started.append((command, how)))
+    environments.prepare_base()
+    ((command, how),) = started
+    monkeypatch.undo()
+    data = tmp_path / "data"
+    environment = {
+        **{name: os.environ[name] for name in ("PATH",)},
+        "UV_OFFLINE": "1",
+        "ROWSMITH_DATA_DIR": str(data),
+        "SECRET_KEY": "0123456789abcdefghijklmnopqrstuvwxyzABCDEF",
+        "PYTHONPATH": os.pathsep.join(one for one in sys.path if one),
+    }
+    process = subprocess.Popen(command, env=environment, stderr=subprocess.PIPE, **how)
+    # Nothing can be fetched here; that it tried and left a note is what can be seen.
+    _, said = process.communicate(timeout=60)
+    assert process.returncode == 1, said
+    assert b"could not be made" in said
+    assert eventually(lambda: list(Path(data, "environments").glob("*.failed")))

@@ -1,0 +1,113 @@
+"""What a program prints becomes lines, however it comes out of the pipe."""
+
+from __future__ import annotations
+
+import base64
+import random
+from urllib.parse import quote
+
+import pytest
+
+from jobs.run_lines import Lines
+from webapp import limits
+from webapp.connectors.redaction import Cutter
+
+
+def lines_of(data: bytes, *sizes: int, cutter: Cutter | None = None) -> list[str]:
+    """The lines of some bytes that come in pieces of these sizes."""
+    lines, found, at = Lines(cutter), [], 0
+    for size in (*sizes, len(data)):
+        found += lines.feed(data[at : at + size])
+        at += size
+    return found + lines.end()
+
+
+@pytest.mark.parametrize(
+    ("data", "lines"),
+    [
+        (b"", []),
+        (b"one", ["one"]),
+        (b"one\n", ["one"]),
+        (b"one\n\ntwo\n", ["one", "", "two"]),
+        (b"one\r\ntwo\r\n", ["one", "two"]),
+        (b" 10%\r 20%\r 30%\n", [" 10%", " 20%", " 30%"]),
+        (b"\xff\xfe caf\xc3\xa9\n", ["\ufffd\ufffd café"]),
+        (b"nul\0nul\n", ["nul\ufffdnul"]),
+        ("a\u2028b\x85c\x0cd\n".encode(), ["a\u2028b\x85c\x0cd"]),
+    ],
+)
+def test_every_kind_of_line_end_and_any_byte_makes_lines(data, lines):
+    assert lines_of(data) == lines
+    assert lines_of(data, *[1] * len(data)) == lines, "byte by byte"
+
+
+def test_pieces_of_any_size_make_the_same_lines():
+    chance = random.Random(20261122)
+    text = "".join(chance.choice(["ä", "x", "😀", "\n", "\r\n", "\r", " "]) for _ in range(5_000)).encode()
+    whole = lines_of(text)
+    for _ in range(50):
+        sizes = [chance.randrange(1, 40) for _ in range(2_000)]
+        assert lines_of(text, *sizes) == whole
+
+
+def test_a_long_line_goes_on_as_the_next_and_no_character_is_lost():
+    text = "ä😀x" * 20_000
+    found = lines_of(text.encode() + b"\nend\n", 70_000, 1, 1)
+    assert "".join(found[:-1]) == text
+    assert found[-1] == "end"
+    assert all(len(line.encode()) <= limits.RUN_LINE_BYTES for line in found)
+
+
+def test_a_line_without_end_is_not_held_back_for_ever():
+    lines = Lines()
+    found = lines.feed(b"x" * (3 * limits.RUN_LINE_BYTES + 5))
+    assert len(found) == 3
+    assert lines.end() == ["xxxxx"]
+
+
+SECRET = "s3cr/t valü&e"
+
+
+@pytest.mark.parametrize(
+    "form",
+    [
+        SECRET.encode(),
+        quote(SECRET, safe="").encode(),
+        quote(SECRET, safe="").lower().encode(),
+        base64.b64encode(b"user:" + SECRET.encode()),
+        base64.urlsafe_b64encode(SECRET.encode()),
+    ],
+)
+def test_a_secret_is_cut_in_every_form_wherever_the_pieces_end(form):
+    cutter = Cutter([SECRET], limits.HUSHED_CHARS)
+    data = b"before " + form + b" after\n"
+    for at in range(len(data)):
+        text = "\n".join(lines_of(data, at, cutter=cutter))
+        assert "********" in text
+        assert form.decode() not in text
+        assert SECRET not in text
+        assert text.startswith("before ")
+        assert text.endswith(" after")
+
+
+def test_a_secret_is_cut_over_the_border_of_a_line_that_is_too_long():
+    cutter = Cutter([SECRET], limits.HUSHED_CHARS)
+    for shift in range(-20, 5):
+        data = b"x" * (limits.RUN_LINE_BYTES + shift) + SECRET.encode() + b"y" * 50_000
+        for tail in (b"", b"\n"):
+            found = "".join(lines_of(data + tail, 40_000, cutter=cutter))
+            assert "s3cr" not in found.replace("********", ""), shift
+            assert found.count("y") == 50_000
+
+
+def test_the_lines_of_a_secret_that_has_several_are_cut():
+    key = "-----BEGIN KEY-----\nMIIEvQIBADANBgkqhkiG9w0B\nAQEFAASCBKcwggSjAgEAAoIB\n-----END KEY-----\n"
+    found = lines_of(f"key:\n{key}done\n".encode(), 17, 30, cutter=Cutter([key], limits.HUSHED_CHARS))
+    assert found[0] == "key:"
+    assert found[-1] == "done"
+    assert "MIIEvQ" not in "".join(found)
+    assert "AQEFAA" not in "".join(found)
+
+
+def test_a_secret_that_is_too_short_is_left_alone():
+    assert lines_of(b"a cat\n", cutter=Cutter(["cat"], limits.HUSHED_CHARS)) == ["a cat"]

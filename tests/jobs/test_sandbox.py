@@ -1,0 +1,279 @@
+"""A program in each way of keeping it apart that this machine has."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import uuid
+from pathlib import Path
+
+import pytest
+
+from jobs.sandbox import Unprotected, landlock, mode, modes
+from tests.jobs.sandboxing import MB, Lab, folders
+from tests.jobs.waiting import eventually
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.fixture(params=["bubblewrap", "landlock", "plain"])
+def lab(request):
+    try:
+        way = mode(request.param)
+    except Unprotected as error:
+        pytest.skip(str(error))
+    with folders() as top:
+        yield Lab(top, way)
+
+
+@pytest.fixture
+def walled(lab):
+    if lab.way.name == "plain":
+        pytest.skip("plain keeps nothing apart")
+    return lab
+
+
+def test_what_it_prints_comes_in_order_and_its_exit_code_comes_back(lab):
+    ended = lab.run(
+        """
+        import os, sys
+        print("one"); os.write(2, b"two\\n"); print("three"); sys.exit(7)
+        """
+    )
+    assert (ended.code, ended.output, ended.stopped_by) == (7, "one\ntwo\nthree\n", None)
+
+
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGSEGV, signal.SIGABRT])
+def test_a_signal_that_ends_it_is_told(lab, number):
+    assert lab.run(f"import os; os.kill(os.getpid(), {int(number)})").code == -number
+
+
+def test_it_works_in_a_home_of_its_own_with_its_code_uploads_and_outputs(lab):
+    (lab.top / "code" / "helper.py").write_text("WORD = 'helped'")
+    ended = lab.run(
+        """
+        import helper, os, tempfile
+        assert os.path.exists("main.py") and os.getcwd() == os.environ["HOME"]
+        open("note.txt", "w").write("mine")
+        tempfile.NamedTemporaryFile().write(b"x")
+        os.makedirs(os.environ["OUTPUTS"] + "/deep")
+        open(os.environ["OUTPUTS"] + "/deep/out.txt", "w").write(open(os.environ["UPLOADS"] + "/given.txt").read())
+        print(helper.WORD)
+        """
+    )
+    assert (ended.code, ended.output) == (0, "helped\n")
+    assert (lab.top / "outputs" / "deep" / "out.txt").read_text() == "given"
+    assert sorted(one.name for one in (lab.top / "code").iterdir()) == ["helper.py", "main.py"]
+
+
+def test_what_it_is_given_may_be_closed_to_other_users(lab):
+    (lab.top / "uploads" / "deep").mkdir(mode=0o700)
+    (lab.top / "uploads" / "deep" / "a.txt").write_text("a")
+    (lab.top / "uploads" / "deep" / "a.txt").chmod(0o600)
+    ended = lab.run("import os; print(open(os.environ['UPLOADS'] + '/deep/a.txt').read())")
+    assert ended.output == "a\n"
+
+
+def test_it_sees_the_variables_it_was_given_and_none_of_the_worker(lab, monkeypatch):
+    monkeypatch.setenv("WORKER_SECRET", "canary")
+    ended = lab.run("import json, os; print(json.dumps(dict(os.environ)))", env={"GIVEN": "ä"})
+    seen = json.loads(ended.output)
+    assert seen["GIVEN"] == "ä"
+    assert "WORKER_SECRET" not in seen
+    assert set(seen) <= {
+        "GIVEN", "UPLOADS", "OUTPUTS", "PATH", "HOME", "TMPDIR", "LANG", "VIRTUAL_ENV", "PYTHONUNBUFFERED",
+        "PYTHONDONTWRITEBYTECODE", "RES_OPTIONS",
+    }  # fmt: skip
+
+
+def test_it_sees_no_file_and_no_process_of_the_host(walled):
+    secret = walled.top / "secret.txt"
+    secret.write_text("canary")
+    ended = walled.run(
+        """
+        import os
+        for path in (os.environ["SECRET"], f"/proc/{os.environ['WORKER']}/environ", "/etc/shadow"):
+            try:
+                print("got in", path, open(path).read())
+            except OSError:
+                pass
+        try:
+            os.kill(int(os.environ["WORKER"]), 0)
+            print("got in: kill")
+        except OSError:
+            pass
+        print("tried")
+        """,
+        env={"SECRET": str(secret), "WORKER": str(os.getpid())},
+    )
+    assert ended.output == "tried\n"
+
+
+def test_terminate_reaches_it_and_it_may_tidy_up(lab):
+    started = lab.start(
+        """
+        import signal, sys, time
+        signal.signal(signal.SIGTERM, lambda *_: sys.exit(3))
+        print("ready")
+        time.sleep(60)
+        """
+    )
+    started.until("ready")
+    started.boxed.terminate()
+    assert started.end().code == 3
+
+
+def test_kill_returns_when_nothing_of_it_lives(lab):
+    token = uuid.uuid4().hex
+    started = lab.start(
+        """
+        import os, signal, time
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
+        os.fork(); os.fork()
+        print("ready")
+        time.sleep(60)
+        """,
+        env={"TOKEN": token},
+    )
+    started.until("ready")
+    eventually(lambda: marked(token) >= 4)
+    started.boxed.terminate()
+    assert started.boxed.wait(0.2) is None
+    started.boxed.kill()
+    assert marked(token) == 0
+    assert started.end().code == -signal.SIGKILL
+
+
+def test_what_it_leaves_running_ends_with_it(lab):
+    token = uuid.uuid4().hex
+    source = "import os, time\nif os.fork() == 0:\n    time.sleep(60)\nprint('done')"
+    assert lab.run(source, env={"TOKEN": token}).output == "done\n"
+    assert marked(token) == 0
+
+
+def test_it_dies_with_the_process_that_started_it_also_when_that_is_killed(lab):
+    token = uuid.uuid4().hex
+    (lab.top / "code" / "main.py").write_text("import os, time\nos.fork()\ntime.sleep(60)")
+    keeper = subprocess.Popen(
+        [sys.executable, "-m", "tests.jobs.sandbox_keeper", lab.way.name, str(lab.top), token],
+        cwd=ROOT,
+        stdout=subprocess.PIPE,
+    )
+    try:
+        assert keeper.stdout.readline() == b"started\n"
+        eventually(lambda: marked(token) >= 2)
+    finally:
+        keeper.kill()
+        keeper.wait()
+        keeper.stdout.close()
+    eventually(lambda: marked(token) == 0, within=5)
+
+
+def test_what_it_takes_is_told_while_it_runs(lab):
+    started = lab.start(
+        """
+        import time
+        held = b"x" * (64 << 20)
+        end = time.process_time() + 0.3
+        while time.process_time() < end:
+            pass
+        print("ready")
+        time.sleep(60)
+        """
+    )
+    started.until("ready")
+    usage = eventually(lambda: (seen := started.boxed.usage()).cpu_ms >= 300 and seen)
+    assert 64 * MB < usage.memory_bytes < 256 * MB
+    assert usage.processes == 1
+    started.boxed.kill()
+    assert started.end().boxed.usage().max_memory_bytes >= 64 * MB
+
+
+@pytest.mark.parametrize(
+    ("source", "caps", "word"),
+    [
+        ("held = [b'x' * (8 << 20) for _ in range(1000)]", {"memory_bytes": 128 * MB}, "memory"),
+        ("while True: pass", {"cpu_seconds": 0.5}, "cpu"),
+        ("import time; time.sleep(60)", {"wall_seconds": 0.5}, "wall"),
+        (
+            "import subprocess, time\nheld = [subprocess.Popen(['sleep', '60']) for _ in range(20)]\ntime.sleep(60)",
+            {"processes": 12},
+            "processes",
+        ),
+        (
+            "import os\nfor n in range(1000): open(f\"{os.environ['OUTPUTS']}/{n}\", 'wb').write(b'x' * (1 << 20))",
+            {"outputs_bytes": 8 * MB},
+            "outputs",
+        ),
+    ],
+)
+def test_the_cap_that_ends_it_is_named(lab, source, caps, word):
+    ended = lab.run(source + "\nimport time; time.sleep(60)", caps=caps)
+    assert (ended.stopped_by, ended.code) == (word, -signal.SIGKILL), ended.output
+
+
+def test_memory_that_processes_share_counts_once(lab):
+    source = """
+        import os, time
+        held = b"x" * (128 << 20)
+        for _ in range(6):
+            if os.fork() == 0:
+                time.sleep(1)
+                os._exit(0)
+        time.sleep(1)
+        print("done")
+    """
+    ended = lab.run(source, caps={"memory_bytes": 300 * MB})
+    assert (ended.stopped_by, ended.output) == (None, "done\n")
+
+
+def test_nothing_stays_open_behind_it(lab):
+    lab.run("print(1)")
+    before = len(os.listdir("/proc/self/fd"))
+    for _ in range(3):
+        lab.run("print(1)", network="full")
+    assert len(os.listdir("/proc/self/fd")) == before
+
+
+def test_a_program_that_is_not_there_says_so(lab):
+    ended = lab.run("", command=("nothing-of-that-name",))
+    assert (ended.code, ended.output) == (127, "nothing-of-that-name: No such file or directory\n")
+
+
+def test_nothing_runs_unprotected_unless_the_setting_says_so(monkeypatch):
+    monkeypatch.setattr(modes, "_bubblewraps", list)
+    monkeypatch.setattr(landlock, "version", lambda: 0)
+    mode.cache_clear()
+    try:
+        with pytest.raises(
+            Unprotected, match="there is no bubblewrap; Landlock: this kernel has no Landlock"
+        ):
+            mode()
+        assert mode("plain").name == "plain"
+    finally:
+        mode.cache_clear()
+
+
+def test_a_bubblewrap_that_does_not_work_is_named_with_its_reason(monkeypatch):
+    monkeypatch.setattr(modes, "_bubblewraps", lambda: ["/bin/false"])
+    mode.cache_clear()
+    try:
+        with pytest.raises(Unprotected, match="/bin/false: "):
+            mode("bubblewrap")
+    finally:
+        mode.cache_clear()
+
+
+def marked(token: str) -> int:
+    """How many processes carry a mark in their environment."""
+    count = 0
+    for entry in os.scandir("/proc"):
+        try:
+            if entry.name.isdigit() and token.encode() in Path(entry.path, "environ").read_bytes():
+                count += 1
+        except OSError:
+            continue
+    return count

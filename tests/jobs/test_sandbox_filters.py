@@ -1,0 +1,196 @@
+"""The filter of system calls, carried out by a small machine of ours; and addresses, and outputs."""
+
+from __future__ import annotations
+
+import errno
+import ipaddress
+import os
+import platform
+import socket
+import struct
+import subprocess
+import sys
+
+import pytest
+
+from jobs.sandbox import addresses, filters, outputs
+from jobs.sandbox.bpf import ALLOW, ASK, KILL, Rule, Where, assemble, fail
+
+X86 = 0xC000003E
+
+
+def verdict(program: bytes, number: int, *arguments: int, architecture: int = X86) -> int:
+    """What a filter says of a call: the operations that the assembler uses, as the kernel carries them out."""
+    given = [*arguments, *[0] * (6 - len(arguments))]
+    data = struct.pack("=iIQ6Q", number, architecture, 0, *(one % (1 << 64) for one in given))
+    code = list(struct.iter_unpack("=HBBI", program))
+    at = held = 0
+    while True:
+        operation, true, false, operand = code[at]
+        at += 1
+        if operation == 0x20:
+            held = struct.unpack_from("=I", data, operand)[0]
+        elif operation == 0x54:
+            held &= operand
+        elif operation == 0x06:
+            return operand
+        else:
+            at += true if (held == operand if operation == 0x15 else held > operand) else false
+
+
+def test_first_rule_that_holds_decides():
+    program = assemble(X86, 400, [Rule(5, fail(1), (Where(1, (7, 9)),)), Rule(5, ASK), Rule(6, KILL)], ALLOW)
+    assert verdict(program, 5, 0, 7) == verdict(program, 5, 0, 9) == fail(1)
+    assert verdict(program, 5, 7, 8) == ASK
+    assert (verdict(program, 6), verdict(program, 7)) == (KILL, ALLOW)
+
+
+def test_conditions_hold_together_and_their_opposite_is_sayable():
+    both = (Where(0, (1, 2, 3), unless=True), Where(2, (0x10,), mask=0xF0))
+    program = assemble(X86, 400, [Rule(5, fail(13), both)], ALLOW)
+    assert verdict(program, 5, 4, 0, 0x1F) == fail(13)
+    assert verdict(program, 5, 2, 0, 0x1F) == verdict(program, 5, 4, 0, 0x2F) == ALLOW
+
+
+def test_upper_half_of_an_argument_is_seen_where_that_is_asked_for():
+    program = assemble(X86, 400, [Rule(5, KILL, (Where(4, (0,), unless=True, upper=True),))], ALLOW)
+    assert verdict(program, 5, 0, 0, 0, 0, 1 << 32) == KILL
+    assert verdict(program, 5, 0, 0, 0, 0, 0xFFFFFFFF) == ALLOW
+
+
+def test_foreign_architectures_and_calls_of_x32_end_the_process_and_new_calls_are_not_there():
+    program = assemble(X86, 400, [], ALLOW)
+    assert verdict(program, 1, architecture=0x40000003) == KILL
+    assert verdict(program, 0x40000000 | 1) == verdict(program, -1) == KILL
+    assert verdict(program, 401) == fail(errno.ENOSYS)
+    assert verdict(program, 400) == ALLOW
+
+
+@pytest.mark.parametrize("machine", ["x86_64", "aarch64"])
+@pytest.mark.parametrize("shared", [False, True])
+def test_filter_of_a_program_on_each_machine(machine, shared, monkeypatch):
+    monkeypatch.setattr(platform, "machine", lambda: machine)
+    architecture = filters.ARCHITECTURES[machine][0]
+    program = filters.program(sockets=(1, 2, 10), ask=("connect",), shared=shared)
+    assert len(program) // 8 < 4096  # BPF_MAXINSNS
+
+    def says(call: str, *arguments: int) -> int:
+        return verdict(program, filters.number(call), *arguments, architecture=architecture)
+
+    no, absent = fail(errno.EPERM), fail(errno.ENOSYS)
+    assert says("connect", 3, 0, 16) == ASK
+    assert {says(call) for call in ("ptrace", "mount", "unshare", "setns", "keyctl", "bpf")} == {no}
+    assert {says(call) for call in ("io_uring_setup", "clone3", "memfd_create", "shmget")} == {absent}
+    assert says("clone", 0x10000000 | 17) == says("clone", 0x40000000 | 17) == no
+    assert says("clone", 0x1200011) == ALLOW  # fork of the C library
+    assert says("clone", 0x3D0F00) == ALLOW  # a thread of the C library
+    assert says("socket", 17, 3, 0) == fail(errno.EAFNOSUPPORT)  # packets
+    assert says("socket", 2, 3, 1) == no  # raw
+    assert says("socket", 2, 1 | socket.SOCK_CLOEXEC, 6) == ALLOW
+    assert says("socket", 2, 1, 262) == fail(errno.EPROTONOSUPPORT)  # MPTCP
+    assert says("sendto", 3, 1, 1, 0x20000000) == fail(errno.EOPNOTSUPP)
+    assert says("sendto", 3, 1, 1, 0x4000, 0) == ALLOW
+    assert says("sendto", 3, 1, 1, 0, 0x7FFF00000000) == (fail(errno.EACCES) if shared else ALLOW)
+    assert says("ioctl", 0, 0x5412) == says("ioctl", 3, 0x8912) == no  # TIOCSTI, SIOCGIFCONF
+    assert says("ioctl", 0, 0x541B) == ALLOW  # FIONREAD
+    assert says("fchmodat", 0, 0, 0o4755) == no
+    assert says("fchmodat", 0, 0, 0o755) == (fail(0) if shared else ALLOW)
+    assert says("openat", 0, 0, 0x41, 0o2644) == no
+    assert says("setsid") == (no if shared else ALLOW)
+
+
+CLOSED = """
+    127.0.0.1 127.255.255.254 0.0.0.0 0.0.0.1 10.0.0.1 172.16.0.1 172.31.255.255 192.168.1.1 169.254.169.254 100.64.0.1
+    100.127.255.255 100.100.100.200 168.63.129.16 192.0.0.192 192.0.2.1 198.18.0.1 203.0.113.80 224.0.0.1 240.0.0.1
+    255.255.255.255 192.88.99.1 ::1 :: fe80::1 fc00::1 fd00:ec2::254 fd20:ce::254 ff02::1 2001::1 2001:db8::1 3fff::1
+    2002:7f00:1:: 2002:a9fe:a9fe::
+    64:ff9b::7f00:1 64:ff9b::a9fe:a9fe 64:ff9b::a83f:8110 64:ff9b:1::1 ::127.0.0.1 fec0::1
+    ::ffff:127.0.0.1 ::ffff:169.254.169.254 ::ffff:10.0.0.1 5f00::1 4000::1
+""".split()
+
+
+@pytest.mark.parametrize("written", CLOSED)
+def test_address_is_closed_however_it_is_written(written):
+    assert not addresses.is_open(addresses.plain(ipaddress.ip_address(written)), ())
+
+
+@pytest.mark.parametrize(
+    "written", ["8.8.8.8", "93.184.216.34", "2606:4700::1111", "::ffff:8.8.8.8", "64:ff9b::808:808"]
+)
+def test_public_address_is_open(written):
+    assert addresses.is_open(addresses.plain(ipaddress.ip_address(written)), ())
+
+
+def test_operator_opens_a_network_but_not_the_metadata_in_it():
+    opened = addresses.networks(["10.0.0.0/8", "169.0.0.0/8"])
+    assert addresses.is_open(ipaddress.ip_address("10.1.2.3"), opened)
+    assert not addresses.is_open(ipaddress.ip_address("169.254.169.254"), opened)
+    assert addresses.is_open(
+        ipaddress.ip_address("169.254.169.254"), addresses.networks(["169.254.169.254/32"])
+    )
+
+
+def test_address_of_the_kernel_is_read_and_odd_ones_are_none():
+    four = struct.pack("=H", 2) + struct.pack("!H", 80) + bytes([10, 0, 0, 1]) + bytes(8)
+    assert (str(addresses.target(four).address), addresses.target(four).port) == ("10.0.0.1", 80)
+    six = (
+        struct.pack("=H", 10)
+        + struct.pack("!HI", 443, 0)
+        + ipaddress.IPv6Address("::ffff:10.0.0.1").packed
+        + bytes(4)
+    )
+    assert str(addresses.target(six).address) == "10.0.0.1"
+    assert [
+        addresses.target(one) for one in (b"", b"\2", four[:8], six[:20], struct.pack("=H", 17) + bytes(30))
+    ] == [None] * 5
+
+
+def test_outputs_are_regular_files_that_are_nobody_elses(tmp_path):
+    folder = tmp_path / "outputs"
+    (folder / "deep").mkdir(parents=True)
+    (folder / "deep" / "b.txt").write_text("b")
+    (folder / "a.txt").write_text("a")
+    (tmp_path / "secret").write_text("secret")
+    (folder / "link").symlink_to(tmp_path / "secret")
+    (folder / "folder").symlink_to(tmp_path)
+    os.link(tmp_path / "secret", folder / "hard")
+    os.mkfifo(folder / "pipe")
+    found = outputs.files(folder)
+    assert [str(one.relative_to(folder)) for one in found] == ["a.txt", "deep/b.txt"]
+    opened = outputs.open_file(folder, found[1])
+    assert os.read(opened, 10) == b"b"
+    os.close(opened)
+
+
+def test_output_that_becomes_something_else_is_not_opened(tmp_path):
+    folder = tmp_path / "outputs"
+    (folder / "deep").mkdir(parents=True)
+    (folder / "deep" / "a.txt").write_text("a")
+    (found,) = outputs.files(folder)
+    found.unlink()
+    found.symlink_to("/etc/passwd")
+    with pytest.raises(OSError, match="symbolic links"):
+        outputs.open_file(folder, found)
+    found.unlink()
+    os.mkfifo(found)
+    with pytest.raises(OSError, match="no file of its own"):
+        outputs.open_file(folder, found)
+    found.unlink()
+    (folder / "deep").rmdir()
+    (folder / "deep").symlink_to("/etc")
+    with pytest.raises(OSError, match=r"directory|symbolic"):
+        outputs.open_file(folder, folder / "deep" / "passwd")
+
+
+def test_size_counts_what_lies_on_the_disk_and_a_file_once(tmp_path):
+    (tmp_path / "one").write_bytes(b"x" * 100_000)
+    os.link(tmp_path / "one", tmp_path / "two")
+    size, count = outputs.size(tmp_path)
+    assert 100_000 <= size < 200_000
+    assert count == 2
+
+
+def test_the_sandbox_imports_nothing_of_the_application():
+    code = "import sys, jobs.sandbox; print([one for one in sys.modules if one.split('.')[0] in ('webapp', 'flask')])"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "[]\n"

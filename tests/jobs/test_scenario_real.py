@@ -1,0 +1,97 @@
+"""A run through the real sandbox and a real environment, with the API beside it."""
+
+# ruff: noqa: F811 - fixtures of another module, taken by their names
+
+from __future__ import annotations
+
+import io
+import threading
+from collections.abc import Iterator
+
+import pytest
+from werkzeug.serving import make_server
+
+from jobs import environments
+from jobs.sandbox import Unprotected, mode
+from tests.conftest import app, database_url, settings_for  # noqa: F401
+from tests.jobs.running import Running
+from webapp.extensions import db
+from webapp.services import actors, templates
+
+PROGRAM = """
+import json, os, urllib.request
+from pathlib import Path
+
+import rowsmith
+
+print("client", rowsmith.__name__)
+inputs = Path(os.environ["SERVICE_WORKSPACE_UPLOADS"])
+print("read", (inputs / "in" / "numbers.txt").read_text())
+ask = urllib.request.Request(
+    os.environ["SERVICE_API_URL"] + "/templates/" + os.environ["TEMPLATE"] + "/generate",
+    data=json.dumps({"count": 7}).encode(),
+    headers={"X-API-Key": os.environ["SERVICE_API_KEY"], "Content-Type": "application/json"},
+)
+rows = json.load(urllib.request.urlopen(ask))
+print("rows", len(rows))
+Path(os.environ["SERVICE_WORKSPACE_OUTPUTS"], "rows.json").write_text(json.dumps(rows))
+try:
+    open("/etc/shadow").read()
+except OSError as error:
+    print("closed", type(error).__name__)
+"""
+
+
+@pytest.fixture
+def settings(database_url, shared_redis, tmp_path):
+    import socket
+
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    return settings_for(database_url, shared_redis, tmp_path, port=port)
+
+
+@pytest.fixture
+def served(app, settings) -> Iterator[None]:
+    """The API where the settings say."""
+    server = make_server("127.0.0.1", settings.port, app, threaded=True)
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05})
+    thread.start()
+    yield
+    server.shutdown()
+    thread.join()
+    server.server_close()
+
+
+@pytest.fixture
+def running(app, cast, monkeypatch):
+    try:
+        mode("auto")
+    except Unprotected as error:
+        pytest.skip(f"nothing on this machine can keep programs apart: {error}")
+
+    def offline(*_):
+        raise environments.NotMade("tests reach no package index")
+
+    monkeypatch.setattr(environments.Maker, "_common", offline)  # leaves our client alone, made by uv
+    return Running(app, cast)
+
+
+def test_a_scenario_reads_generates_writes_and_reaches_nothing_else(app, api, cast, served, running):
+    acme = actors.system(cast.acme, cast.main, cast.blue)
+    with app.app_context():
+        template = templates.create(acme, name="People", fields=[{"name": "id", "type": "row_number"}])["id"]
+        db.session.remove()
+    file = {"file": (io.BytesIO(b"1 2 3"), "in/numbers.txt")}
+    answer = api(cast.edith).post("/workspace/files", data={**file, "name": "in/numbers.txt"})
+    assert answer.status_code == 201, answer.text
+    run = running.run(PROGRAM, {"TEMPLATE": template})
+    log = running.log(run.id)
+    assert (run.status, run.error) == ("completed", None), log
+    lines = [line for line in log.splitlines() if not line.startswith("rowsmith: ")]
+    assert lines[:3] == ["client rowsmith", "read 1 2 3", "rows 7"]
+    assert lines[3].startswith("closed")
+    assert run.rows_generated == 7
+    assert [one["name"] for one in run.outputs] == [f"outputs/{run.id}/rows.json"]
+    assert run.max_rss_bytes > 1_000_000

@@ -1,0 +1,127 @@
+"""A real S3 server of this machine: moto's, on a free port. Its packages do not go together with ours, so it has an
+environment of its own, made once by uv from tests/s3/requirements.lock in a folder outside of the tree; where that
+cannot be done the tests are skipped with the reason.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import os
+import shutil
+import socket
+import subprocess
+import sys
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import settings_for
+from tests.jobs.waiting import eventually
+
+LOCK = Path(__file__).parent / "requirements.lock"
+INSTALL_SECONDS = 600
+BUCKET = "rowsmith-tests"
+KEYS = {"aws_access_key_id": "tests", "aws_secret_access_key": "tests", "aws_region": "us-east-1"}
+
+
+def installed() -> Path:
+    """The folder of the server's environment; made when it is missing or its lock file changed."""
+    uv = Path(sys.executable).parent / "uv"
+    if not uv.is_file():
+        pytest.skip("uv is not installed: it makes the environment of the S3 server of the tests")
+    version = f"{sys.version_info.major}.{sys.version_info.minor}"
+    wanted = hashlib.sha256(LOCK.read_bytes() + version.encode()).hexdigest()[:16]
+    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "rowsmith-tests"
+    cache.mkdir(parents=True, exist_ok=True)
+    folder = cache / f"moto-{wanted}"
+    with (cache / "moto-lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)  # several test processes may come at once
+        if not (folder / "installed").exists():
+            shutil.rmtree(folder, ignore_errors=True)
+            for command in (
+                ["venv", "--python", sys.executable, str(folder)],
+                ["pip", "sync", "--python", str(folder / "bin" / "python"), "--require-hashes", str(LOCK)],
+            ):
+                done = subprocess.run(
+                    [str(uv), "--quiet", *command], capture_output=True, text=True, check=False,
+                    timeout=INSTALL_SECONDS,
+                )  # fmt: skip
+                if done.returncode != 0:
+                    last = (done.stderr.strip().splitlines() or ["no reason was given"])[-1]
+                    pytest.skip(f"uv could not install the S3 server: {last}")
+            (folder / "installed").touch()
+    return folder
+
+
+def _free_port() -> int:
+    with socket.socket() as found:
+        found.bind(("127.0.0.1", 0))
+        return int(found.getsockname()[1])
+
+
+class Server:
+    """The server as tests speak to it; it can be stopped and comes back empty."""
+
+    def __init__(self) -> None:
+        self.python = installed() / "bin" / "python"
+        self.port = _free_port()
+        self.url = f"http://127.0.0.1:{self.port}"
+        self._process: subprocess.Popen[bytes] | None = None
+
+    def start(self) -> None:
+        command = [str(self.python), "-m", "moto.server", "-H", "127.0.0.1", "-p", str(self.port)]
+        self._process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        eventually(self._answers, within=60)
+        request = urllib.request.Request(
+            f"{self.url}/{BUCKET}", method="PUT"
+        )  # a bucket needs no signature here
+        urllib.request.urlopen(request, timeout=10).close()
+
+    def _answers(self) -> bool:
+        try:
+            urllib.request.urlopen(f"{self.url}/moto-api/", timeout=5).close()
+        except urllib.error.HTTPError:
+            return True
+        except OSError:
+            return False
+        return True
+
+    def stop(self) -> None:
+        if self._process is not None:
+            self._process.kill()
+            self._process.wait()
+            self._process = None
+
+    def empty(self) -> None:
+        urllib.request.urlopen(f"{self.url}/moto-api/reset", data=b"", timeout=10).close()
+        request = urllib.request.Request(f"{self.url}/{BUCKET}", method="PUT")
+        urllib.request.urlopen(request, timeout=10).close()
+
+
+@pytest.fixture(scope="session")
+def running() -> Iterator[Server]:
+    server = Server()
+    server.start()
+    yield server
+    server.stop()
+
+
+@pytest.fixture
+def server(running: Server) -> Server:
+    """The server, running and empty."""
+    if running._process is None:
+        running.start()
+    else:
+        running.empty()
+    return running
+
+
+@pytest.fixture
+def settings(database_url, shared_redis, tmp_path, server):
+    """The application keeps its files on the server."""
+    more = {"storage_url": f"s3://{BUCKET}/some/prefix", "aws_endpoint_url": server.url, **KEYS}
+    return settings_for(database_url, shared_redis, tmp_path, **more)

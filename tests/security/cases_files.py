@@ -1,0 +1,42 @@
+"""Who may do what with workspace files: they belong to the workspace, so the project plays no part."""
+
+from __future__ import annotations
+
+import io
+from typing import Any
+
+from flask import Flask
+
+from tests.cast import Cast
+from tests.security.matrix import Case
+from webapp.extensions import db
+from webapp.services import actors, workspace_files
+
+
+def prepare(app: Flask, cast: Cast) -> dict[str, Any]:
+    acme = actors.system(cast.acme, cast.main, cast.blue)
+    for name in ("inputs/matrix-kept.csv", "matrix-trashed.csv"):
+        workspace_files.upload(acme, name, io.BytesIO(b"a,b\n1,2\n"))
+    kept = workspace_files.find(acme, "inputs/matrix-kept.csv").id
+    trashed = workspace_files.find(acme, "matrix-trashed.csv", "write", lock=True)
+    workspace_files.delete(acme, trashed)
+    found = {"file": kept, "trashed_file": trashed.id}
+    db.session.remove()
+    return found
+
+
+NAMED, ONE = "/workspace/files/<path:name>", "/workspace/files/{file}"
+CASES = [
+    Case("GET", "/workspace/files", "viewer", scope="read"),
+    # No case sends a form with a file: whoever may is told what is to be sent.
+    Case("POST", "/workspace/files", "editor", ok=415, scope="write"),
+    # The stage has the database of the preparation and not its storage: whoever may is told that the bytes are gone.
+    Case("GET", NAMED, "viewer", url=ONE, ok=404, scope="read"),
+    Case("DELETE", NAMED, "editor", url=ONE, scope="write"),
+    Case(
+        "POST", "/workspace/files/<workspace_file_id>/restore", "editor",
+        url="/workspace/files/{trashed_file}/restore", scope="write",
+    ),
+    # A page that programs do not have
+    Case("GET", "/workspace/file/<workspace_file_id>", "viewer", url="/workspace/file/{file}", person=True),
+]  # fmt: skip

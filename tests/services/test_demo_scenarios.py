@@ -1,0 +1,173 @@
+"""The worked examples are saved with the demo, ask nobody for it, and run as they are against the service itself."""
+
+# ruff: noqa: F811 - a fixture of another module, taken by its name
+
+from __future__ import annotations
+
+import ast
+import csv
+import json
+import os
+import sqlite3
+import subprocess
+import sys
+import threading
+
+import pytest
+import sqlalchemy as sa
+from werkzeug.serving import make_server
+
+from jobs import push as job
+from tests.services.test_demo import empty  # noqa: F401
+from webapp import ROOT
+from webapp.extensions import db
+from webapp.models import Push
+from webapp.services import (
+    actors,
+    api_keys,
+    demo,
+    demo_scenarios,
+    people,
+    requirements,
+    requirements_uv,
+    scenarios,
+)
+
+
+@pytest.fixture
+def seeded(empty, monkeypatch):
+    """The demo, on a machine that reaches no package index."""
+
+    def refuse(*_, **__):
+        raise AssertionError("the package index was asked")
+
+    monkeypatch.setattr(requirements_uv, "call", refuse)
+    return demo.ensure_demo()
+
+
+@pytest.fixture
+def saved(seeded):
+    """The demo's scenarios as the API shows them, by name."""
+    actor = actors.system(seeded.workspace_id, seeded.project_id)
+    return {one["name"]: one for one in scenarios.listing(actor).items}
+
+
+def test_three_examples_are_saved_and_nobody_is_asked_for_packages(saved):
+    assert list(saved) == [one.name for one in reversed(demo_scenarios.EXAMPLES)]
+    assert [one["warnings"] for one in saved.values()] == [[], [], []]
+    for one in demo_scenarios.EXAMPLES:
+        assert saved[one.name]["code"] == one.code
+        assert saved[one.name]["description"]
+
+
+def test_the_one_with_retries_is_a_second_version_with_its_package_locked(saved):
+    one = saved["Fetch, join, post"]
+    assert (one["version"], one["requirements"]) == (2, ["tenacity"])
+    packages = one["lock"]["packages"]
+    assert packages["tenacity"]
+    common = requirements.packages(requirements.common_lock())
+    assert {name: version for name, version in packages.items() if name != "tenacity"} == common
+
+
+def test_the_nightly_one_has_a_schedule_that_is_off(saved):
+    one = saved["Nightly CSV"]
+    assert (one["schedule"]["cron"], one["schedule"]["enabled"], one["next_run_at"]) == (
+        "0 2 * * *",
+        False,
+        None,
+    )
+    assert [other["schedule"] for name, other in saved.items() if name != one["name"]] == [None, None]
+
+
+def test_examples_read_only_what_a_run_gives_them():
+    for path in sorted(demo_scenarios.FOLDER.glob("*.py")):
+        code = path.read_text("utf-8")
+        assert ast.get_docstring(ast.parse(code)), path.name
+        assert "import webapp" not in code
+
+
+class Around:
+    """What a run has around it: the API, a key, folders, and somebody who does the pushes it orders."""
+
+    def __init__(self, app, info, tmp_path) -> None:
+        self.app, self.tmp = app, tmp_path
+        owner = people.find_user(info.email)
+        acting = actors.system(info.workspace_id, info.project_id)
+        _, self.key = api_keys.create(
+            acting, "run", api_version="2026-11-21", project_id=info.project_id, user_id=owner.id
+        )
+        self.project = info.project_id
+        self.server = make_server("127.0.0.1", 0, app, threaded=True)
+        self.stop = threading.Event()
+        self.threads = [
+            threading.Thread(target=self.server.serve_forever, kwargs={"poll_interval": 0.02}),
+            threading.Thread(target=self._push),
+        ]
+
+    def _push(self) -> None:
+        while not self.stop.wait(0.05):
+            with self.app.app_context():
+                queued = db.session.scalars(sa.select(Push.id).where(Push.status == "queued")).all()
+                db.session.remove()
+                for push_id in queued:
+                    job.run(push_id)
+                db.session.remove()
+
+    def run(self, key: str, **params: str) -> str:
+        """What the example prints."""
+        folders = {name: self.tmp / name.lower() for name in ("UPLOADS", "OUTPUTS")}
+        for folder in folders.values():
+            folder.mkdir(exist_ok=True)
+        env = {
+            "PATH": os.defpath,
+            "PYTHONPATH": str(ROOT / "sdk" / "python" / "src"),
+            "SERVICE_API_URL": f"http://127.0.0.1:{self.server.server_port}",
+            "SERVICE_API_KEY": self.key,
+            "SERVICE_PROJECT_ID": self.project,
+            **{f"SERVICE_WORKSPACE_{name}": str(folder) for name, folder in folders.items()},
+            **params,
+        }
+        program = self.tmp / "main.py"
+        program.write_text(demo_scenarios.example(key).code)
+        done = subprocess.run(
+            [sys.executable, str(program)], env=env, capture_output=True, text=True, timeout=60
+        )
+        assert done.returncode == 0, done.stdout + done.stderr
+        return done.stdout
+
+
+@pytest.fixture
+def around(empty, seeded, tmp_path):
+    made = Around(empty, seeded, tmp_path)
+    for thread in made.threads:
+        thread.start()
+    yield made
+    made.stop.set()
+    made.server.shutdown()
+    for thread in made.threads:
+        thread.join(20)
+    made.server.server_close()
+
+
+def test_referential_integrity_holds_in_the_database_after_every_run(around, tmp_path):
+    for _ in range(2):
+        told = around.run("referential_integrity", CUSTOMERS="5", ORDERS="12")
+        assert "every order has its customer" in told
+    assert json.loads((tmp_path / "outputs" / "report.json").read_text())["orders"] == 12
+    (path,) = tmp_path.rglob("shop.db")
+    database = sqlite3.connect(path)
+    counted = [
+        database.execute(f"SELECT count(*) FROM {table}").fetchone()[0] for table in ("customers", "orders")
+    ]
+    lost = database.execute("SELECT count(*) FROM orders WHERE customer_id NOT IN (SELECT id FROM customers)")
+    assert (counted, lost.fetchone()) == ([10, 24], (0,))
+    database.close()
+
+
+def test_the_nightly_file_lies_among_the_outputs(around, tmp_path):
+    told = around.run("nightly_csv", ROWS="7")
+    (path,) = (tmp_path / "outputs").glob("customers-*.csv")
+    assert path.name in told
+    with path.open(newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert (len(rows), rows[0]["country"]) == (7, "United States")

@@ -1,0 +1,156 @@
+"""Values of an API: what an answer is taken for."""
+
+from __future__ import annotations
+
+import pytest
+from sqlalchemy import select
+
+from tests.fakes.echo_target import Answer
+from tests.services import fetched_calls
+from tests.services.fetched_calls import CODES, call, failed, generated
+from webapp import clock, limits
+from webapp.extensions import db
+from webapp.models import Fetched
+
+target = fetched_calls.target
+edith = fetched_calls.edith
+rest = fetched_calls.rest
+
+
+@pytest.fixture
+def kept(app):
+    def do() -> list[Fetched]:
+        with app.app_context():
+            return list(db.session.scalars(select(Fetched).where(Fetched.expires_at > clock.now())))
+
+    return do
+
+
+def test_nothing_found_is_told_with_the_path_unless_the_field_says_otherwise(edith, target, rest):
+    target.on("/api/codes/b", Answer(200, {"other": 1}))
+    made = rest()
+    _, details = failed(edith, CODES, call(made), status=422, code="validation_error")
+    (fault,) = details["fields"]
+    assert (fault["path"], fault["code"]) == ("fields[1]", "empty_answer")
+    assert "1 of 2 paths, such as /codes/b" in fault["message"]
+    rows = generated(
+        edith, CODES, call(made, on_empty="blank"), call(made, name="d", on_empty="default", default="-")
+    ).json
+    assert [(row["value"], row["d"]) for row in rows[:2]] == [("A", "A"), (None, "-")]
+
+
+@pytest.mark.parametrize(
+    ("answer", "reason"),
+    [
+        (Answer(404, {"error": "no such code"}), "not_found"),
+        (Answer(410), "not_found"),
+        (Answer(422, {"error": "odd"}), "rejected"),
+        (Answer(200, "<html>sign in</html>", {"Content-Type": "text/html"}), "not_json"),
+        (Answer(200, b'{"a": '), "not_json"),
+    ],
+)
+def test_what_an_answer_says_of_its_path_is_an_error_blank_or_the_default(
+    edith, target, rest, kept, answer, reason
+):
+    target.on("/api/codes/b", answer)
+    made = rest(parallel=1)
+    message, details = failed(edith, CODES, call(made))
+    assert (details["path"], details["reason"], details["status"]) == ("fields[1]", reason, answer.status)
+    assert "GET /codes/b" in message
+    assert "on_error: blank" in details["hint"]
+    assert len(kept()) == 1  # of the other path
+    rows = generated(
+        edith, CODES, call(made, on_error="blank"), call(made, name="d", on_error="default", default="-")
+    ).json
+    assert [(row["value"], row["d"]) for row in rows[:2]] == [("A", "A"), (None, "-")]
+    assert len(target.calls("/api/codes/b")) == 2
+
+
+@pytest.mark.parametrize(
+    ("status", "reason", "told"),
+    [
+        (401, "forbidden", "does not accept the credentials"),
+        (403, "forbidden", "may not read this"),
+        (429, "throttled", "takes no more requests"),
+        (500, "unavailable", "is in trouble"),
+        (503, "unavailable", "is in trouble"),
+    ],
+)
+def test_what_concerns_the_connection_is_always_an_error_and_never_kept(
+    edith, target, rest, kept, status, reason, told
+):
+    target.on("/api/codes/*", Answer(status, {"error": "the target says why"}))
+    message, details = failed(edith, CODES, call(rest(), on_error="blank"))
+    assert (details["path"], details["reason"], details["status"]) == ("fields[1]", reason, status)
+    assert told in message
+    assert "the target says why" in message
+    assert details["hint"]
+    assert kept() == []
+
+
+def test_an_answer_that_one_field_bears_is_told_by_another_that_does_not(edith, target, rest):
+    target.on("/api/codes/b", Answer(404))
+    made = rest()
+    generated(edith, CODES, call(made, on_error="blank"))
+    _, details = failed(edith, CODES, call(made), status=422, code="validation_error")
+    (fault,) = details["fields"]
+    assert fault["code"] == "bad_answer"
+    assert "404 Not Found to 1 of 2 paths, such as /codes/b" in fault["message"]
+    assert "refresh" in fault["hint"]
+    assert len(target.calls("/api/codes/b")) == 1
+
+
+def test_an_element_of_an_array_has_a_path_of_its_own(edith, target, rest):
+    inner = [
+        {"name": "sku", "type": "enum", "options": {"values": ["a", "b"]}},
+        call(rest(), "/codes/{{sku}}"),
+    ]
+    lines = {
+        "name": "lines",
+        "type": "nested",
+        "options": {"array": True, "count": {"min": 2, "max": 3}, "fields": inner},
+    }
+    rows = generated(edith, lines, count=20).json
+    assert {(line["sku"], line["value"]) for row in rows for line in row["lines"]} == {("a", "A"), ("b", "B")}
+    assert len(target.calls()) == 2
+
+
+def test_objects_stand_in_the_rows_as_objects(edith, target, rest):
+    target.on("/api/codes/*", Answer(200, {"tags": [{"k": 1.5}, "x"]}))
+    assert generated(edith, CODES, call(rest(), extract="$.tags")).json[0]["value"] == [{"k": 1.5}, "x"]
+
+
+def test_an_empty_answer_finds_nothing(edith, target, rest):
+    target.on("/api/codes/b", Answer(204))
+    assert generated(edith, CODES, call(rest(), on_empty="blank")).json[1]["value"] is None
+
+
+def test_answers_that_came_before_a_failure_are_not_asked_for_again(edith, target, rest, kept):
+    target.on("/api/codes/b", Answer(500), Answer(200, {"name": "B"}))
+    field = call(rest(parallel=1))
+    failed(edith, CODES, field)
+    assert len(kept()) == 1
+    generated(edith, CODES, field)
+    assert len(target.calls("/api/codes/a")) == 1
+
+
+def test_an_answer_that_is_too_large_is_refused(edith, target, rest, monkeypatch):
+    target.on("/api/codes/*", Answer(200, ["x" * 2_000]))
+    monkeypatch.setattr(limits, "HTTP_ANSWER_BYTES", 1_000)
+    assert failed(edith, CODES, call(rest()))[1]["reason"] == "too_large"
+    monkeypatch.setattr(limits, "HTTP_ANSWER_BYTES", 10_000)
+    monkeypatch.setattr(limits, "FETCHED_JSON_BYTES", 3_000)
+    assert failed(edith, CODES, call(rest()))[1]["reason"] == "too_large"
+
+
+def test_a_target_that_does_not_answer_is_given_up_in_time(edith, target, rest, monkeypatch):
+    monkeypatch.setattr(limits, "FETCH_SECONDS", 0.3)
+    target.on("/api/codes/*", Answer(delay=30))
+    assert failed(edith, CODES, call(rest()), status=504, code="target_timeout")[1]["path"] == "fields[1]"
+
+
+def test_an_attempt_that_would_come_too_late_is_not_waited_for(edith, target, rest):
+    target.on("/api/codes/*", Answer(503))
+    slow = rest(retry={"backoff_seconds": [limits.FETCH_SECONDS + 1]})
+    assert failed(edith, CODES, call(slow))[1]["reason"] == "unavailable"
+    assert len(target.calls("/api/codes/a")) == 1

@@ -1,0 +1,267 @@
+"""What a program requires: read from its head, and resolved into a lock when it is saved."""
+
+from __future__ import annotations
+
+import platform
+
+import pytest
+
+from tests import wheels
+from webapp import limits
+from webapp.errors import ApiError
+from webapp.services import requirements, requirements_uv
+from webapp.services.requirements import Resolved
+
+
+@pytest.fixture
+def index(tmp_path, monkeypatch):
+    return wheels.index(tmp_path, monkeypatch)
+
+
+def wanted(code):
+    said = requirements.read(code)
+    assert said.faults == []
+    return said.requirements
+
+
+def refused(code):
+    said = requirements.read(code)
+    assert {(fault.path, fault.code) for fault in said.faults} == {("code", "invalid_requirement")}
+    return said.faults[0].message
+
+
+def fault_of(code, *more):
+    with pytest.raises(ApiError) as caught:
+        requirements.resolved(code, *more)
+    assert caught.value.code == "validation_error"
+    (fault,) = caught.value.details["fields"]
+    assert fault["path"] == "code"
+    return fault
+
+
+# --- Reading ------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "# requirements: tenacity, pandas>=2,<3\nimport x\n",
+        "#requirements:tenacity,pandas >= 2, < 3",
+        "# requirements: tenacity pandas>=2,<3",
+        "#!/usr/bin/env python3\n# A program\n\n# requirements: tenacity\n# requirements: pandas (>=2,<3)\n",
+        '"""What it does."""\n\nimport os\nfrom a import (\n    b,\n)\n# requirements: tenacity, pandas>=2,<3\nx = 1\n',
+        "# requirements:\n#   tenacity\n#   - pandas>=2,<3\n# Loads customers.\n",
+        "# requirements: tenacity,\n#    pandas>=2,<3\nprint(1)\n",
+        '# /// script\n# dependencies = [\n#   "tenacity",\n#   "pandas>=2,<3",\n# ]\n# ///\n',
+        '# requirements: tenacity\r\n# /// script\r\n# dependencies = ["pandas>=2,<3", "tenacity"]\r\n# ///\r\n',
+        '# requirements: tenacity, pandas>=2,<3\ndef broken(:\n    """',
+        "\ufeff# requirements: tenacity, pandas>=2,<3\n",
+    ],
+)
+def test_requirements_stand_in_the_head_in_one_of_many_ways(code):
+    assert wanted(code) == ["tenacity", "pandas>=2,<3"]
+
+
+def test_extras_markers_and_every_operator_are_kept():
+    line = 'a[x, y]~=1.2, b ; python_version < "3.9", c===1, d!=1.*, e==1+local.2'
+    assert wanted(f"# requirements: {line}") == [
+        "a[x,y]~=1.2",
+        'b ; python_version < "3.9"',
+        "c===1",
+        "d!=1.*",
+        "e==1+local.2",
+    ]
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "print(1)\n# nothing: here\n",
+        "x = '''\n# requirements: in-a-text\n'''\n",
+        "def f():\n    # requirements: within\n    pass\n",
+        "import x  # requirements: at-the-end\n",
+        "# Requirements: the ERP must be reachable\n",
+        '# /// other\n# dependencies = ["a"]\n# ///\n',
+        "# requirements: rowsmith\n",
+    ],
+)
+def test_what_only_looks_like_it_is_none(code):
+    assert wanted(code) == []
+
+
+def test_a_comment_below_the_first_statement_is_not_read_and_that_is_told():
+    said = requirements.read("import a\nx = 1\n# requirements: late\n")
+    assert said.requirements == []
+    assert [(one.code, "Line 3" in one.message) for one in said.warnings] == [("late_requirements", True)]
+
+
+@pytest.mark.parametrize(
+    ("line", "why"),
+    [
+        ("https://example.org/a.whl", "address"),
+        ("git+https://example.org/a.git", "address"),
+        ("a @ https://example.org/a.whl", "address"),
+        ("a@file:///etc", "address"),
+        ("./local", "file or folder"),
+        ("../other/a.whl", "file or folder"),
+        ("/etc/passwd", "file or folder"),
+        ("a.tar.gz/../x", "file or folder"),
+        ("-r other.txt", "another file"),
+        ("--requirement=other.txt", "another file"),
+        ("-c constraints.txt", "another file"),
+        ("-e .", "editable"),
+        ("--editable .", "editable"),
+        ("--index-url https://example.org", "the operator"),
+        ("--extra-index-url=https://example.org", "the operator"),
+        ("-i https://example.org", "the operator"),
+        ("--find-links /tmp", "the operator"),
+        ("--pre", "option"),
+        (">=1", "no requirement"),
+        ("a=1", "no requirement"),
+        ("$(id)", "no requirement"),
+    ],
+)
+def test_anything_but_a_package_by_name_is_refused_by_what_it_is(line, why):
+    assert why in refused(f"# requirements: {line}")
+    block = refused(f"# /// script\n# dependencies = ['{line}']\n# ///\n")
+    assert why in block
+
+
+@pytest.mark.parametrize(
+    "block",
+    [
+        "dependencies = [",
+        "dependencies = 'a'",
+        "dependencies = [1]",
+        "requires-python = 3",
+        "requires-python = 'x'",
+    ],
+)
+def test_a_block_that_cannot_be_read_is_told(block):
+    refused(f"# /// script\n# {block}\n# ///\n")
+
+
+def test_two_blocks_are_one_too_many():
+    block = '# /// script\n# dependencies = ["a"]\n# ///\n'
+    assert "several" in refused(block + "\n" + block)
+
+
+def test_another_python_than_this_one_is_refused():
+    said = requirements.read('# /// script\n# requires-python = ">=3.99"\n# ///\n')
+    assert [fault.code for fault in said.faults] == ["wrong_python"]
+    assert platform.python_version() in said.faults[0].message
+    assert wanted('# /// script\n# requires-python = ">=3.9"\n# ///\n') == []
+
+
+def test_too_many_are_refused():
+    many = ", ".join(f"p{number}" for number in range(limits.MAX_REQUIREMENTS + 1))
+    assert str(limits.MAX_REQUIREMENTS) in refused(f"# requirements: {many}")
+
+
+# --- Resolving ----------------------------------------------------------------------------------------------
+
+
+def test_a_program_without_requirements_asks_nobody(app, monkeypatch):
+    monkeypatch.setattr(requirements_uv, "call", lambda *_, **__: pytest.fail("uv was asked"))
+    with app.app_context():
+        assert requirements.resolved("print(1)\n") == Resolved([], "", "")
+
+
+def test_a_lock_holds_what_is_needed_beside_the_common_libraries_with_hashes(app, index):
+    with app.app_context():
+        found = requirements.resolved("# requirements: tool\n")
+    assert found.requirements == ["tool"]
+    # The common library keeps the version that every program has.
+    assert requirements.packages(found.lock) == {"beside": "2.0", "common": "1.0", "tool": "2.0"}
+    assert found.lock.count("--hash=sha256:") == 3
+    assert str(index.folder) not in found.lock
+    assert "://" not in found.lock
+    assert found.environment == requirements.digest(found.lock)
+    assert Resolved.of_pins(found.as_pins()) == found
+
+
+def test_a_common_library_may_be_asked_for_in_another_version(app, index):
+    with app.app_context():
+        found = requirements.resolved("# requirements: common>=2\n")
+    assert requirements.packages(found.lock) == {"common": "2.0"}
+
+
+def test_other_code_with_the_same_requirements_keeps_its_lock_without_asking(app, index, monkeypatch):
+    with app.app_context():
+        first = requirements.resolved("# requirements: tool<2, beside\n")
+        index.add("beside", "3.0")
+        more = requirements.resolved("# requirements: tool<2, beside, common\n", first)
+        assert requirements.packages(more.lock) == requirements.packages(first.lock), (
+            "what stays keeps its version"
+        )
+        newest = requirements.resolved("# requirements: tool<2, beside\n", first, anew=True)
+        assert requirements.packages(newest.lock)["beside"] == "3.0"
+        monkeypatch.setattr(requirements_uv, "call", lambda *_, **__: pytest.fail("uv was asked"))
+        assert requirements.resolved("# requirements: tool<2, beside\nprint(2)\n", first) == first
+
+
+def test_a_package_that_is_not_there_is_named(app, index):
+    with app.app_context():
+        fault = fault_of("# requirements: toool\n")
+        assert fault["code"] == "not_resolved"
+        assert "toool was not found" in fault["message"]
+        assert "part of Python" in fault_of("# requirements: json\n")["hint"]
+        assert fault_of("# requirements: yaml\n")["hint"] == "Did you mean `pyyaml`?"
+        told = fault_of("# requirements: tool>=3\n")["message"]
+    assert "tool" in told
+    assert str(index.folder) not in told
+
+
+def test_a_package_that_would_have_to_be_built_is_refused(app, index):
+    (index.folder / "source-1.0.tar.gz").write_bytes(b"no archive, and never opened")
+    with app.app_context():
+        fault = fault_of("# requirements: source\n")
+    assert (fault["code"], "wheel" in fault["message"]) == ("not_resolved", True)
+    assert "wheel" in fault["hint"]
+
+
+def test_an_index_that_is_away_is_told_without_its_address(app, monkeypatch, tmp_path):
+    for name in ("UV_NO_INDEX", "UV_FIND_LINKS", "PIP_FIND_LINKS", "PIP_NO_INDEX"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("UV_DEFAULT_INDEX", "http://user:pass-word@127.0.0.1:9/simple")
+    monkeypatch.setenv("UV_HTTP_RETRIES", "0")
+    monkeypatch.setenv("UV_CACHE_DIR", str(tmp_path / "uv-cache"))
+    with app.app_context():
+        fault = fault_of("# requirements: tool\n")
+    assert fault["code"] == "index_unreachable"
+    assert "cannot be reached" in fault["message"]
+    assert not [
+        word for word in ("127.0.0.1", "pass-word", "simple", str(tmp_path)) if word in fault["message"]
+    ]
+
+
+def test_resolving_ends_in_time(app, index, monkeypatch):
+    monkeypatch.setattr(limits, "RESOLVE_SECONDS", 0.0)
+    with app.app_context():
+        assert "longer than" in fault_of("# requirements: tool\n")["message"]
+
+
+def test_uv_gets_nothing_of_this_process_but_where_packages_come_from(tmp_path):
+    own = {
+        "SECRET_KEY": "x",
+        "VAULT_KEYS": "x",
+        "PYTHONPATH": "x",
+        "UV_PYTHON": "x",
+        "UV_OVERRIDE": "x",
+        "PIP_INDEX_URL": "https://mirror",
+        "PIP_FIND_LINKS": "/a /b",
+        "HTTPS_PROXY": "http://proxy",
+    }
+    found = requirements_uv.environment(own, tmp_path)
+    assert not [
+        name
+        for name in ("SECRET_KEY", "VAULT_KEYS", "PYTHONPATH", "UV_PYTHON", "UV_OVERRIDE")
+        if name in found
+    ]
+    assert found["UV_DEFAULT_INDEX"] == "https://mirror"
+    assert found["UV_FIND_LINKS"] == "/a,/b"
+    assert found["HTTPS_PROXY"] == "http://proxy"
+    # What the operator tells uv itself goes before what pip is told.
+    assert "UV_DEFAULT_INDEX" not in requirements_uv.environment(
+        {**own, "UV_INDEX_URL": "https://own"}, tmp_path
+    )

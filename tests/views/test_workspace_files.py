@@ -1,0 +1,447 @@
+"""Workspace files over the API: whole or not at all, by name or id, by range, with tags and keys."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import os
+import unicodedata
+from urllib.parse import quote
+
+import pytest
+import sqlalchemy as sa
+
+from tests.conftest import close_app
+from webapp import create_app, limits, storage
+from webapp.extensions import db
+from webapp.models import AuditEntry, WorkspaceFile
+from webapp.services import workspace_files_kept
+
+URL = "/workspace/files"
+
+
+def send(program, name: str | None, content: bytes = b"a,b\n1,2\n", own: str = "own.csv", more=None, **how):
+    if len(content) > 100_000:  # the test client would leave a temporary file open
+        head = f'--x\r\nContent-Disposition: form-data; name="name"\r\n\r\n{name}\r\n--x\r\n'
+        head += f'Content-Disposition: form-data; name="file"; filename="{own}"\r\n\r\n'
+        raw = head.encode() + content + b"\r\n--x--\r\n"
+        return program.post(URL, data=raw, content_type="multipart/form-data; boundary=x", **how)
+    data = {
+        "file": (io.BytesIO(content), own),
+        **({"name": name} if name is not None else {}),
+        **(more or {}),
+    }
+    return program.post(URL, data=data, content_type="multipart/form-data", **how)
+
+
+def address(name: str) -> str:
+    return f"{URL}/{quote(name)}"
+
+
+def problem(answer) -> tuple[int, str]:
+    return answer.status_code, answer.json["error"]["code"]
+
+
+@pytest.fixture
+def edith(api, cast):
+    return api(cast.edith)
+
+
+@pytest.fixture
+def stored(app):
+    """The keys of all bytes in the storage."""
+
+    def keys() -> list[str]:
+        with app.app_context():
+            return [one.key for one in storage.of(app).listing("files")]
+
+    return keys
+
+
+def test_what_is_uploaded_is_listed_and_read(edith):
+    made = send(edith, "inputs/customers.csv")
+    assert made.status_code == 201, made.text
+    told = made.json
+    assert {key: told[key] for key in ("name", "size", "content_type", "run_id", "deleted_at")} == {
+        "name": "inputs/customers.csv", "size": 8, "content_type": "text/csv", "run_id": None, "deleted_at": None,
+    }  # fmt: skip
+    assert told["sha256"] == hashlib.sha256(b"a,b\n1,2\n").hexdigest()
+    assert made.headers["ETag"] == f'"{told["sha256"]}"'
+    assert made.headers["Location"] == "/workspace/files/inputs/customers.csv"
+    assert edith.get(URL).json == {"items": [told], "next_cursor": None, "total": 1}
+    for path in (address("inputs/customers.csv"), f"{URL}/inputs%2Fcustomers.csv", f"{URL}/{told['id']}"):
+        found = edith.get(path)
+        assert (found.status_code, found.data) == (200, b"a,b\n1,2\n")
+        assert found.headers["ETag"] == made.headers["ETag"]
+    assert edith.get(told["download_url"]).data == b"a,b\n1,2\n"
+
+
+def test_a_file_without_a_name_has_its_own(edith):
+    assert send(edith, None, own="list.csv").json["name"] == "list.csv"
+    assert send(edith, None, own="/home/me/list 2.csv").json["name"] == "list 2.csv"
+    assert send(edith, None, own="a.csv", more={"folder": "outputs/"}).json["name"] == "outputs/a.csv"
+    assert send(edith, "b.csv", more={"folder": "x/y"}).json["name"] == "x/y/b.csv"
+
+
+def test_an_empty_file_is_a_file(edith):
+    assert send(edith, "empty", b"").json["size"] == 0
+    found = edith.get(address("empty"))
+    assert (found.status_code, found.data, found.headers["Content-Length"]) == (200, b"", "0")
+
+
+def test_uploading_again_replaces_the_content_and_keeps_the_id(edith, stored):
+    first = send(edith, "a", b"old").json
+    again = send(edith, "a", b"newer")
+    assert (again.status_code, again.json["id"], again.json["size"]) == (201, first["id"], 5)
+    assert edith.get(address("a")).data == b"newer"
+    assert edith.get(URL).json["total"] == 1
+    assert len(stored()) == 1
+
+
+def test_a_reader_of_replaced_bytes_reads_them_to_their_end(edith, stored):
+    old = os.urandom(3 * limits.STORAGE_CHUNK_BYTES)
+    send(edith, "big", old)
+    answer = edith.get(address("big"), buffered=False)
+    pieces = answer.iter_encoded()
+    first = next(pieces)
+    send(edith, "big", b"new")
+    assert len(stored()) == 1
+    assert first + b"".join(pieces) == old
+    assert edith.get(address("big")).data == b"new"
+
+
+def test_a_file_that_is_replaced_between_the_look_and_the_read_is_read_as_it_is_now(edith, monkeypatch):
+    send(edith, "a", b"old")
+    real, once = workspace_files_kept.pieces, []
+
+    def between(key, *more):
+        if not once:
+            once.append(key)
+            send(edith, "a", b"newer")
+        return real(key, *more)
+
+    monkeypatch.setattr(workspace_files_kept, "pieces", between)
+    assert edith.get(address("a")).data == b"newer"
+
+
+RANGES = [
+    ("bytes=0-2", 206, b"012"),
+    ("bytes=7-", 206, b"789"),
+    ("bytes=-2", 206, b"89"),
+    ("bytes=0-", 200, None),
+]
+
+
+@pytest.mark.parametrize(("asked", "status", "data"), RANGES)
+def test_any_range_is_read(edith, asked, status, data):
+    send(edith, "digits", b"0123456789")
+    found = edith.get(address("digits"), headers={"Range": asked})
+    assert (found.status_code, found.data) == (status, data or b"0123456789")
+    assert found.headers["Accept-Ranges"] == "bytes"
+    outside = edith.get(address("digits"), headers={"Range": "bytes=99-"})
+    assert (outside.status_code, outside.headers["Content-Range"]) == (416, "bytes */10")
+
+
+def test_what_the_caller_has_is_not_sent_again(edith):
+    tag = send(edith, "a").headers["ETag"]
+    found = edith.get(address("a"), headers={"If-None-Match": tag})
+    assert (found.status_code, found.data) == (304, b"")
+    part = edith.get(address("a"), headers={"Range": "bytes=0-0", "If-Range": '"other"'})
+    assert part.status_code == 200
+
+
+BAD_NAMES = [
+    ("/etc/passwd", "does not begin with a slash"),
+    ("a/../b", "leads nowhere else"),
+    ("..", "leads nowhere else"),
+    ("./a", "leads nowhere else"),
+    ("a//b", "empty folders"),
+    ("a/", "does not end with a slash"),
+    ("a\0b", "U+0000 stands at place 2"),
+    ("a\nb", "U+000A stands at place 2"),
+    ("a\x7f", "U+007F"),
+    ("a\u2028b", "U+2028"),
+    ("\u202egpj.exe", "turns the direction"),
+    ("a\\b", "no backslashes"),
+    ("a /b", "ends with a space"),
+    ("x" * 300, "255 characters with its folders; this has 300"),
+    ("a/" + "é" * 128, "255 bytes in UTF-8"),
+    ("fil_01J00000000000000000000000", "look like a file's id"),
+]
+
+
+@pytest.mark.parametrize(("name", "told"), BAD_NAMES)
+def test_a_name_that_cannot_be_is_refused_with_a_sentence(edith, stored, name, told):
+    answer = send(edith, name)
+    assert problem(answer) == (422, "validation_error")
+    assert any(told in one["message"] for one in answer.json["error"]["details"]["fields"]), answer.text
+    assert {one["path"] for one in answer.json["error"]["details"]["fields"]} == {"name"}
+    assert stored() == []
+
+
+def test_all_faults_are_told_at_once(edith):
+    answer = send(edith, "/a//../b ", more={"nome": "x"})
+    told = " ".join(one["message"] for one in answer.json["error"]["details"]["fields"])
+    for part in (
+        "begin with a slash",
+        "empty folders",
+        "leads nowhere",
+        "ends with a space",
+        "no part `nome`",
+    ):
+        assert part in told
+    assert "Did you mean `name`?" in answer.text
+
+
+GOOD_NAMES = [
+    "a", "x" * 255, "a/b/c/d.csv", "100% sure?.csv", "a#b;c=d&e+f.csv", "Bücher/größe.csv", "数据/客户.csv",
+    '"quoted".csv', "it's.csv", "a@v3", "x/restore", "<b>bold</b>.html", ".hidden", "a...b", "😀.txt",
+    "with space.csv", "fil_01J00000000000000000000000/inner", "данные", "{{7*7}}",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("name", GOOD_NAMES)
+def test_any_other_name_is_stored_read_and_deleted(edith, name):
+    assert send(edith, name).json["name"] == name
+    found = edith.get(address(name))
+    assert found.data == b"a,b\n1,2\n"
+    told = found.headers["Content-Disposition"]
+    assert told.isascii()
+    assert told.startswith('attachment; filename="')
+    assert told.endswith(f"filename*=UTF-8''{quote(name.rpartition('/')[2], safe='')}")
+    assert told.count('"') == 2
+    gone = edith.delete(address(name))
+    assert (gone.status_code, gone.json["name"]) == (200, name)
+    assert edith.get(address(name)).status_code == 404
+
+
+def test_twins_of_unicode_are_one_name(edith):
+    composed, apart = "Café.csv", unicodedata.normalize("NFD", "Café.csv")
+    assert composed != apart
+    first = send(edith, apart, b"1").json
+    assert first["name"] == composed
+    assert send(edith, composed, b"22").json["id"] == first["id"]
+    assert edith.get(address(apart)).data == b"22"
+    assert edith.get(URL, query_string={"q": apart}).json["total"] == 1
+
+
+def test_case_counts(edith):
+    assert send(edith, "Data.csv").json["id"] != send(edith, "data.csv").json["id"]
+    assert edith.get(address("DATA.csv")).status_code == 404
+
+
+def test_a_folder_and_a_file_cannot_have_one_name(edith):
+    send(edith, "a/b")
+    assert problem(send(edith, "a")) == (409, "conflict")
+    under = send(edith, "a/b/c")
+    assert problem(under) == (409, "conflict")
+    assert "`a/b` is a file" in under.text
+
+
+@pytest.mark.parametrize(
+    ("content_type", "name"),
+    [("text/html", "x.html"), ("image/svg+xml", "x.svg"), ("application/javascript", "x.js"), ("text/css", "x.css"),
+     ("application/xhtml+xml", "x.xhtml"), ("text/xml", "x.xml"), ("application/pdf", "x.pdf"), ("", "page.html")],
+)  # fmt: skip
+def test_what_a_browser_would_run_goes_out_as_bytes(edith, content_type, name):
+    data = {"file": (io.BytesIO(b"<script>alert(1)</script>"), name, content_type), "name": name}
+    edith.post(URL, data=data, content_type="multipart/form-data")
+    found = edith.get(address(name))
+    assert found.headers["Content-Type"] == "application/octet-stream"
+    assert found.headers["X-Content-Type-Options"] == "nosniff"
+    assert found.headers["Content-Disposition"].startswith("attachment")
+    assert any("sandbox" in policy for policy in found.headers.getlist("Content-Security-Policy"))
+
+
+def test_a_content_type_is_never_a_header_of_its_own(edith):
+    body = (
+        b'--x\r\nContent-Disposition: form-data; name="file"; filename="a.bin"\r\n'
+        b"Content-Type: text/html; evil=<b>\r\n\r\nhi\r\n--x--\r\n"
+    )
+    made = edith.post(URL, data=body, content_type="multipart/form-data; boundary=x")
+    assert made.json["content_type"] == "text/html"
+    odd = body.replace(b"text/html; evil=<b>", b"text/<b>").replace(b"a.bin", b"b.bin")
+    made = edith.post(URL, data=odd, content_type="multipart/form-data; boundary=x")
+    assert made.json["content_type"] == "application/octet-stream"
+    assert edith.get(address("a.bin")).headers["Content-Type"] == "application/octet-stream"
+
+
+def test_a_list_is_narrowed_sorted_and_turned_page_by_page(edith):
+    for name, size in (("b", 3), ("in/a", 1), ("in/deep/c", 2), ("index", 5), ("IN/x", 4)):
+        send(edith, name, b"x" * size)
+
+    def names(**query):
+        return [one["name"] for one in edith.get(URL, query_string=query).json["items"]]
+
+    assert names() == ["IN/x", "index", "in/deep/c", "in/a", "b"]
+    assert names(folder="in") == names(folder="in/") == ["in/deep/c", "in/a"]
+    assert names(sort="-size") == ["index", "IN/x", "b", "in/deep/c", "in/a"]
+    assert names(q="DEEP") == ["in/deep/c"]
+    assert names(folder="nowhere") == names(folder="i_") == names(folder="%") == []
+    first = edith.get(URL, query_string={"limit": 2, "sort": "size", "folder": "in"}).json
+    assert (first["total"], first["next_cursor"]) == (2, None)
+    first = edith.get(URL, query_string={"limit": 3, "sort": "size"}).json
+    rest = names(limit=3, sort="size", cursor=first["next_cursor"])
+    assert [one["name"] for one in first["items"]] + rest == ["in/a", "in/deep/c", "b", "IN/x", "index"]
+    other = edith.get(URL, query_string={"sort": "size", "folder": "in", "cursor": first["next_cursor"]})
+    assert problem(other) == (400, "invalid_request")
+    assert problem(edith.get(URL, query_string={"folders": "in"})) == (400, "invalid_request")
+
+
+def test_a_deleted_file_is_restored_and_its_name_is_free_meanwhile(edith):
+    file = send(edith, "a", b"first").json
+    gone = edith.delete(f"{URL}/{file['id']}")
+    assert gone.json["deleted_at"]
+    assert edith.get(URL).json["total"] == 0
+    assert edith.get(f"{URL}/{file['id']}").status_code == 404
+    other = send(edith, "a", b"second").json
+    taken = edith.post(f"{URL}/{file['id']}/restore")
+    assert problem(taken) == (409, "conflict")
+    assert taken.json["error"]["details"] == {"name": "a", "id": other["id"]}
+    edith.delete(address("a"))
+    assert edith.post(f"{URL}/{file['id']}/restore").json["deleted_at"] is None
+    assert edith.post(f"{URL}/{file['id']}/restore").status_code == 200
+    assert edith.get(address("a")).data == b"first"
+    send(edith, "d/e")
+    back = edith.delete(address("d/e")).json["id"]
+    send(edith, "d")
+    assert problem(edith.post(f"{URL}/{back}/restore")) == (409, "conflict")
+    assert problem(edith.post(f"{URL}/d/restore")) == (404, "not_found")
+
+
+def test_a_change_is_refused_for_who_knows_another_state(edith, stored):
+    tag = send(edith, "a", b"1").headers["ETag"]
+    assert send(edith, "a", b"2", headers={"If-Match": tag}).status_code == 201
+    stale = send(edith, "a", b"3", headers={"If-Match": tag})
+    assert problem(stale) == (412, "version_conflict")
+    assert problem(edith.delete(address("a"), headers={"If-Match": tag})) == (412, "version_conflict")
+    assert problem(send(edith, "a", b"4", headers={"If-None-Match": "*"})) == (412, "version_conflict")
+    assert problem(send(edith, "new", b"4", headers={"If-Match": "*"})) == (412, "version_conflict")
+    assert send(edith, "new", b"4", headers={"If-None-Match": "*"}).status_code == 201
+    assert edith.get(address("a")).data == b"2"
+    now = edith.get(address("a")).headers["ETag"]
+    assert edith.delete(address("a"), headers={"If-Match": now}).status_code == 200
+    assert len(stored()) == 2
+
+
+def test_a_repeated_upload_is_done_once_whatever_its_boundary(edith, stored):
+    key = {"Idempotency-Key": "one"}
+    body = '--{0}\r\nContent-Disposition: form-data; name="file"; filename="a"\r\n\r\n{1}\r\n--{0}--\r\n'
+
+    def call(boundary, content):
+        data = body.format(boundary, content).encode()
+        return edith.post(
+            URL, data=data, content_type=f"multipart/form-data; boundary={boundary}", headers=key
+        )
+
+    first, again, other = call("one", "hi"), call("two", "hi"), call("one", "ho")
+    assert (first.status_code, again.status_code) == (201, 201)
+    assert first.data == again.data
+    assert again.headers["Idempotent-Replayed"] == "true"
+    assert again.headers["ETag"] == first.headers["ETag"]
+    assert problem(other) == (422, "idempotency_mismatch")
+    assert len(stored()) == 1
+
+
+@pytest.mark.parametrize(
+    ("body", "content_type", "wanted"),
+    [
+        (b"{}", "application/json", (415, "unsupported_media_type")),
+        (b"hello", "text/plain", (415, "unsupported_media_type")),
+        (b"", "", (415, "unsupported_media_type")),
+        (b"--x\r\nno end", "multipart/form-data; boundary=x", (400, "invalid_request")),
+        (b"--x--\r\n", "multipart/form-data; boundary=x", (422, "validation_error")),
+        (b"hello", "multipart/form-data", (400, "invalid_request")),
+    ],
+)
+def test_what_is_no_upload_is_refused(edith, stored, body, content_type, wanted):
+    answer = edith.post(URL, data=body, content_type=content_type)
+    assert problem(answer) == wanted
+    assert stored() == []
+
+
+def test_a_body_that_breaks_off_stores_nothing(edith, stored):
+    whole = b'--x\r\nContent-Disposition: form-data; name="file"; filename="a"\r\n\r\n' + b"y" * 100_000
+    answer = edith.post(URL, data=whole, content_type="multipart/form-data; boundary=x")
+    assert problem(answer) == (400, "invalid_request")
+    assert stored() == []
+
+
+def test_parts_that_are_not_as_they_should_be_are_told(edith):
+    text = edith.post(URL, data={"file": "text", "name": "a"}, content_type="multipart/form-data")
+    assert problem(text) == (422, "validation_error")
+    assert "-F file=@" in text.text
+    two = {"file": [(io.BytesIO(b"1"), "a"), (io.BytesIO(b"2"), "b")]}
+    assert problem(edith.post(URL, data=two, content_type="multipart/form-data")) == (422, "validation_error")
+
+
+def test_files_belong_to_the_workspace_and_to_no_project(api, cast):
+    file = send(api(cast.edith), "a").json
+    in_side = api(cast.edith, **{"X-Project-Id": cast.side})
+    assert in_side.get(URL).json["items"][0]["id"] == file["id"]
+    assert api(cast.victor).get(address("a")).status_code == 200
+    assert problem(send(api(cast.victor), "b")) == (403, "forbidden")
+    assert api(cast.mallory).get(address("a")).status_code == 404
+    assert api(cast.mallory).get(f"{URL}/{file['id']}").status_code == 404
+    assert send(api(cast.mallory), "a", b"hers").status_code == 201
+    assert api(cast.edith).get(address("a")).data == b"a,b\n1,2\n"
+
+
+def test_every_change_leaves_an_entry(app, edith):
+    file = send(edith, "a").json
+    send(edith, "a", b"2")
+    edith.delete(address("a"))
+    edith.post(f"{URL}/{file['id']}/restore")
+    with app.app_context():
+        found = db.session.scalars(
+            sa.select(AuditEntry).where(AuditEntry.object_id == file["id"]).order_by(AuditEntry.id)
+        ).all()
+        told = [(one.action, one.details.get("replaced"), one.details["name"]) for one in found]
+        db.session.remove()
+    assert told == [
+        ("workspace_file.upload", False, "a"),
+        ("workspace_file.upload", True, "a"),
+        ("workspace_file.delete", None, "a"),
+        ("workspace_file.restore", None, "a"),
+    ]
+
+
+def test_the_address_in_a_list_is_whole_and_encoded(edith):
+    told = send(edith, "ä b/100%.csv").json
+    assert told["download_url"] == "http://localhost/workspace/files/%C3%A4%20b/100%25.csv"
+
+
+def test_the_documentation_tells_the_parts_of_an_upload(edith):
+    found = edith.get("/openapi.json").json["paths"][URL]["post"]
+    assert set(found["requestBody"]["content"]) == {"multipart/form-data"}
+    assert {"413", "415", "422", "429", "409", "412"} <= set(found["responses"])
+
+
+def test_a_commit_whose_end_is_not_known_keeps_the_bytes(app, edith, stored, monkeypatch):
+    send(edith, "a", b"old")
+    real = db.session.commit
+
+    def lost():
+        real()
+        raise sa.exc.OperationalError("commit", {}, Exception("connection lost"))
+
+    with app.app_context():
+        monkeypatch.setattr(db.session, "commit", lost)
+        assert send(edith, "a", b"new").status_code == 503
+        monkeypatch.undo()
+    assert edith.get(address("a")).data == b"new"
+    assert len(stored()) == 2, "the old bytes are swept later"
+    with app.app_context():
+        assert db.session.scalar(sa.select(sa.func.count()).select_from(WorkspaceFile)) == 1
+        db.session.remove()
+
+
+def test_a_second_application_sees_what_the_first_stored(settings, edith, cast):
+    from tests.cast import Program
+
+    send(edith, "a", b"shared")
+    other = create_app(settings)
+    try:
+        assert Program(other, cast.edith.key).get(address("a")).data == b"shared"
+    finally:
+        close_app(other)

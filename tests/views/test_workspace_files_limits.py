@@ -1,0 +1,164 @@
+"""How large and how many files may be: to the byte, at the same moment, and never in memory."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import os
+import threading
+import tracemalloc
+
+import pytest
+
+from tests.views.test_workspace_files import URL, address, problem, send
+from webapp import limits, storage
+
+
+@pytest.fixture
+def edith(api, cast):
+    return api(cast.edith)
+
+
+@pytest.fixture
+def stored(app):
+    """The keys of all bytes in the storage."""
+    return lambda: [one.key for one in storage.of(app).listing("files")]
+
+
+def test_fifty_megabytes_pass_and_one_byte_more_does_not(edith, app):
+    most = limits.MAX_UPLOAD_BYTES
+    content = os.urandom(1024) * (most // 1024)
+    made = send(edith, "big", content)
+    assert (made.status_code, made.json["size"]) == (201, most)
+    assert made.json["sha256"] == hashlib.sha256(content).hexdigest()
+    over = send(edith, "over", content + b"x")
+    assert problem(over) == (413, "payload_too_large")
+    assert "52,428,800 bytes" in over.json["error"]["message"]
+    far = send(edith, "over", content + b"x" * 2 * limits.MB)
+    assert problem(far) == (413, "payload_too_large")
+    assert [one["name"] for one in edith.get(URL).json["items"]] == ["big"]
+
+
+class Endless(io.RawIOBase):
+    """A multipart body made while it is read, in chunks of no told length."""
+
+    def __init__(self, size: int) -> None:
+        self.left, self.head = (
+            size,
+            b'--x\r\nContent-Disposition: form-data; name="file"; filename="a"\r\n\r\n',
+        )
+        self.tail = b"\r\n--x--\r\n"
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer) -> int:
+        if self.head:
+            data, self.head = self.head, b""
+        elif self.left > 0:
+            data = b"z" * min(len(buffer), self.left)
+            self.left -= len(data)
+        else:
+            data, self.tail = self.tail, b""
+        buffer[: len(data)] = data
+        return len(data)
+
+
+def streamed(program, size: int, **how):
+    return program.post(
+        URL,
+        environ_overrides={
+            "wsgi.input": io.BufferedReader(Endless(size)), "wsgi.input_terminated": True,
+            "CONTENT_TYPE": "multipart/form-data; boundary=x",
+        }, **how,
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("headers", [{}, {"Idempotency-Key": "k"}])
+def test_a_large_file_is_never_in_memory(edith, headers):
+    streamed(edith, 10)
+    tracemalloc.start()
+    try:
+        made = streamed(edith, 40 * limits.MB, headers=headers)
+        assert made.status_code == 201, made.text
+        read = sum(len(piece) for piece in edith.get(address("a"), buffered=False).iter_encoded())
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert read == 40 * limits.MB
+    assert peak < 30 * limits.MB
+
+
+def test_a_body_of_unknown_length_ends_at_the_limit(edith, stored):
+    answer = streamed(edith, limits.MAX_UPLOAD_BYTES + 1)
+    assert problem(answer) == (413, "payload_too_large")
+    assert stored() == []
+
+
+@pytest.fixture
+def small(monkeypatch):
+    monkeypatch.setattr(limits, "MAX_WORKSPACE_FILES_BYTES", 100)
+    monkeypatch.setattr(limits, "MAX_WORKSPACE_FILES", 3)
+
+
+def test_the_quota_holds_and_tells_its_numbers(edith, small, stored):
+    send(edith, "a", b"x" * 60)
+    over = send(edith, "b", b"x" * 41)
+    assert problem(over) == (429, "quota_exceeded")
+    assert over.json["error"]["details"] == {
+        "limit_bytes": 100, "used_bytes": 60, "free_bytes": 40, "file_bytes": 41, "files": 1,
+    }  # fmt: skip
+    assert "100 bytes" in over.json["error"]["message"]
+    assert send(edith, "b", b"x" * 40).status_code == 201
+    assert send(edith, "a", b"y" * 60).status_code == 201, "what is replaced makes room"
+    assert problem(send(edith, "a", b"y" * 61)) == (429, "quota_exceeded")
+    assert edith.get(address("a")).data == b"y" * 60
+    gone = edith.delete(address("a")).json["id"]
+    assert send(edith, "c", b"x" * 60).status_code == 201
+    assert problem(edith.post(f"{URL}/{gone}/restore")) == (429, "quota_exceeded")
+    assert len(stored()) == 3
+
+
+def test_the_number_of_files_is_bounded(edith, small):
+    for name in "abc":
+        assert send(edith, name, b"").status_code == 201
+    assert problem(send(edith, "d", b"")) == (429, "quota_exceeded")
+    assert send(edith, "a", b"1").status_code == 201
+
+
+def test_two_uploads_at_once_cannot_both_take_the_last_of_the_quota(app, api, cast, small, stored):
+    ready = threading.Barrier(8)
+    answers = []
+
+    def call(number):
+        mine = api(cast.edith)
+        ready.wait()
+        answers.append(send(mine, f"f{number % 3}", bytes([65 + number]) * 40))
+
+    threads = [threading.Thread(target=call, args=(number,)) for number in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    files = api(cast.edith).get(URL).json["items"]
+    assert len(files) == 2
+    assert {answer.status_code for answer in answers} == {201, 429}
+    assert len(stored()) == 2, "bytes of refused uploads are gone"
+    for file in files:
+        assert len(set(api(cast.edith).get(address(file["name"])).data)) == 1
+
+
+def test_twenty_uploads_of_one_name_leave_one_file_whole(api, cast, stored):
+    answers = []
+
+    def call(number):
+        answers.append(send(api(cast.edith), "one", bytes([65 + number]) * 5_000).status_code)
+
+    threads = [threading.Thread(target=call, args=(number,)) for number in range(20)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert answers == [201] * 20
+    found = api(cast.edith).get(address("one")).data
+    assert (len(found), len(set(found)), len(stored())) == (5_000, 1, 1)
