@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from playwright.sync_api import Page
 
-from pictures import builder, datasets, http, pushes
+from pictures import builder, datasets, http, pushes, scenarios
 
 
 def secrets(page: Page) -> None:
@@ -74,6 +74,14 @@ PAGES: dict[str, Callable[[Page], None]] = {
     "connections": at("/connections"),
     "new-connection": at("/connections/new"),
     "connection": pushes.connection,
+    "scenarios": at("/scenarios"),
+    "scenario": scenarios.scenario,
+    "scenario-completion": scenarios.completion,
+    "scenario-settings": scenarios.settings,
+    "scenario-versions": scenarios.versions,
+    "new-scenario": at("/scenarios/new"),
+    "run": scenarios.run,
+    "runs": scenarios.history,
     "secrets": secrets,
     "push-form": pushes.push_form,
     "push-dry-run": pushes.push_dry,
