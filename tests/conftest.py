@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import shutil
 import socket
+import sqlite3
 import subprocess
 import uuid
 from collections import Counter
@@ -22,9 +23,9 @@ import sqlalchemy as sa
 from argon2 import PasswordHasher
 from flask import Flask
 from jinja2.bccache import Bucket, BytecodeCache
-from werkzeug.routing import Rule
 
 from tests.cast import Browser, Cast, Person, Program, gather
+from tests.shared_routes import SharedMap
 from webapp import create_app
 from webapp.config import Settings
 from webapp.engine.data import vocabulary
@@ -92,23 +93,24 @@ def quick_passwords() -> Iterator[None]:
 
 @pytest.fixture(scope="session", autouse=True)
 def quick_routes() -> Iterator[None]:
-    """Of a route, what spells its address is compiled when an address is first asked for. Thousands of tests make an
-    application each, with hundreds of routes, of which they use a handful."""
-    real = Rule._compile_builder
-
-    def later(rule: Rule, append_unknown: bool = True) -> Callable[..., tuple[str, str]]:
-        made: list[Callable[..., tuple[str, str]]] = []
-
-        def build(own: Rule, *given: object, **values: object) -> tuple[str, str]:
-            if not made:
-                made.append(real(rule, append_unknown))
-            return made[0](own, *given, **values)
-
-        return build
-
-    Rule._compile_builder = later
+    """See `SharedMap`."""
+    real = Flask.url_map_class
+    Flask.url_map_class = SharedMap
     yield
-    Rule._compile_builder = real
+    Flask.url_map_class = real
+
+
+@pytest.fixture(scope="session", autouse=True)
+def hurry() -> Iterator[Callable[[object, object], None]]:
+    """SQLite in this process leaves it to the system when its files reach the disk: no test cuts the power."""
+
+    def unsynchronised(dbapi: object, _record: object) -> None:
+        if isinstance(dbapi, sqlite3.Connection):
+            dbapi.execute("PRAGMA synchronous=OFF").close()
+
+    sa.event.listen(sa.Engine, "connect", unsynchronised)
+    yield unsynchronised
+    sa.event.remove(sa.Engine, "connect", unsynchronised)
 
 
 class Drawn(BytecodeCache):

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
+import subprocess
 import sys
 from pathlib import Path
 
@@ -11,6 +13,7 @@ import pytest
 
 from tests.cli.conftest import rowsmith
 from tests.conftest import SECRET_KEY
+from webapp import ROOT
 from webapp.cli import bootstrap, vocab
 from webapp.cli.datadir import CliError
 from webapp.engine.data import build, vocabulary
@@ -216,3 +219,12 @@ def test_the_lock_names_every_vocabulary_once_with_extractors_as_they_were():
     for one in named:
         assert one.source == build.source_of(one.extractor)
         assert set(one.versions) == set(build.extractor(one.extractor).LIBRARIES)
+
+
+def test_a_build_in_another_process_with_another_hash_seed_gives_the_locked_id(tmp_path):
+    environment = {**os.environ, "PYTHONHASHSEED": "31337", "PYTHONPATH": str(ROOT)}
+    command = [sys.executable, "-m", "webapp.engine.data.build", str(tmp_path)]
+    subprocess.run(command, env=environment, cwd=ROOT, check=True, capture_output=True)
+    (made,) = tmp_path.iterdir()
+    assert made.name == f"{vocabulary.locked().id}.arrow"
+    assert vocabulary.load(made).id == vocabulary.locked().id

@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
-import sys
 import unicodedata
 from pathlib import Path
 
@@ -49,15 +46,6 @@ def test_the_file_holds_what_the_lock_names(words):
     contents, metadata = archive.read(vocabulary.REPOSITORY / "var" / "vocab" / f"{lock.id}.arrow")
     assert archive.digest(contents) == lock.id == words.id == metadata["id"]
     assert words.versions == lock.versions == build.versions()
-
-
-def test_a_build_in_another_process_with_another_hash_seed_gives_the_locked_id(tmp_path):
-    environment = {**os.environ, "PYTHONHASHSEED": "31337", "PYTHONPATH": str(ROOT)}
-    command = [sys.executable, "-m", "webapp.engine.data.build", str(tmp_path)]
-    subprocess.run(command, env=environment, cwd=ROOT, check=True, capture_output=True)
-    (made,) = tmp_path.iterdir()
-    assert made.name == f"{vocabulary.locked().id}.arrow"
-    assert vocabulary.load(made).id == vocabulary.locked().id
 
 
 def test_a_build_that_is_not_the_locked_one_is_refused_by_name(small, monkeypatch):

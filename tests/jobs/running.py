@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 import sys
+import threading
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -18,9 +19,18 @@ from flask import Flask
 from jobs import environments, run_program, scenario
 from tests.cast import Cast
 from tests.fakes import bare_box
+from tests.jobs.waiting import eventually
 from webapp.extensions import db, reading
 from webapp.models import Run, Scenario, ScenarioVersion
 from webapp.services import actors, run_logs, runs
+
+HELLO = "print('hello')"
+# Says that it is there, and stays until it is ended.
+STAYS = "import time\nprint('here')\ntime.sleep(60)"
+STUBBORN = (
+    "import signal, time\nsignal.signal(signal.SIGTERM, lambda *_: print('no'))\nprint('here')\n"
+    + "time.sleep(60)\n" * 3
+)
 
 
 def bare(patch: Any) -> None:
@@ -104,3 +114,27 @@ def running(app: Flask, cast: Cast, monkeypatch: pytest.MonkeyPatch) -> Running:
     """Runs without sandbox and environment."""
     bare(monkeypatch.setattr)
     return Running(app, cast)
+
+
+@pytest.fixture
+def beside(running):
+    """Does a run in a thread; answers once the program has said that it is there."""
+    threads = []
+
+    def begin(run_id: str) -> threading.Thread:
+        thread = threading.Thread(target=running.do, args=(run_id,))
+        thread.start()
+        threads.append(thread)
+        eventually(lambda: "here" in running.log(run_id) or running.read(run_id).ended)
+        return thread
+
+    yield begin
+    for thread in threads:
+        thread.join(20)
+        assert not thread.is_alive()
+
+
+def cancel(running: Running, run_id: str) -> None:
+    with running.app.app_context():
+        runs.cancel(running.actor, db.session.get_one(Run, run_id, with_for_update=True))
+        db.session.remove()

@@ -114,12 +114,14 @@ def test_a_row_without_its_parent_cannot_be_stored(any_app):
 
 
 @of_sqlite
-def test_sqlite_is_opened_as_we_say(app):
+def test_sqlite_is_opened_as_we_say(app, hurry):
+    sa.event.remove(sa.Engine, "connect", hurry)
     with app.app_context(), reading() as session:
         asked = {
             name: session.scalar(sa.text(f"PRAGMA {name}"))
             for name in ("journal_mode", "foreign_keys", "synchronous")
         }
+    sa.event.listen(sa.Engine, "connect", hurry)
     assert asked == {"journal_mode": "wal", "foreign_keys": 1, "synchronous": 1}
 
 

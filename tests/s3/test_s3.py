@@ -6,7 +6,7 @@ import os
 
 import pytest
 
-from tests.views.test_workspace_files import URL, send
+from tests.views.uploading import URL, send
 from webapp import limits, storage
 from webapp.errors import ApiError
 from webapp.extensions import db

@@ -26,6 +26,33 @@ VOLATILE = {"last_used_at", "last_seen_at", "metadata_key", "metadata_at"}
 TRACES = {"audit_entries", "idempotency_records", "browser_sessions"}
 
 
+def belonging() -> dict[str, sa.Select]:
+    """For each table the statement that reads what of it belongs to `:workspace`."""
+    workspace, out = sa.bindparam("workspace"), {}
+    owners = {"dataset_id": Dataset, "scenario_id": Scenario, "template_id": Template}
+    for table in Base.metadata.sorted_tables:
+        if table.name in TRACES:
+            continue
+        columns = [c for c in table.columns if c.name not in VOLATILE]
+        statement = sa.select(*columns).order_by(*table.primary_key.columns)
+        owner = next((name for name in owners if name in table.c), None)
+        if "workspace_id" in table.c:
+            statement = statement.where(table.c.workspace_id == workspace)
+        elif table.name == "users":
+            members = sa.select(Membership.user_id).where(Membership.workspace_id == workspace)
+            statement = statement.where(table.c.id.in_(members))
+        elif table.name == "workspaces":
+            statement = statement.where(table.c.id == workspace)
+        elif owner:
+            own = sa.select(owners[owner].id).where(owners[owner].workspace_id == workspace)
+            statement = statement.where(table.c[owner].in_(own))
+        out[table.name] = statement
+    return out
+
+
+BELONGING = belonging()
+
+
 class Stage:
     """The application on a database that is put back after each call that changed it."""
 
@@ -51,28 +78,9 @@ class Stage:
         """A digest of all that belongs to a workspace."""
         found = hashlib.sha256()
         with self.app.app_context(), db.engine.connect() as connection:
-            for table in Base.metadata.sorted_tables:
-                if table.name in TRACES:
-                    continue
-                columns = [c for c in table.columns if c.name not in VOLATILE]
-                statement = sa.select(*columns).order_by(*table.primary_key.columns)
-                if "workspace_id" in table.c:
-                    statement = statement.where(table.c.workspace_id == workspace_id)
-                elif table.name == "users":
-                    members = sa.select(Membership.user_id).where(Membership.workspace_id == workspace_id)
-                    statement = statement.where(table.c.id.in_(members))
-                elif table.name == "workspaces":
-                    statement = statement.where(table.c.id == workspace_id)
-                elif "dataset_id" in table.c:
-                    own = sa.select(Dataset.id).where(Dataset.workspace_id == workspace_id)
-                    statement = statement.where(table.c.dataset_id.in_(own))
-                elif "scenario_id" in table.c:
-                    own = sa.select(Scenario.id).where(Scenario.workspace_id == workspace_id)
-                    statement = statement.where(table.c.scenario_id.in_(own))
-                elif "template_id" in table.c:
-                    own = sa.select(Template.id).where(Template.workspace_id == workspace_id)
-                    statement = statement.where(table.c.template_id.in_(own))
-                found.update(repr((table.name, connection.execute(statement).all())).encode())
+            for table, statement in BELONGING.items():
+                rows = connection.execute(statement, {"workspace": workspace_id}).all()
+                found.update(repr((table, rows)).encode())
         return found.hexdigest()
 
     def call(self, case: Case, person, key: str | None = None):

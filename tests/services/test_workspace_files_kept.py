@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from sqlalchemy import func, select
 
-from tests.views.test_workspace_files import send
+from tests.views.uploading import send
 from webapp import clock, ids, limits, storage
 from webapp.errors import ApiError
 from webapp.extensions import db

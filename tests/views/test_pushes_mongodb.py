@@ -10,6 +10,7 @@ from bson import Decimal128, Int64, ObjectId
 from tests.connectors.kind_mongodb import WRITER, MongodbKind
 from tests.views.speak import make
 from tests.views.targets import connection, work  # noqa: F401
+from webapp import limits
 
 ADDRESS = [
     {"name": "city", "type": "city"},
@@ -133,7 +134,8 @@ def test_rows_that_were_refused_are_shown_with_what_is_nested(edith, send, mongo
     assert isinstance(bad[0]["values"]["address"]["city"], str), bad[0]
 
 
-def test_objects_of_rows_that_are_given_arrive_as_they_were(edith, place, work, mongo):  # noqa: F811
+def test_objects_of_rows_that_are_given_arrive_as_they_were(edith, place, work, mongo, monkeypatch):  # noqa: F811
+    monkeypatch.setattr(limits, "EXPORT_DB_WAIT_SECONDS", 0.01)
     rows = [
         {"_id": "a", "at": {"city": "Ulm"}, "tags": [{"t": 1}]},
         {"_id": "b", "at": {"no": 5.5}, "tags": None},

@@ -1,61 +1,27 @@
 """Workspace files over the API: whole or not at all, by name or id, by range, with tags and keys."""
 
+# ruff: noqa: F811 - fixtures of another module, taken by their names
+
 from __future__ import annotations
 
 import hashlib
 import io
 import os
-import unicodedata
-from urllib.parse import quote
 
 import pytest
 import sqlalchemy as sa
 
 from tests.conftest import close_app
-from webapp import create_app, limits, storage
+from tests.views.uploading import URL, address, problem, send, stored  # noqa: F401
+from webapp import create_app, limits
 from webapp.extensions import db
 from webapp.models import AuditEntry, WorkspaceFile
 from webapp.services import workspace_files_kept
-
-URL = "/workspace/files"
-
-
-def send(program, name: str | None, content: bytes = b"a,b\n1,2\n", own: str = "own.csv", more=None, **how):
-    if len(content) > 100_000:  # the test client would leave a temporary file open
-        head = f'--x\r\nContent-Disposition: form-data; name="name"\r\n\r\n{name}\r\n--x\r\n'
-        head += f'Content-Disposition: form-data; name="file"; filename="{own}"\r\n\r\n'
-        raw = head.encode() + content + b"\r\n--x--\r\n"
-        return program.post(URL, data=raw, content_type="multipart/form-data; boundary=x", **how)
-    data = {
-        "file": (io.BytesIO(content), own),
-        **({"name": name} if name is not None else {}),
-        **(more or {}),
-    }
-    return program.post(URL, data=data, content_type="multipart/form-data", **how)
-
-
-def address(name: str) -> str:
-    return f"{URL}/{quote(name)}"
-
-
-def problem(answer) -> tuple[int, str]:
-    return answer.status_code, answer.json["error"]["code"]
 
 
 @pytest.fixture
 def edith(api, cast):
     return api(cast.edith)
-
-
-@pytest.fixture
-def stored(app):
-    """The keys of all bytes in the storage."""
-
-    def keys() -> list[str]:
-        with app.app_context():
-            return [one.key for one in storage.of(app).listing("files")]
-
-    return keys
 
 
 def test_what_is_uploaded_is_listed_and_read(edith):
@@ -148,122 +114,6 @@ def test_what_the_caller_has_is_not_sent_again(edith):
     assert (found.status_code, found.data) == (304, b"")
     part = edith.get(address("a"), headers={"Range": "bytes=0-0", "If-Range": '"other"'})
     assert part.status_code == 200
-
-
-BAD_NAMES = [
-    ("/etc/passwd", "does not begin with a slash"),
-    ("a/../b", "leads nowhere else"),
-    ("..", "leads nowhere else"),
-    ("./a", "leads nowhere else"),
-    ("a//b", "empty folders"),
-    ("a/", "does not end with a slash"),
-    ("a\0b", "U+0000 stands at place 2"),
-    ("a\nb", "U+000A stands at place 2"),
-    ("a\x7f", "U+007F"),
-    ("a\u2028b", "U+2028"),
-    ("\u202egpj.exe", "turns the direction"),
-    ("a\\b", "no backslashes"),
-    ("a /b", "ends with a space"),
-    ("x" * 300, "255 characters with its folders; this has 300"),
-    ("a/" + "é" * 128, "255 bytes in UTF-8"),
-    ("fil_01J00000000000000000000000", "look like a file's id"),
-]
-
-
-@pytest.mark.parametrize(("name", "told"), BAD_NAMES)
-def test_a_name_that_cannot_be_is_refused_with_a_sentence(edith, stored, name, told):
-    answer = send(edith, name)
-    assert problem(answer) == (422, "validation_error")
-    assert any(told in one["message"] for one in answer.json["error"]["details"]["fields"]), answer.text
-    assert {one["path"] for one in answer.json["error"]["details"]["fields"]} == {"name"}
-    assert stored() == []
-
-
-def test_all_faults_are_told_at_once(edith):
-    answer = send(edith, "/a//../b ", more={"nome": "x"})
-    told = " ".join(one["message"] for one in answer.json["error"]["details"]["fields"])
-    for part in (
-        "begin with a slash",
-        "empty folders",
-        "leads nowhere",
-        "ends with a space",
-        "no part `nome`",
-    ):
-        assert part in told
-    assert "Did you mean `name`?" in answer.text
-
-
-GOOD_NAMES = [
-    "a", "x" * 255, "a/b/c/d.csv", "100% sure?.csv", "a#b;c=d&e+f.csv", "Bücher/größe.csv", "数据/客户.csv",
-    '"quoted".csv', "it's.csv", "a@v3", "x/restore", "<b>bold</b>.html", ".hidden", "a...b", "😀.txt",
-    "with space.csv", "fil_01J00000000000000000000000/inner", "данные", "{{7*7}}",
-]  # fmt: skip
-
-
-@pytest.mark.parametrize("name", GOOD_NAMES)
-def test_any_other_name_is_stored_read_and_deleted(edith, name):
-    assert send(edith, name).json["name"] == name
-    found = edith.get(address(name))
-    assert found.data == b"a,b\n1,2\n"
-    told = found.headers["Content-Disposition"]
-    assert told.isascii()
-    assert told.startswith('attachment; filename="')
-    assert told.endswith(f"filename*=UTF-8''{quote(name.rpartition('/')[2], safe='')}")
-    assert told.count('"') == 2
-    gone = edith.delete(address(name))
-    assert (gone.status_code, gone.json["name"]) == (200, name)
-    assert edith.get(address(name)).status_code == 404
-
-
-def test_twins_of_unicode_are_one_name(edith):
-    composed, apart = "Café.csv", unicodedata.normalize("NFD", "Café.csv")
-    assert composed != apart
-    first = send(edith, apart, b"1").json
-    assert first["name"] == composed
-    assert send(edith, composed, b"22").json["id"] == first["id"]
-    assert edith.get(address(apart)).data == b"22"
-    assert edith.get(URL, query_string={"q": apart}).json["total"] == 1
-
-
-def test_case_counts(edith):
-    assert send(edith, "Data.csv").json["id"] != send(edith, "data.csv").json["id"]
-    assert edith.get(address("DATA.csv")).status_code == 404
-
-
-def test_a_folder_and_a_file_cannot_have_one_name(edith):
-    send(edith, "a/b")
-    assert problem(send(edith, "a")) == (409, "conflict")
-    under = send(edith, "a/b/c")
-    assert problem(under) == (409, "conflict")
-    assert "`a/b` is a file" in under.text
-
-
-@pytest.mark.parametrize(
-    ("content_type", "name"),
-    [("text/html", "x.html"), ("image/svg+xml", "x.svg"), ("application/javascript", "x.js"), ("text/css", "x.css"),
-     ("application/xhtml+xml", "x.xhtml"), ("text/xml", "x.xml"), ("application/pdf", "x.pdf"), ("", "page.html")],
-)  # fmt: skip
-def test_what_a_browser_would_run_goes_out_as_bytes(edith, content_type, name):
-    data = {"file": (io.BytesIO(b"<script>alert(1)</script>"), name, content_type), "name": name}
-    edith.post(URL, data=data, content_type="multipart/form-data")
-    found = edith.get(address(name))
-    assert found.headers["Content-Type"] == "application/octet-stream"
-    assert found.headers["X-Content-Type-Options"] == "nosniff"
-    assert found.headers["Content-Disposition"].startswith("attachment")
-    assert any("sandbox" in policy for policy in found.headers.getlist("Content-Security-Policy"))
-
-
-def test_a_content_type_is_never_a_header_of_its_own(edith):
-    body = (
-        b'--x\r\nContent-Disposition: form-data; name="file"; filename="a.bin"\r\n'
-        b"Content-Type: text/html; evil=<b>\r\n\r\nhi\r\n--x--\r\n"
-    )
-    made = edith.post(URL, data=body, content_type="multipart/form-data; boundary=x")
-    assert made.json["content_type"] == "text/html"
-    odd = body.replace(b"text/html; evil=<b>", b"text/<b>").replace(b"a.bin", b"b.bin")
-    made = edith.post(URL, data=odd, content_type="multipart/form-data; boundary=x")
-    assert made.json["content_type"] == "application/octet-stream"
-    assert edith.get(address("a.bin")).headers["Content-Type"] == "application/octet-stream"
 
 
 def test_a_list_is_narrowed_sorted_and_turned_page_by_page(edith):

@@ -10,7 +10,7 @@ import tracemalloc
 
 import pytest
 
-from tests.views.test_workspace_files import URL, address, problem, send
+from tests.views.uploading import URL, address, problem, send
 from webapp import limits, storage
 
 
