@@ -65,6 +65,7 @@ def test_settings_cannot_be_changed_after_the_start():
         ({"ROWSMITH_HOSTS": "2"}, "DATABASE_URL is SQLite, for one machine alone"),
         ({"ROWSMITH_HOSTS": "2"}, "REDIS_URL is on this machine"),
         ({"ROWSMITH_HOSTS": "2"}, "STORAGE_URL is a local folder"),
+        ({"ROWSMITH_HOSTS": "2"}, "PUBLIC_URL is not set; with ROWSMITH_HOSTS above 1"),
     ],
 )
 def test_a_wrong_setting_is_refused_by_name(env, sentence):
@@ -144,7 +145,7 @@ def test_every_setting_has_its_line_in_the_reference():
 def test_making_the_application_opens_nothing(tmp_path, monkeypatch):
     import socket
 
-    from webapp import create_app
+    from webapp import create_app, views  # noqa: F401 - imported before a socket can be no more
 
     def nothing(*_args, **_more):
         raise AssertionError("something was opened")

@@ -15,6 +15,7 @@ from sqlalchemy import select
 
 from webapp import create_app, limits
 from webapp.cli import key, operator, plan, sign_in
+from webapp.cli.datadir import CliError
 from webapp.config import Settings
 from webapp.errors import ApiError
 from webapp.extensions import db
@@ -73,7 +74,10 @@ def main() -> None:
     settings = Settings.from_env(os.environ)
     with create_app(settings, routes=False).app_context():
         _upgrade()
-        found = ways_in(settings, sys.argv[1] if len(sys.argv) > 1 else None)
+        try:
+            found = ways_in(settings, sys.argv[1] if len(sys.argv) > 1 else None)
+        except CliError as error:
+            sys.exit(f"rowsmith: {error}")
     json.dump(found, sys.stdout)
 
 

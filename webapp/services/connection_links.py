@@ -14,12 +14,13 @@ from webapp.connectors import KINDS, wire
 from webapp.connectors.base import Connector, ConnectorError, Link, Session
 from webapp.connectors.channel import HttpConnector
 from webapp.connectors.http_token import tokens
-from webapp.errors import ApiError
+from webapp.errors import ApiError, Fault, validation_error
 from webapp.models import Connection
 from webapp.net.gate import Gate
 from webapp.services import connection_settings
 
 NOTHING: Final[Mapping[str, Any]] = MappingProxyType({})
+SQLITE: Final = "sqlite"
 
 
 def gate() -> Gate:
@@ -29,7 +30,7 @@ def gate() -> Gate:
 
 def connector_of(connection: Connection, changed: Mapping[str, Any] = NOTHING) -> Connector:
     """The connector of a connection, secrets filled in. Errors: driver_missing, unavailable (no key opens a secret),
-    target_failed (it refers to a secret that is gone)."""
+    target_failed (it refers to a secret that is gone), validation_error (see `check_disk`)."""
     return hushing(connection, changed)[0]
 
 
@@ -40,6 +41,7 @@ def hushing(
     settings of one push or endpoint that stand in for its own."""
     kind = KINDS[connection.type]
     driver(connection.type)
+    check_disk(connection.type)
     settings, secret = connection_settings.opened(connection, kind, changed)
     folder = current_app.config["SETTINGS"].data_dir / "targets" / connection.workspace_id
     made = kind(settings, gate(), str(folder), connection.read_only)
@@ -51,6 +53,14 @@ def hushing(
         made.hush = hush
         made.document = document_of(connection)
     return made, hush
+
+
+def check_disk(kind: str) -> None:
+    """`validation_error` for a kind whose rows would lie on the disk of whichever machine wrote them, where there are
+    several."""
+    if kind == SQLITE and current_app.config["SETTINGS"].hosts > 1:
+        text = "A SQLite file lies on the disk of one machine, and this service runs on several."
+        raise validation_error([Fault("type", "one_machine", text, "Use PostgreSQL.")])
 
 
 def document_of(connection: Connection) -> bytes | None:

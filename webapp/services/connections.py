@@ -15,7 +15,7 @@ from webapp.extensions import db
 from webapp.models import END_STATES, Connection, Endpoint, Push, Template, TemplateVersion
 from webapp.services import audit, connection_looks, connection_settings, paging, tenancy
 from webapp.services.actors import Actor, require
-from webapp.services.connection_links import driver
+from webapp.services.connection_links import check_disk, driver
 
 ENVIRONMENTS: Final = ("dev", "test", "prod")
 _ALIASES: Final = {
@@ -115,6 +115,7 @@ def draft(actor: Actor, *, name: str, type: str, settings: Mapping[str, Any], **
     require(actor, "write")
     kind = kind_of(type)
     driver(kind)
+    check_disk(kind)
     connection = Connection(
         **tenancy.here(actor), name=name, type=kind, settings={}, created_by=actor.user_id, **columns
     )

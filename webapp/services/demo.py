@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
+from flask import current_app
 from sqlalchemy import select
 
 from webapp import limits
@@ -204,7 +205,8 @@ def ensure_demo(plan: str = limits.DEMO_PLAN) -> DemoInfo | None:
             _template(here, template)
         _totals(here)
         _shop(here)
-        _database(here)
+        if current_app.config["SETTINGS"].hosts == 1:  # its database is a file of one machine
+            _database(here)
         demo_scenarios.ensure(here)
         mine = actors.system(workspace.id)
         tenancy.change_workspace(mine, {"settings": {**workspace.settings, _SEEDED: True}})

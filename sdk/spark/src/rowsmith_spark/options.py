@@ -1,0 +1,103 @@
+"""What `option(...)` may say, read once and refused in words."""
+
+from __future__ import annotations
+
+import difflib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from rowsmith.error import ServiceError
+
+ROWS_PER_CALL: Final = 100_000
+"""What every plan of the service lets one call ask for."""
+MAX_PARTITIONS: Final = 100_000
+"""Tasks of one stage that Spark's driver still keeps account of with ease."""
+NAMES: Final = (
+    "template",
+    "file",
+    "url",
+    "key",
+    "project",
+    "rows",
+    "offset",
+    "partitions",
+    "rows_per_partition",
+    "rows_per_call",
+    "seed",
+    "now",
+    "locale",
+    "related_rows",
+)
+
+
+@dataclass(frozen=True)
+class Options:
+    """The options of one read. `rows` None: as many as the template says."""
+
+    template: str | None = None
+    file: str | None = None
+    url: str | None = None
+    key: str | None = field(default=None, repr=False)
+    project: str | None = None
+    rows: int | None = None
+    offset: int = 0
+    partitions: int | None = None
+    rows_per_partition: int = ROWS_PER_CALL
+    rows_per_call: int = ROWS_PER_CALL
+    request: Mapping[str, Any] = field(default_factory=dict)
+    """`seed`, `now`, `locale` and `rows` of related templates as generate takes them, where they were given."""
+
+
+def parse(given: Mapping[str, str]) -> Options:
+    """Options out of texts. ServiceError `bad_option` for the first that cannot be used."""
+    known = {name.lower(): text for name, text in given.items()}
+    for name in known:
+        if name not in NAMES:
+            near = difflib.get_close_matches(name, NAMES, 1)
+            hint = f" Did you mean {near[0]}?" if near else f" There are: {', '.join(NAMES)}."
+            raise _refused(f"There is no option {name}.{hint}")
+    if ("template" in known) == ("file" in known):
+        raise _refused("Give either the option template, the id of a saved one, or file, one on the disk.")
+    if "partitions" in known and "rows_per_partition" in known:
+        raise _refused("Give the option partitions or rows_per_partition, not both.")
+    texts = {name: known.get(name) for name in ("template", "file", "url", "key", "project")}
+    asked = {name: known[name] for name in ("seed", "now", "locale") if name in known}
+    if "related_rows" in known:
+        asked["rows"] = _related(known["related_rows"])
+    return Options(
+        **texts,
+        rows=_whole(known, "rows", 1, None),
+        offset=_whole(known, "offset", 0, 0),
+        partitions=_whole(known, "partitions", 1, None),
+        rows_per_partition=_whole(known, "rows_per_partition", 1, ROWS_PER_CALL),
+        rows_per_call=_whole(known, "rows_per_call", 1, ROWS_PER_CALL),
+        request=asked,
+    )
+
+
+def _whole(known: Mapping[str, str], name: str, least: int, default: Any) -> Any:
+    if name not in known:
+        return default
+    try:
+        number = int(known[name].replace("_", ""))
+    except ValueError:
+        number = least - 1
+    if number < least:
+        raise _refused(f"The option {name} must be a whole number from {least} on, not {known[name]!r}.")
+    return number
+
+
+def _related(text: str) -> dict[str, int]:
+    try:
+        found = json.loads(text)
+    except ValueError:
+        found = None
+    if not isinstance(found, dict):
+        raise _refused('The option related_rows must be JSON: {"tpl_...": 1000000}.')
+    return found
+
+
+def _refused(text: str) -> ServiceError:
+    return ServiceError("bad_option", message=text)

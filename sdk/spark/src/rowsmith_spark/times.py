@@ -1,0 +1,37 @@
+"""Times of day: Spark has no type for them that is switched on by itself, so they come as text, as in JSON."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+
+def spelled(rows: pa.Table) -> pa.Table:
+    """`rows` with every time, in objects and arrays too, as `HH:MM:SS`, with six digits of a second where they are
+    not all zero."""
+    for at, kind in enumerate(rows.schema.types):
+        if _has_times(kind):
+            rows = rows.set_column(at, rows.schema.names[at], _spelled(rows.column(at).combine_chunks()))
+    return rows
+
+
+def _has_times(kind: pa.DataType) -> bool:
+    if pa.types.is_list(kind):
+        return _has_times(kind.value_type)
+    if pa.types.is_struct(kind):
+        return any(_has_times(child.type) for child in kind)
+    return bool(pa.types.is_time(kind))
+
+
+def _spelled(column: Any) -> Any:
+    kind = column.type
+    if not _has_times(kind):
+        return column
+    if pa.types.is_list(kind):
+        return pa.ListArray.from_arrays(column.offsets, _spelled(column.values), mask=column.is_null())
+    if pa.types.is_struct(kind):
+        children = [_spelled(column.field(at)) for at in range(kind.num_fields)]
+        return pa.StructArray.from_arrays(children, [child.name for child in kind], mask=column.is_null())
+    return pc.replace_substring(column.cast(pa.string()), ".000000", "")

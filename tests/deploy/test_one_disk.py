@@ -1,0 +1,58 @@
+"""With several machines, a file on the disk of one of them is no database."""
+
+from __future__ import annotations
+
+import pytest
+from sqlalchemy import select
+
+from tests.conftest import close_app, settings_for
+from webapp import create_app
+from webapp.errors import ApiError
+from webapp.extensions import db, redis_client
+from webapp.models import Connection, Scenario
+from webapp.services import connection_links, demo
+
+SHOP = {"name": "Shop", "type": "sqlite", "settings": {"file": "shop.db"}}
+
+
+@pytest.fixture
+def several(app):
+    """Say that the service runs on two machines."""
+    return lambda: object.__setattr__(app.config["SETTINGS"], "hosts", 2)
+
+
+@pytest.fixture
+def edith(api, cast):
+    return api(cast.edith)
+
+
+def test_a_sqlite_connection_cannot_be_made(edith, several):
+    several()
+    answer = edith.post("/connections", json=SHOP)
+    assert answer.status_code == 422, answer.text
+    assert "this service runs on several" in answer.text
+
+
+def test_one_from_before_is_refused_in_words_and_not_opened_on_some_disk(app, edith, several):
+    made = edith.post("/connections", json=SHOP)
+    assert made.status_code == 201, made.text
+    several()
+    assert "this service runs on several" in edith.get(f"/connections/{made.json['id']}/metadata").text
+    with app.app_context():
+        found = db.session.get_one(Connection, made.json["id"])
+        with pytest.raises(ApiError) as refused:
+            connection_links.connector_of(found)
+    assert refused.value.code == "validation_error"
+
+
+def test_the_demo_leaves_its_database_out(shared_redis, tmp_path):
+    settings = settings_for(f"sqlite:///{tmp_path / 'empty.db'}", shared_redis, tmp_path)
+    object.__setattr__(settings, "hosts", 2)
+    app = create_app(settings)
+    with app.app_context():
+        redis_client().flushdb()
+        db.create_all()
+        assert demo.ensure_demo().made
+        assert db.session.scalars(select(Connection.id)).all() == []
+        assert db.session.scalars(select(Scenario.id)).all()
+    close_app(app)
