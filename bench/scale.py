@@ -1,73 +1,73 @@
-"""What two processes make beside one, and whether memory stays flat over ten million rows.
+"""One export in parts, made by one worker and by two side by side; and what a billion rows a minute would take.
 
-    .venv/bin/python bench/scale.py [--rows 400000] [--rounds 5] [--memory 10000000]
+    .venv/bin/python bench/scale.py [--rows 800000] [--part-rows 100000] [--format csv]
 
-The template of ``bench/sample.py`` is made as CSV: all rows in one process, then each half of the same rows in one of
-two processes at a time, which begin together. The figure is the best of the rounds, by the clock, since waiting is
-what it is about; so nothing else may run on the machine, and a second figure tells how much processor time the two
-got. Then a process of its own makes ``--memory`` rows and prints by how many megabytes it was larger at its largest
-than after its first 20,000 rows.
+Starts `./rowsmith up` twice on a folder of its own, with its SQLite, its files and its Valkey: with one worker, then
+with two. Both make as many rows of the template of `bench/sample.py`, from the first part taken up to the last one
+stored, by the service's clock. What else the machine does counts, so its load stands beside each figure: two workers
+on two processors share them with everything else, the web server included.
+
+The last lines are arithmetic on the rate of one worker, not a measurement.
 """
 
 from __future__ import annotations
 
 import argparse
-import multiprocessing
+import json
+import math
+import os
 import sys
 import time
-from multiprocessing.synchronize import Barrier
+import urllib.request
 from pathlib import Path
+from typing import Any
 
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
-import pyarrow as pa  # noqa: E402
+from bench.sample import FIELDS  # noqa: E402
+from bench.serve import rowsmith_server  # noqa: E402
+from webapp import clock  # noqa: E402
+from webapp.services import moments  # noqa: E402
 
-from bench import generate  # noqa: E402
-from webapp.engine.block import Bound  # noqa: E402
-from webapp.engine.formats import FORMATS, write  # noqa: E402
-
-FORMAT = "csv"
-
-
-def make(offset: int, count: int) -> None:
-    """``count`` rows from ``offset`` on, as text that is thrown away."""
-    bound, kind = Bound(generate.plan(), generate.ENV), FORMATS[FORMAT]
-    for _ in write(kind(bound.schema, kind.Options(), title="orders"), bound.blocks(offset, count)):
-        pass
+WARM_ROWS = 20_000
+GIVE_UP_SECONDS = 100.0
+BILLION_A_MINUTE = 1_000_000_000 / 60
 
 
-def part(start: Barrier, end: Barrier, offset: int, count: int, used: multiprocessing.Queue) -> None:
-    """One process: warmed up, it waits for the others and makes its rows."""
-    pa.set_cpu_count(1)
-    pa.set_io_thread_count(1)
-    make(offset, 20_000)
-    start.wait()
-    before = time.process_time()
-    make(offset, count)
-    used.put(time.process_time() - before)
-    end.wait()
+def asked(url: str, key: str, body: object = None) -> dict[str, Any]:
+    """The answer of the service, as JSON."""
+    headers = {"Authorization": f"Bearer {key}", "Content-Type": "application/json"}
+    data = None if body is None else json.dumps(body).encode()
+    with urllib.request.urlopen(urllib.request.Request(url, data, headers), timeout=60) as answer:
+        return json.load(answer)
 
 
-def taken(processes: int, rows: int) -> tuple[float, float]:
-    """Seconds from the common start to the last end, and seconds of processor time, with the rows split evenly."""
-    context = multiprocessing.get_context("spawn")
-    start, end, used = context.Barrier(processes + 1), context.Barrier(processes + 1), context.Queue()
-    share = rows // processes
-    workers = [
-        context.Process(target=part, args=(start, end, number * share, share, used))
-        for number in range(processes)
-    ]
-    for worker in workers:
-        worker.start()
-    start.wait()
-    began = time.perf_counter()
-    end.wait()
-    passed = time.perf_counter() - began
-    busy = sum(used.get() for _ in workers)
-    for worker in workers:
-        worker.join()
-    return passed, busy
+def done(origin: str, key: str, template: str, ask: dict[str, Any]) -> dict[str, Any]:
+    """An export, once it has ended."""
+    export = asked(f"{origin}/templates/{template}/exports", key, ask)
+    deadline = time.monotonic() + GIVE_UP_SECONDS
+    while not export["finished_at"]:
+        if time.monotonic() > deadline:
+            sys.exit(f"not done after {GIVE_UP_SECONDS:.0f} s: ask for fewer --rows")
+        time.sleep(0.2)
+        export = asked(f"{origin}/exports/{export['id']}", key)
+    if export["status"] != "completed":
+        sys.exit(f"the export {export['status']}: {export['error']}")
+    return export
+
+
+def measured(workers: int, ask: dict[str, Any]) -> tuple[float, dict[str, Any]]:
+    """Rows a second of the export, and its manifest."""
+    with rowsmith_server("--workers", str(workers), "--runners", "1") as (port, _, key):
+        origin = f"http://127.0.0.1:{port}"
+        template = asked(f"{origin}/templates", key, {"name": "Orders", "fields": FIELDS})["id"]
+        for _ in range(workers):
+            done(origin, key, template, {"count": WARM_ROWS, "format": ask["format"]})
+        export = done(origin, key, template, ask)
+        began, ended = (moments.parse(export[name]) for name in ("started_at", "finished_at"))
+        manifest = asked(export["manifest_url"], key)
+    return export["count"] / (ended - began).total_seconds(), manifest
 
 
 def main() -> None:
@@ -75,25 +75,33 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--rows", type=int, default=400_000)
-    parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument(
-        "--memory", type=int, default=10_000_000, help="rows of the measure of memory; 0: none"
-    )
+    parser.add_argument("--rows", type=int, default=800_000)
+    parser.add_argument("--part-rows", type=int, default=100_000)
+    parser.add_argument("--format", default="csv", choices=["csv", "json", "ndjson", "sql", "parquet"])
     given = parser.parse_args()
-    best = {1: (float("inf"), 0.0), 2: (float("inf"), 0.0)}
-    for _ in range(given.rounds):
-        for processes in best:
-            best[processes] = min(best[processes], taken(processes, given.rows))
-    for processes, (passed, busy) in best.items():
-        share = busy / passed / processes
-        speed = f"{given.rows / passed:,.0f} rows/s"
-        print(f"{processes} at once: {speed}, each had {share:.0%} of a core")
-    print(f"two processes against one: {best[1][0] / best[2][0]:.2f} x by the clock (wanted: 1.8)")
-    print(f"                           {2 * best[1][1] / best[2][1]:.2f} x by processor time")
-    if given.memory:
-        grown = generate.growth(FORMAT, given.memory)
-        print(f"memory growth over {given.memory:,} rows of {FORMAT}: {grown:.1f} MB")
+    now = clock.to_text(clock.now().replace(microsecond=0))
+    ask = {
+        "count": given.rows,
+        "part_rows": given.part_rows,
+        "format": given.format,
+        "seed": "scale",
+        "now": now,
+    }
+    rates = {}
+    for workers in (1, 2):
+        rates[workers], manifest = measured(workers, ask)
+        parts, load = len(manifest["parts"]), os.getloadavg()[0]
+        print(
+            f"{workers} worker(s): {rates[workers]:,.0f} rows/s in {parts} parts; load {load:.1f}",
+            flush=True,
+        )
+    print(f"two workers against one: {rates[2] / rates[1]:.2f} x, {os.cpu_count()} processors")
+    a_row = manifest["bytes"] / given.rows
+    print("\nArithmetic, not measured: a billion rows a minute, were nothing shared a limit")
+    print(
+        f"  {BILLION_A_MINUTE:,.0f} rows/s: {math.ceil(BILLION_A_MINUTE / rates[1]):,} workers of one processor each"
+    )
+    print(f"  {a_row:.0f} bytes a row: {BILLION_A_MINUTE * a_row / 1e9:.1f} GB/s into the storage")
 
 
 if __name__ == "__main__":

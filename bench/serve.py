@@ -98,11 +98,12 @@ def bare_server() -> Iterator[tuple[int, int]]:
 
 
 @contextmanager
-def rowsmith_server() -> Iterator[tuple[int, int, str]]:
-    """A Rowsmith of its own, in a folder of its own; answers its port, its process and an API key."""
+def rowsmith_server(*more: str) -> Iterator[tuple[int, int, str]]:
+    """A Rowsmith of its own, in a folder of its own; answers its port, its process and an API key. `more`: options of
+    `up`."""
     with tempfile.TemporaryDirectory() as folder:
         port = free_port()
-        command = [str(ROOT / "rowsmith"), "up", "--port", str(port), "--data-dir", folder]
+        command = [str(ROOT / "rowsmith"), "up", "--port", str(port), "--data-dir", folder, *more]
         log = Path(folder) / "up.out"
         with log.open("w") as out:
             process = subprocess.Popen(command, stdout=out, stderr=subprocess.STDOUT, start_new_session=True)

@@ -268,6 +268,10 @@ SSE_COMMENT_SECONDS: Final = 15.0  # a comment keeps proxies from closing a sile
 SSE_POLL_SECONDS: Final = 0.5  # chosen: how often progress is looked up
 SSE_MAX_SECONDS: Final = 3_600.0  # chosen: a follower is then asked to come again (Last-Event-ID)
 EXPORT_PROGRESS_SECONDS: Final = 1.0  # chosen: rows done are written at most this often
+PARTS_FROM_ROWS: Final = 100_000  # an export of more rows than this is made in parts, where that is asked for
+PART_MIN_ROWS: Final = 10_000  # chosen: a smaller part costs more to take up than to make
+MAX_PARTS: Final = 1_000  # chosen: parts of one export; a manifest of so many has some 300 kB
+PARTS_SHOWN: Final = 50  # chosen: parts on one page of an export
 
 # --- Connections and pushes ------------------------------------------------------------------------------
 PUSH_CHUNK_ROWS: Final = (

@@ -5,12 +5,15 @@ from __future__ import annotations
 import os
 
 import pytest
+from sqlalchemy import select
 
+from jobs import export as export_job
+from tests.views.speak import make
 from tests.views.uploading import URL, send
 from webapp import limits, storage
 from webapp.errors import ApiError
 from webapp.extensions import db
-from webapp.models import Run, Scenario
+from webapp.models import ExportPart, Run, Scenario
 from webapp.services import actors, workspace_files
 from webapp.storage import MissingError
 
@@ -90,6 +93,30 @@ def test_a_run_gets_its_files_and_leaves_its_outputs(app, cast, edith, tmp_path)
         db.session.remove()
     assert (done.refused, [one["size"] for one in done.files]) == ([], [limits.STORAGE_PART_BYTES + 5])
     assert len(edith.get(f"{URL}/{done.files[0]['file_id']}").data) == limits.STORAGE_PART_BYTES + 5
+
+
+def test_an_export_in_parts_comes_as_one_file_and_part_by_part(app, edith, store, monkeypatch):
+    monkeypatch.setattr(limits, "PARTS_FROM_ROWS", 1_000)
+    path = f"/templates/{make(edith)['id']}"
+    ask = {"count": 35_000, "seed": "s", "format": "json"}
+    export = edith.post(f"{path}/exports", json={**ask, "part_rows": 10_000}).json
+    with app.app_context():
+        found = select(ExportPart.id).where(ExportPart.export_id == export["id"])
+        for part_id in db.session.scalars(found.order_by(ExportPart.number.desc())).all():
+            db.session.remove()
+            export_job.run_part(part_id)
+        db.session.remove()
+    whole = edith.post(f"{path}/generate", json=ask).data
+    assert edith.get(f"/exports/{export['id']}/download").data == whole
+    manifest = edith.get(f"/exports/{export['id']}/manifest").json
+    files = [edith.get(f"/exports/{export['id']}/parts/{one['number']}").data for one in manifest["parts"]]
+    assert b"".join(files) == whole
+    edge = len(files[0])
+    over = edith.get(f"/exports/{export['id']}/download", headers={"Range": f"bytes={edge - 9}-{edge + 9}"})
+    assert over.data == whole[edge - 9 : edge + 10]
+    assert [stored.size for stored in store.listing("exports")] == [len(file) for file in files]
+    store.delete(store.listing("exports")[0].key)
+    assert edith.get(f"/exports/{export['id']}/parts/1").status_code == 404
 
 
 def test_a_server_that_is_gone_is_unavailable_and_changes_nothing(app, cast, edith, server, tmp_path):

@@ -23,11 +23,14 @@ def prepare(app: Flask, cast: Cast) -> dict[str, Any]:
     trashed = templates.create(acme, name="Trashed", fields=FIELDS)
     templates.delete(acme, templates.get(acme, trashed["id"], "write", lock=True))
     waiting = exports.create(acme, made["id"], GenerateInput(count=2)).id
-    ended = exports.create(acme, made["id"], GenerateInput(count=2)).id
+    ended, parted = (exports.create(acme, made["id"], GenerateInput(count=2)).id for _ in range(2))
     db.session.remove()
     with writing() as session:
         session.get_one(Export, ended).status = "failed"
-    return {"template": made["id"], "trashed": trashed["id"], "export": waiting, "ended": ended}
+        in_parts = session.get_one(Export, parted)
+        in_parts.status, in_parts.part_rows = "failed", 1
+    found = {"template": made["id"], "trashed": trashed["id"], "export": waiting}
+    return {**found, "ended": ended, "parted": parted}
 
 
 ONE = "/templates/{template}"
@@ -108,5 +111,23 @@ CASES = [
         url="/exports/{export}/download",
         ok=404,
         scope="read",
+    ),
+    Case("GET", "/exports/<export_id>/manifest", "viewer", url="/exports/{parted}/manifest", scope="read"),
+    Case("GET", "/exports/<export_id>/parts", "viewer", url="/exports/{parted}/parts", person=True),
+    Case(
+        "GET",
+        "/exports/<export_id>/parts/<int:number>",
+        "viewer",
+        url="/exports/{parted}/parts/1",
+        ok=404,
+        scope="read",
+    ),
+    Case(
+        "POST",
+        "/exports/<export_id>/retry",
+        "editor",
+        url="/exports/{parted}/retry",
+        ok=201,
+        scope="generate",
     ),
 ]

@@ -5,7 +5,7 @@ from webapp.models.base import JSON_DOC, Base, UtcTime
 from webapp.models.connections import Connection, Fetched, Secret
 from webapp.models.datasets import Dataset, DatasetVersion
 from webapp.models.endpoints import Endpoint
-from webapp.models.exports import Export
+from webapp.models.exports import Export, ExportPart
 from webapp.models.files import WorkspaceFile
 from webapp.models.idempotency import IdempotencyRecord
 from webapp.models.keys import ApiKey
@@ -31,6 +31,7 @@ __all__ = [
     "DatasetVersion",
     "Endpoint",
     "Export",
+    "ExportPart",
     "Fetched",
     "IdempotencyRecord",
     "Invitation",

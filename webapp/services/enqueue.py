@@ -20,7 +20,7 @@ from sqlalchemy import event
 from sqlalchemy.orm import Session, scoped_session
 
 from webapp import limits
-from webapp.models import Export, Push, Run, Work
+from webapp.models import Export, ExportPart, Push, Run, Work
 
 log = logging.getLogger(__name__)
 
@@ -53,6 +53,7 @@ KINDS: Final[Mapping[str, Kind]] = MappingProxyType(
             ended="webapp.services.exports.settle",
             queue="exports",
             attempts=limits.MAX_ATTEMPTS,
+            turns="webapp.services.export_parts.in_one",
         ),
         "push": Kind(
             model=Push,
@@ -60,6 +61,14 @@ KINDS: Final[Mapping[str, Kind]] = MappingProxyType(
             ended="webapp.services.push_end.settle",
             queue="pushes",
             attempts=limits.MAX_ATTEMPTS,
+        ),
+        "part": Kind(
+            model=ExportPart,
+            job="jobs.export.run_part",
+            ended="webapp.services.exports.settle_part",
+            queue="parts",  # behind the others: a thousand parts must not keep a small export waiting
+            attempts=limits.MAX_ATTEMPTS,
+            untold="webapp.services.export_parts.untold",
         ),
         "run": Kind(
             model=Run,

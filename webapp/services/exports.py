@@ -6,26 +6,25 @@ bytes. Its rows are spent when it is asked for; what a failed or cancelled one d
 
 from __future__ import annotations
 
-import hashlib
 import logging
-from collections.abc import Iterator
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
 import orjson
 import redis
-from sqlalchemy import select
 
 from webapp import clock, ids, limits
 from webapp.engine.plan import ENGINE
 from webapp.errors import ApiError
 from webapp.extensions import db, reading, redis_client
-from webapp.models import END_STATES, Export
+from webapp.models import Export, ExportPart
 from webapp.services import (
     audit,
     dataset_rows,
     datasets,
     enqueue,
+    export_parts,
     fetched,
     generate,
     heads,
@@ -40,7 +39,7 @@ from webapp.services.dataset_requests import DatasetExportInput
 from webapp.services.dataset_rows import Bundle
 from webapp.services.pins import Pins
 from webapp.services.quotas import Reservation
-from webapp.services.row_requests import GenerateInput
+from webapp.services.row_requests import GenerateInput, TemplateExportInput
 from webapp.services.rows import Recipe
 
 log = logging.getLogger(__name__)
@@ -64,7 +63,12 @@ def as_json(export: Export) -> dict[str, Any]:
         "bytes": export.bytes,
         "sha256": export.sha256,
         "file_name": export.file_name,
-        "download_url": f"/exports/{export.id}/download" if export.status == "completed" else None,
+        "download_url": f"/exports/{export.id}/download" if export_parts.in_one_piece(export) else None,
+        "manifest_url": f"/exports/{export.id}/manifest",
+        "part_rows": export.part_rows,
+        "parts": export.parts,
+        "parts_done": export.parts_done if export.parts else None,
+        "of_id": export.of_id,
         "attempt": export.attempt,
         "seed": export.pins["seed"],
         "now": export.pins["now"],
@@ -83,20 +87,21 @@ def as_json(export: Export) -> dict[str, Any]:
 
 def asked_again(export: Export) -> dict[str, Any]:
     """The body that asks for the same bytes: the one that was sent, with what it left open filled in. Of a template,
-    generate takes it as well; the version is not in it."""
+    generate takes it as well, but for `part_rows`; the version is not in it."""
     ask = export.request["ask"]
     unsaid = {"offset": 0}
     given = {name: value for name, value in ask.items() if value not in (None, {}, unsaid.get(name))}
     count = {} if "tables" in export.pins else {"count": export.count}
     now = {"now": export.pins["now"]} if export.pins["now"] else {}
-    return {**given, **count, "format": export.format, "seed": export.pins["seed"], **now}
+    parts = {"part_rows": export.part_rows} if export.part_rows else {}
+    return {**given, **count, **parts, "format": export.format, "seed": export.pins["seed"], **now}
 
 
 def create(actor: Actor, template_id: str, ask: GenerateInput, format: str | None = None) -> Export:
-    """An export of a template's newest version, queued; commits, and rings for a worker.
+    """An export of a template's newest version, queued; commits, and rings for a worker, or for one for each part.
 
     The first block is made and thrown away, so that what cannot be made is refused here and not by a worker.
-    Errors: those of `generate.saved`.
+    Errors: those of `generate.saved` and of `export_parts.planned`.
     """
     found = heads.of(actor, template_id, "generate")
     source = generate.saved_source(found, ask.locale, rows_of=ask.rows)
@@ -104,6 +109,7 @@ def create(actor: Actor, template_id: str, ask: GenerateInput, format: str | Non
     quotas.check_rows(actor, count)
     recipe = fetched.recipe(actor, source, ask, format=format, keep=True)
     recipe.open().close()
+    part_rows = export_parts.planned(recipe, ask.part_rows if isinstance(ask, TemplateExportInput) else None)
     export = Export(
         project_id=found.project_id,
         team_id=found.team_id,
@@ -112,14 +118,16 @@ def create(actor: Actor, template_id: str, ask: GenerateInput, format: str | Non
         format=recipe.format.name,
         count=count,
         file_name=recipe.file_name,
-        request={"ask": ask.model_dump(mode="json")},
+        request={"ask": ask.model_dump(mode="json", exclude={"part_rows"})},
         pins=recipe.pins.to_json(),
+        part_rows=part_rows,
     )
     told = {
         "version": found.version,
         "seed": recipe.pins.seed,
         "format": recipe.format.name,
         "offset": recipe.offset,
+        **({"part_rows": part_rows} if part_rows else {}),
     }
     return queue(actor, export, "template.export", ("template", found.id), largest=count, **told)
 
@@ -157,13 +165,22 @@ def create_of_dataset(actor: Actor, dataset_id: str, ask: DatasetExportInput) ->
 
 
 def queue(
-    actor: Actor, export: Export, action: str, of: tuple[str, str], *, largest: int, **told: Any
+    actor: Actor,
+    export: Export,
+    action: str,
+    of: tuple[str, str],
+    *,
+    largest: int,
+    made: Sequence[ExportPart] = (),
+    **told: Any,
 ) -> Export:
-    """Spend the rows of a new export, save it with its audit entry and ring for a worker; commits.
+    """Spend the rows of a new export, save it with its audit entry and ring for workers; commits.
 
-    `largest`: rows of its largest table. Errors: row_limit_exceeded, quota_exceeded.
+    `largest`: rows of its largest table; `made`: parts that are taken over, whose rows were spent before.
+    Errors: row_limit_exceeded, quota_exceeded.
     """
-    reservation = quotas.reserve_rows(actor, export.count, largest=largest)
+    spent = export.count - sum(part.count for part in made)
+    reservation = quotas.reserve_rows(actor, spent, largest=largest)
     try:
         export.id = ids.new("exp")
         export.workspace_id = actor.workspace_id
@@ -172,8 +189,11 @@ def queue(
         export.request = {**export.request, "quota": quota}
         db.session.add(export)
         db.session.flush()
-        audit.record(actor, action, of, join=True, rows=export.count, export=export.id, **told)
-        enqueue.after_commit(db.session, redis_client(), KIND, export.id)
+        audit.record(actor, action, of, join=True, rows=spent, export=export.id, **told)
+        if export.part_rows:
+            export_parts.add(db.session, export, export.request["ask"]["offset"], made)
+        else:
+            enqueue.after_commit(db.session, redis_client(), KIND, export.id)
         db.session.commit()
     except BaseException:
         db.session.rollback()
@@ -218,16 +238,24 @@ def listing(
 
 def cancel(actor: Actor, export: Export) -> Export:
     """Ask for the end of a locked export; commits. One that is queued ends at once, a running one when its worker
-    looks. Error: run_finished for one that has ended."""
+    looks, one in parts when all their workers have. Error: run_finished for one that has ended."""
+    export_id = export.id
     if export.ended:
         raise ApiError("run_finished", "This export has ended.", {"status": export.status})
     if export.cancel_requested_at is None:
         export.cancel_requested_at = clock.now()
         audit.record(actor, "export.cancel", export, join=True, rows_done=export.rows_done)
-    if export.status == "queued":
+    if export.part_rows:
+        export_parts.stop(export)
+    elif export.status == "queued":
         export.status, export.finished_at = "cancelled", clock.now()
+    in_parts = export.part_rows is not None
     db.session.commit()
-    settle(export.id)
+    if in_parts:
+        export_parts.gather(export_id)
+        db.session.refresh(export)
+        db.session.commit()  # lets go of the writers' lock
+    settle(export_id)
     return export
 
 
@@ -275,35 +303,36 @@ def order(export_id: str) -> Order:
     return Order(recipe, folder, recipe.format.extension)
 
 
-class Digest:
-    """A stream that is hashed as it passes."""
+def part_order(part_id: str) -> Order:
+    """A part's recipe, from the pins of its export. Errors as of `order`."""
+    with reading() as session:
+        part = session.get_one(ExportPart, part_id)
+    found = order(part.export_id)
+    assert isinstance(found.recipe, Recipe)  # a dataset's file is not made in parts
+    recipe = found.recipe.part(part.offset, part.count)
+    return Order(recipe, f"{found.folder}/parts/{part.number:06}", found.extension)
 
-    def __init__(self, pieces: Iterator[bytes]) -> None:
-        self._pieces = pieces
-        self._hash = hashlib.sha256()
 
-    def __iter__(self) -> Iterator[bytes]:
-        """The pieces as they are."""
-        for piece in self._pieces:
-            self._hash.update(piece)
-            yield piece
-
-    @property
-    def sha256(self) -> str:
-        """Of what has passed so far, in hexadecimal."""
-        return self._hash.hexdigest()
+def settle_part(part_id: str) -> None:
+    """Tell an export that one of its parts has ended."""
+    export_id = export_parts.export_of(part_id)
+    if export_id is not None:
+        export_parts.gather(export_id)
+        settle(export_id)
 
 
 def settle(export_id: str) -> None:
     """Give back the rows that an ended export did not deliver: all of a failed one's, the unmade ones of a
-    cancelled one. Does it once, however often it is called, and nothing for an export that goes on or succeeded.
+    cancelled one, those of the parts that were not made. Does it once, however often it is called, and nothing for an
+    export that goes on or succeeded.
     """
     with reading() as session:
         export = session.get(Export, export_id)
     if export is None or not export.ended or export.status == "completed":
         return
     held = export.request["quota"]
-    unused = held["rows"] - export.rows_done if export.status == "cancelled" else held["rows"]
+    in_part = export.status == "cancelled" or export.part_rows
+    unused = export.count - export.rows_done if in_part else held["rows"]
     try:
         first = redis_client().set(
             f"rowsmith:{{{export.workspace_id}}}:settled:{export_id}",
@@ -315,58 +344,3 @@ def settle(export_id: str) -> None:
             quotas.give_back(Reservation(export.workspace_id, held["rows"], held["second"]), unused)
     except redis.RedisError as error:
         log.warning("the rows of %s were not given back: %s", export_id, error)
-
-
-# --- Progress -----------------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, slots=True)
-class State:
-    """What a follower is told of an export."""
-
-    status: str
-    attempt: int
-    rows_done: int
-    count: int
-    bytes: int | None
-    sha256: str | None
-    error: dict[str, Any] | None
-
-    @property
-    def ended(self) -> bool:
-        """Whether nothing will change any more."""
-        return self.status in END_STATES
-
-    @property
-    def mark(self) -> str:
-        """What tells this state from the ones before it; the id of its event."""
-        return f"{self.attempt}-{self.status}-{self.rows_done}"
-
-    def counts(self) -> dict[str, Any]:
-        """The data of a `progress` event."""
-        return {
-            "status": self.status,
-            "attempt": self.attempt,
-            "rows_done": self.rows_done,
-            "count": self.count,
-        }
-
-    def end(self) -> dict[str, Any]:
-        """The data of the `end` event."""
-        return {**self.counts(), "bytes": self.bytes, "sha256": self.sha256, "error": self.error}
-
-
-def state(export_id: str) -> State | None:
-    """The present state of an export; None when it is gone. A short read of its own."""
-    columns = (
-        Export.status,
-        Export.attempt,
-        Export.rows_done,
-        Export.count,
-        Export.bytes,
-        Export.sha256,
-        Export.error,
-    )
-    with reading() as session:
-        row = session.execute(select(*columns).where(Export.id == export_id)).one_or_none()
-    return State(*row) if row is not None else None

@@ -7,6 +7,7 @@ from typing import Any, Final
 
 from flask import current_app
 from sqlalchemy import and_, delete, or_, select
+from sqlalchemy.orm import Session
 
 from webapp import limits, storage
 from webapp.extensions import reading, writing
@@ -15,6 +16,7 @@ from webapp.models import (
     Connection,
     Dataset,
     Export,
+    ExportPart,
     Fetched,
     IdempotencyRecord,
     Invitation,
@@ -79,12 +81,25 @@ def _remove_files(gone: datetime) -> None:
         # Workspace files lie in no project, so nothing but their own deletion takes them along.
         files = select(WorkspaceFile.storage_key).where(_ended(WorkspaceFile, gone))
         keys = [*keys, *session.scalars(files)]
+        keys = [*keys, *_parts(session, gone)]
         folders = session.execute(select(Push.workspace_id, Push.id).where(_going(Push, gone))).all()
     for key in keys:
         store.delete(key)
     for workspace_id, push_id in folders:
         for stored in store.listing(f"pushes/{workspace_id}/{push_id}"):
             store.delete(stored.key)
+
+
+def _parts(session: Session, gone: datetime) -> list[str]:
+    """Files of the parts of exports that are about to go, less those that a retry which stays has taken over."""
+    going = select(Export.id).where(_going(Export, gone))
+    stays = select(ExportPart.storage_key).where(
+        ExportPart.storage_key.is_not(None), ExportPart.export_id.not_in(going)
+    )
+    mine = select(ExportPart.storage_key).where(
+        ExportPart.storage_key.is_not(None), ExportPart.export_id.in_(going)
+    )
+    return list(session.scalars(mine.where(ExportPart.storage_key.not_in(stays)).distinct()))
 
 
 def _ended(model: Any, gone: datetime) -> Any:

@@ -131,6 +131,15 @@ class GenerateInput(RowsInput):
         return kind.Options(**given)
 
 
+class TemplateExportInput(GenerateInput):
+    """Rows of a template in a file that workers make."""
+
+    part_rows: Annotated[int, Field(ge=limits.PART_MIN_ROWS)] | None = Field(
+        None,
+        description=f"Have more than {limits.PARTS_FROM_ROWS:,} rows made as parts of so many, by workers at once.",
+    )
+
+
 class DraftInput(GenerateInput):
     """Rows of a template that is not saved."""
 

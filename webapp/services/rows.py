@@ -11,7 +11,7 @@ import re
 import unicodedata
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any, Final
 from urllib.parse import quote
@@ -64,6 +64,10 @@ class Recipe:
     count: int
     format: type[Format]
     options: Format.Options
+    first: bool = True
+    """Whether the file begins with these rows; else other recipes' rows stand before them."""
+    last: bool = True
+    """Whether the file ends with these rows."""
 
     @property
     def title(self) -> str:
@@ -83,6 +87,18 @@ class Recipe:
     def headers(self) -> dict[str, str]:
         """The headers that describe the bytes and say how to have them again."""
         return {**self.pins.headers(), "Content-Disposition": attachment(self.file_name)}
+
+    def writer(self) -> Format:
+        """What turns the rows into bytes."""
+        return self.format(self.bound.schema, self.options, title=self.title)
+
+    def part(self, offset: int, count: int) -> Recipe:
+        """The recipe of `count` of these rows, from `offset` of the template on. The bytes of the parts, one after
+        another, are those of the whole; where the format cannot be so continued, each part is a file of its own."""
+        if not self.format.continues:
+            return replace(self, offset=offset, count=count)
+        last = offset + count == self.offset + self.count
+        return replace(self, offset=offset, count=count, first=offset == self.offset, last=last)
 
     def open(self) -> Output:
         """The first block, made; the rest follows as it is asked for. `validation_error` for what this format
@@ -163,7 +179,7 @@ class Stream(ABC):
 
     def _rows(self, recipe: Recipe, writer: Format) -> Iterator[bytes]:
         """The pieces of one table."""
-        start = writer.start()
+        start = writer.start() if recipe.first else writer.resume()
         if start:
             yield start
         for block in recipe.bound.blocks(recipe.offset, recipe.count):
@@ -174,7 +190,7 @@ class Stream(ABC):
                 yield first
             yield from pieces
             self.rows_sent = self.rows_made
-        yield from writer.finish()
+        yield from writer.finish() if recipe.last else writer.pause()
 
     def __iter__(self) -> Iterator[bytes]:
         """Every piece in order, those of the first block included."""
@@ -202,8 +218,7 @@ class Output(Stream):
         super().__init__()
 
     def _make(self) -> Iterator[bytes]:
-        recipe = self.recipe
-        yield from self._rows(recipe, recipe.format(recipe.bound.schema, recipe.options, title=recipe.title))
+        yield from self._rows(self.recipe, self.recipe.writer())
 
 
 def content_type(kind: type[Format], options: Format.Options) -> str:

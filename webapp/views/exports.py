@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 import base64
+import hashlib
+from collections.abc import Sequence
 from typing import Any
 
-from flask import Blueprint, Response, current_app, request, url_for
+from flask import Blueprint, Response, current_app, g, request, url_for
 
 from webapp import storage
 from webapp.engine.formats import FORMATS
 from webapp.errors import ApiError
 from webapp.extensions import db
-from webapp.models import Export
-from webapp.services import dataset_rows, exports, rows, tenancy
+from webapp.models import Export, ExportPart
+from webapp.services import dataset_rows, export_parts, export_state, exports, rows, tenancy
 from webapp.services.actors import Actor
 from webapp.services.pins import Pins
-from webapp.services.row_requests import GenerateInput
-from webapp.views import events, exports_shown
+from webapp.services.row_requests import GenerateInput, TemplateExportInput
+from webapp.views import events, exports_shown, snippets
 from webapp.views.generate import format_by_accept
 from webapp.views.inputs import ListQuery
 from webapp.views.outputs import Listed, Output, Raw
@@ -25,7 +27,7 @@ from webapp.views.routes import route
 
 bp = Blueprint("exports", __name__)
 
-_FILE = (*(kind.media_type for name, kind in FORMATS.items() if name != "json"), "application/zip")
+FILE = (*(kind.media_type for name, kind in FORMATS.items() if name != "json"), "application/zip")
 
 
 class ExportQuery(ListQuery):
@@ -75,7 +77,10 @@ class ExportPins(Output):
 
 
 class ExportOut(Output):
-    """An export: one file, made or to be made."""
+    """An export: one file, made or to be made, or `parts` files of `part_rows` rows each.
+
+    `of_id` is the export that it retries.
+    """
 
     id: str
     status: str
@@ -91,6 +96,11 @@ class ExportOut(Output):
     sha256: str | None
     file_name: str | None
     download_url: str | None
+    manifest_url: str
+    part_rows: int | None
+    parts: int | None
+    parts_done: int | None
+    of_id: str | None
     attempt: int
     seed: str
     now: str | None
@@ -108,10 +118,14 @@ class ExportOut(Output):
 
 def as_dict(export: Export) -> dict[str, Any]:
     """An export as JSON, its download address whole."""
-    data = exports.as_json(export)
-    if data["download_url"]:
-        origin = current_app.config["SETTINGS"].public_url or request.host_url.rstrip("/")
-        data["download_url"] = origin + data["download_url"]
+    return with_addresses(exports.as_json(export))
+
+
+def with_addresses(data: dict[str, Any]) -> dict[str, Any]:
+    """The same with its addresses whole."""
+    for name in ("download_url", "manifest_url"):
+        if data.get(name):
+            data[name] = snippets.origin() + data[name]
     return data
 
 
@@ -120,14 +134,14 @@ def as_dict(export: Export) -> dict[str, Any]:
     "/templates/<template_id>/exports",
     ["POST"],
     scope="generate",
-    body=GenerateInput,
+    body=TemplateExportInput,
     returns=ExportOut,
     status=201,
     idempotent=True,
     errors=("row_limit_exceeded", "quota_exceeded"),
 )
-def create(actor: Actor, template_id: str, body: GenerateInput) -> Response:
-    """Have a file of rows made by a worker."""
+def create(actor: Actor, template_id: str, body: TemplateExportInput) -> Response:
+    """Have a file of rows made by a worker, or by many in parts."""
     export = exports.create(actor, template_id, body, format_by_accept())
     where = url_for("exports.show", export_id=export.id)
     return reply(as_dict(export), status=201, see=where, headers={"Location": where})
@@ -143,8 +157,10 @@ def index(actor: Actor, query: ExportQuery) -> Response:
 @route(bp, "/exports/<export_id>", scope="read", returns=ExportOut)
 def show(actor: Actor, export_id: str) -> Response:
     """Read an export."""
-    data = as_dict(exports.get(actor, export_id))
-    return reply(data, template="exports/show.html", block="work", tag=True, **exports_shown.context(data))
+    export = exports.get(actor, export_id)
+    data = as_dict(export)
+    shown = exports_shown.context(data, export) if g.face == "person" else {}
+    return reply(data, template="exports/show.html", block="work", tag=True, **shown)
 
 
 @route(
@@ -172,7 +188,7 @@ def follow(actor: Actor, export_id: str) -> Response:
     """Follow an export's progress as server-sent events, until it ends."""
     exports.get(actor, export_id)
     db.session.remove()
-    return events.follow(lambda: exports.state(export_id))
+    return events.follow(lambda: export_state.of(export_id))
 
 
 @route(
@@ -180,46 +196,72 @@ def follow(actor: Actor, export_id: str) -> Response:
     "/exports/<export_id>/download",
     scope="read",
     returns=Raw({}),
-    produces=_FILE,
+    produces=FILE,
+    errors=("conflict",),
 )
 def download(actor: Actor, export_id: str) -> Response:
-    """Download an export's file, whole or a range of it (RFC 9110, section 14). Its ETag is its SHA-256."""
+    """Download an export's file, whole or a range of it (RFC 9110, section 14).
+
+    Its ETag is its SHA-256. What was made in parts comes as one file, part after part; XLSX and Parquet cannot be put
+    together so, and only their parts can be had (`conflict`).
+    """
     export = exports.get(actor, export_id)
     if export.status != "completed":
         raise ApiError("not_found", "This export has no file.", {"id": export.id, "status": export.status})
-    headers = _describe(export)
-    size, key = export.bytes, export.storage_key
+    headers = describe(export)
+    if export.parts is None:
+        return sent(headers, [(export.storage_key, export.bytes)], export.sha256, export_id)
+    if not export_parts.in_one_piece(export):
+        text = f"Parts of {export.format} are files of their own, listed at /exports/{export.id}/manifest."
+        raise ApiError("conflict", text, {"id": export.id, "format": export.format})
+    parts = export_parts.of(export)
+    files = [(part.storage_key, part.bytes) for part in parts]
+    # The parts' digests tell their bytes; the whole has not been read to be digested.
+    tag = hashlib.sha256("".join(part.sha256 for part in parts).encode()).hexdigest()
+    return sent(headers, files, f"parts-{tag}", export_id)
+
+
+def sent(headers: dict[str, str], files: Sequence[tuple[str, int]], tag: str, export_id: str) -> Response:
+    """Files (key, bytes) as one, or the range of it that was asked for. Ends the database session.
+
+    Errors: not_found where the storage has lost one, invalid_request as in `asked_range`.
+    """
     db.session.remove()
-    if request.if_none_match.contains_weak(headers["ETag"].strip('"')):
+    headers |= {"Accept-Ranges": "bytes", "ETag": f'"{tag}"'}
+    if request.if_none_match.contains_weak(tag):
         return Response(status=304, headers={"ETag": headers["ETag"]})
+    size = sum(length for _, length in files)
     first, last = asked_range(size, headers["ETag"])
     partial = (first, last) != (0, size)
     if partial:
         headers["Content-Range"] = f"bytes {first}-{last - 1}/{size}"
     headers["Content-Length"] = str(last - first)
+    store = storage.of(current_app._get_current_object())  # type: ignore[attr-defined]
     try:
-        pieces = storage.of(current_app._get_current_object()).get(key, first, last)  # type: ignore[attr-defined]
+        pieces = export_parts.joined(store, files, first, last)
     except storage.MissingError:
         raise tenancy.not_found("file", export_id) from None
     return Response(pieces, 206 if partial else 200, headers=headers)
 
 
-def _describe(export: Export) -> dict[str, str]:
+def describe(export: Export, part: ExportPart | None = None) -> dict[str, str]:
+    """The headers that describe an export's file, or that of one of its parts."""
     kind = FORMATS[export.format]
-    digest = base64.b64encode(bytes.fromhex(export.sha256)).decode()
+    file_name, sha256 = export.file_name, export.sha256
     if "tables" in export.pins:
         told = {"Content-Type": dataset_rows.content_type(kind), **dataset_rows.headers(export.pins)}
     else:
         ask = GenerateInput.model_validate(export.request["ask"], strict=False)
-        made = rows.content_type(kind, ask.options_for(kind))
-        told = {"Content-Type": made, **Pins.from_json(export.pins).headers()}
-    return {
-        **told,
-        "Content-Disposition": rows.attachment(export.file_name),
-        "Accept-Ranges": "bytes",
-        "ETag": f'"{export.sha256}"',
-        "Repr-Digest": f"sha-256=:{digest}:",  # RFC 9530
-    }
+        options = ask.options_for(kind)
+        if part is not None and part.number > 1 and kind.name == "csv":
+            options = options.model_copy(update={"header": False})
+        told = {"Content-Type": rows.content_type(kind, options), **Pins.from_json(export.pins).headers()}
+    if part is not None:
+        stem, _, extension = file_name.rpartition(".")
+        file_name, sha256 = f"{stem}-{part.number:04}.{extension}", part.sha256
+    if sha256:
+        told["Repr-Digest"] = f"sha-256=:{base64.b64encode(bytes.fromhex(sha256)).decode()}:"  # RFC 9530
+    return {**told, "Content-Disposition": rows.attachment(file_name)}
 
 
 def asked_range(size: int, etag: str) -> tuple[int, int]:

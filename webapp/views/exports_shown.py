@@ -1,4 +1,4 @@
-"""What an export's page shows beside the export itself: its pace, and the same by program."""
+"""What an export's page shows beside the export itself: its pace, its parts, and the same by program."""
 
 from __future__ import annotations
 
@@ -6,13 +6,28 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
-from webapp import clock
+from webapp import clock, limits
+from webapp.engine.formats import FORMATS
+from webapp.models import Export
+from webapp.services import export_parts
 from webapp.views import shell, snippets
 
 
-def context(data: Mapping[str, Any]) -> dict[str, Any]:
-    """`pace` and `code` for the page of an export (as JSON)."""
-    return {"pace": pace(data), "code": _code(data)}
+def context(data: Mapping[str, Any], export: Export) -> dict[str, Any]:
+    """`pace`, `parts` and `code` for the page of an export (and as JSON)."""
+    return {"pace": pace(data), "parts": parts(export) if export.parts else None, "code": _code(data)}
+
+
+def parts(export: Export, first: int = 1) -> dict[str, Any]:
+    """One page of an export's parts: `{items, before, after}`; the last two are numbers that the pages before and after
+    it begin with, None where there is none."""
+    shown = [export_parts.as_json(part) for part in export_parts.some(export, first)]
+    after = first + limits.PARTS_SHOWN
+    return {
+        "items": shown,
+        "before": max(1, first - limits.PARTS_SHOWN) if first > 1 else None,
+        "after": after if after <= (export.parts or 0) else None,
+    }
 
 
 def pace(data: Mapping[str, Any]) -> dict[str, Any]:
@@ -47,6 +62,13 @@ def _code(data: Mapping[str, Any]) -> list[tuple[str, str]]:
             ("Ask for it", snippets.curl("POST", f"{base}/datasets/{data['dataset_id']}/exports", ask))
         )
     made.append(("Follow it", snippets.curl("GET", f"{base}/exports/{data['id']}/events", more="-N")))
+    if data["parts"]:
+        manifest = snippets.curl("GET", f"{base}/exports/{data['id']}/manifest")
+        made.append(("What it is made of: rows, size and checksum of each part", manifest))
+    if data["parts"] and not FORMATS[data["format"]].continues:
+        part = snippets.curl("GET", f"{base}/exports/{data['id']}/parts/1", more="-OJ")
+        made.append(("Download one part, a file of its own", part))
+        return made
     download = snippets.curl(
         "GET", f"{base}/exports/{data['id']}/download", more=f"-C - -o {data['file_name']!r}"
     )

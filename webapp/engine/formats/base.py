@@ -31,6 +31,8 @@ class Format(ABC):
     name: ClassVar[str]
     media_type: ClassVar[str]
     extension: ClassVar[str]
+    continues: ClassVar[bool] = False
+    """Whether one instance may go on where another paused: the bytes of all are then those of one."""
 
     class Options(BaseModel):
         """What a request may say about this format; defaults make a usable file."""
@@ -53,6 +55,19 @@ class Format(ABC):
     @abstractmethod
     def finish(self) -> Iterator[bytes]:
         """What stands after the last row."""
+
+    @property
+    def together(self) -> int:
+        """A stream may be cut after every so many rows."""
+        return 1
+
+    def resume(self) -> bytes:
+        """Instead of ``start()``, where rows of other instances stand before the first one."""
+        return b""
+
+    def pause(self) -> Iterator[bytes]:
+        """Instead of ``finish()``: what stands after the last row where another instance goes on."""
+        return iter(())
 
 
 Arrays = Literal["json", "columns"]

@@ -28,6 +28,7 @@ class CsvFormat(TextFormat):
     name: ClassVar[str] = "csv"
     media_type: ClassVar[str] = "text/csv"
     extension: ClassVar[str] = "csv"
+    continues: ClassVar[bool] = True
 
     class Options(Format.Options):
         """``quote``: ``minimal`` quotes what must be, ``all`` every value that is not NULL."""

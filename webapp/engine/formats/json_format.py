@@ -20,6 +20,7 @@ class NdjsonFormat(TextFormat):
     name: ClassVar[str] = "ndjson"
     media_type: ClassVar[str] = "application/x-ndjson"
     extension: ClassVar[str] = "ndjson"
+    continues: ClassVar[bool] = True
     _between: ClassVar[str] = ""
     _closing: ClassVar[str] = "}\n"
 
@@ -40,6 +41,11 @@ class NdjsonFormat(TextFormat):
         text = self._rows.render(columns, self._first)
         self._first = self._between
         return text
+
+    def resume(self) -> bytes:
+        """Nothing: what sets two rows apart comes with the second."""
+        self._first = self._between
+        return b""
 
     def finish(self) -> Iterator[bytes]:
         """Nothing."""

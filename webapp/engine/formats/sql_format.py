@@ -75,6 +75,7 @@ class SqlFormat(TextFormat):
     name: ClassVar[str] = "sql"
     media_type: ClassVar[str] = "application/sql"
     extension: ClassVar[str] = "sql"
+    continues: ClassVar[bool] = True
 
     class Options(Format.Options):
         """``table`` may name a schema before a dot; without one it is made from the template's name."""
@@ -220,3 +221,12 @@ class SqlFormat(TextFormat):
         """The end of the last statement."""
         if self._done:
             yield b";\n"
+
+    @property
+    def together(self) -> int:
+        """The rows of a statement: what is cut between statements is a script on both sides."""
+        return self._size
+
+    def pause(self) -> Iterator[bytes]:
+        """The end of the last statement."""
+        return self.finish()
