@@ -33,6 +33,11 @@ PAGES = (
     "/docs",
     "/docs/field-types",
     "/docs/field-types/number",
+    "/docs/guide/start",
+    "/docs/guide/relations",
+    "/docs/errors",
+    "/docs/limits",
+    "/docs/search?q=mail",
     "/nowhere",
 )
 """Pages whose addresses name no object."""

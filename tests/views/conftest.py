@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 from flask import Flask
+from sqlalchemy import select
 
 from jobs import export as job
 from tests.cast import Cast, Program
 from tests.views.speak import make
-from webapp.extensions import db
+from webapp import limits
+from webapp.extensions import db, writing
+from webapp.models import ExportPart
 
 
 @pytest.fixture
@@ -35,3 +39,54 @@ def work(app: Flask) -> Callable[[str], None]:
             db.session.remove()
 
     return do
+
+
+# --- Exports in parts ---------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def small_parts(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Few rows are made in parts too."""
+    monkeypatch.setattr(limits, "PARTS_FROM_ROWS", 1_000)
+
+
+@pytest.fixture
+def parts_of(app: Flask) -> Callable[[str], list[str]]:
+    """The ids of an export's parts, in order."""
+
+    def read(export_id: str) -> list[str]:
+        with app.app_context(), writing() as session:
+            found = select(ExportPart.id).where(ExportPart.export_id == export_id)
+            return list(session.scalars(found.order_by(ExportPart.number)))
+
+    return read
+
+
+@pytest.fixture
+def do(app: Flask) -> Callable[..., None]:
+    """Do parts as workers would."""
+
+    def each(*part_ids: str) -> None:
+        with app.app_context():
+            for part_id in part_ids:
+                job.run_part(part_id)
+                db.session.remove()
+
+    return each
+
+
+@pytest.fixture
+def row(app: Flask) -> Callable[..., Any]:
+    """Change or read a row behind everybody's back."""
+
+    def touch(model: Any, identity: str, **columns: Any) -> Any:
+        with app.app_context(), writing() as session:
+            found = session.get_one(model, identity)
+            for name, value in columns.items():
+                setattr(found, name, value)
+            session.flush()
+            session.refresh(found)
+            session.expunge(found)
+            return found
+
+    return touch

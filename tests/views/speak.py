@@ -57,3 +57,11 @@ def rows_used(program: Program) -> int:
 def own(program: Program, template_id: str, **body: Any) -> bytes:
     """What a template generates under the seed "s"."""
     return program.post(f"/templates/{template_id}/generate", json={"seed": "s", **body}).data
+
+
+def in_parts(program: Program, path: str, **body: Any) -> dict[str, Any]:
+    """A new export in parts of 10,000 rows."""
+    ask = {"count": 45_000, "seed": "s", "format": "csv", "part_rows": 10_000, **body}
+    answer = program.post(f"{path}/exports", json=ask)
+    assert answer.status_code == 201, answer.json
+    return answer.json

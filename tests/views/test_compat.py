@@ -63,6 +63,25 @@ def test_a_key_is_taken_as_the_clients_send_it(app, cast, form):
     assert (answer.status_code, answer.json["message"]) == (200, "API key is valid")
 
 
+@pytest.mark.parametrize(
+    "agent", ["node", "undici", "Deno/2.9.6", "Bun/1.4.5", "Mozilla/5.0 (X11; Linux x86_64)"]
+)
+def test_a_failure_reads_well_where_the_npm_client_makes_its_text_of_error(app, cast, agent):
+    ask = {"X-API-Key": cast.edith.key, "User-Agent": agent}
+    answer = Program(app, "", **ask).get("/compat/sets")
+    told = answer.json
+    assert (answer.status_code, told["code"]) == (404, "not_found")
+    assert told["error"] == told["message"] != ""
+    assert told["details"]["hint"] in told["error"]
+    assert "User-Agent" in answer.vary
+
+
+@pytest.mark.parametrize("agent", ["python-requests/2.34.2", "curl/8.5.0", "my-node", ""])
+def test_a_failure_has_the_services_shape_for_all_others(app, cast, agent):
+    ask = {"X-API-Key": cast.edith.key, "User-Agent": agent}
+    refused(Program(app, "", **ask).get("/compat/sets"), 404, "not_found")
+
+
 def test_a_bare_key_is_no_credential_of_the_api_proper(app, cast):
     assert Program(app, "", Authorization=cast.edith.key).get("/templates").status_code == 401
     for near in ("/compatible", "/compat.", "/"):

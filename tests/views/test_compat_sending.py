@@ -1,19 +1,16 @@
 """The wire of the hosted service's clients: connections with test and tables, endpoints, and both exports."""
 
-from __future__ import annotations
+# ruff: noqa: F811 - fixtures of another module, taken by their names
 
-import threading
+from __future__ import annotations
 
 import pytest
 
-from jobs import push as job
 from tests.cast import Program
+from tests.compat.conftest import worker  # noqa: F401
 from tests.fakes.echo_target import EchoTarget
-from tests.jobs.waiting import eventually
 from tests.views.targets import shop, sqlite_target  # noqa: F401
-from webapp import limits
-from webapp.extensions import db, redis_client
-from webapp.services.enqueue import waiting
+from webapp.extensions import db
 from webapp.views.compat import statements
 
 
@@ -25,23 +22,6 @@ def client(app):
 @pytest.fixture
 def dm(client, cast):
     return client(cast.edith)
-
-
-@pytest.fixture
-def worker(app, monkeypatch):
-    """Carries out the first push that is rung for, as a worker beside the web would."""
-    monkeypatch.setattr(limits, "EXPORT_DB_WAIT_SECONDS", 20.0)
-
-    def run() -> None:
-        with app.app_context():
-            found = eventually(lambda: waiting(redis_client(), "push"))
-            job.run(found.pop())
-            db.session.remove()
-
-    thread = threading.Thread(target=run)
-    thread.start()
-    yield
-    thread.join()
 
 
 def made(answer):
@@ -111,7 +91,7 @@ def test_a_connection_is_tried_before_it_is_kept(dm, api, cast):
     assert api(cast.edith).get("/connections").json["total"] == 0
 
 
-def test_tables_are_told_as_the_clients_know_them(dm, shop):  # noqa: F811
+def test_tables_are_told_as_the_clients_know_them(dm, shop):
     for path in (
         "/compat/connections/tables",
         f"/compat/connections/tables?connectionId={shop.connection_id}",
@@ -146,7 +126,7 @@ def test_an_endpoint_goes_through_its_life(dm, cast):
 # --- Exports ----------------------------------------------------------------------------------------------------
 
 
-def test_a_plain_insert_becomes_a_push_and_answers_as_a_driver(dm, shop, worker):  # noqa: F811
+def test_a_plain_insert_becomes_a_push_and_answers_as_a_driver(dm, shop, worker):
     query = (
         "INSERT INTO customers (email, first_name, age) VALUES ('a@example.org', 'O''Neil; DROP TABLE x', 3), "
         "('b@example.org', NULL, 4);"
@@ -159,13 +139,13 @@ def test_a_plain_insert_becomes_a_push_and_answers_as_a_driver(dm, shop, worker)
     assert dm.get(f"/pushes/{answer['pushId']}").json["counts"]["delivered"] == 2
 
 
-def test_an_insert_that_names_the_key_writes_it(dm, shop, worker):  # noqa: F811
+def test_an_insert_that_names_the_key_writes_it(dm, shop, worker):
     query = "INSERT INTO customers (id, email) VALUES (41, 'a@example.org')"
     made(dm.post("/compat/export/db", json={"connectionId": shop.connection_id, "query": query}))
     assert shop.execute("SELECT id, email FROM customers") == [(41, "a@example.org")]
 
 
-def test_rows_go_into_a_table_that_is_named(dm, shop, worker):  # noqa: F811
+def test_rows_go_into_a_table_that_is_named(dm, shop, worker):
     sent = {
         "connectionId": shop.connection_id,
         "table": "customers",
@@ -175,7 +155,7 @@ def test_rows_go_into_a_table_that_is_named(dm, shop, worker):  # noqa: F811
     assert shop.count("customers") == 1
 
 
-def test_rows_that_are_refused_are_a_failure(dm, shop, worker):  # noqa: F811
+def test_rows_that_are_refused_are_a_failure(dm, shop, worker):
     query = "INSERT INTO customers (id, email) VALUES (1, 'a@example.org'), (1, 'b@example.org')"
     answer = dm.post("/compat/export/db", json={"connectionId": shop.connection_id, "query": query})
     details = refused(answer, 502, "target_failed")
@@ -183,7 +163,7 @@ def test_rows_that_are_refused_are_a_failure(dm, shop, worker):  # noqa: F811
     assert details["rows"][0]["message"]
 
 
-def test_a_query_answers_its_rows_and_may_not_write(dm, shop):  # noqa: F811
+def test_a_query_answers_its_rows_and_may_not_write(dm, shop):
     shop.execute("INSERT INTO customers (email, age) VALUES ('a@example.org', 7)")
     ask = {"connectionId": shop.connection_id, "query": "SELECT email, age FROM customers"}
     answer = made(dm.post("/compat/export/db", json=ask))
@@ -193,7 +173,7 @@ def test_a_query_answers_its_rows_and_may_not_write(dm, shop):  # noqa: F811
     assert shop.count("customers") == 1
 
 
-def test_other_statements_are_for_admins(dm, client, cast, shop):  # noqa: F811
+def test_other_statements_are_for_admins(dm, client, cast, shop):
     ask = {"connectionId": shop.connection_id, "query": "DELETE FROM customers"}
     shop.execute("INSERT INTO customers (email) VALUES ('a@example.org')")
     assert refused(dm.post("/compat/export/db", json=ask), 403, "forbidden")["needs"] == "admin"
@@ -217,7 +197,7 @@ def test_production_and_read_only_connections_are_guarded_here_too(app, client, 
         refused(admin.post("/compat/export/db", json=ask), 403, "read_only_connection")
 
 
-def test_a_viewer_sends_nothing(client, cast, shop):  # noqa: F811
+def test_a_viewer_sends_nothing(client, cast, shop):
     for query in ("SELECT 1", "INSERT INTO customers (email) VALUES ('a')"):
         ask = {"connectionId": shop.connection_id, "query": query}
         refused(client(cast.victor).post("/compat/export/db", json=ask), 403, "forbidden")

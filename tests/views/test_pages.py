@@ -208,22 +208,6 @@ def test_usage_shows_rows_by_day(browser, cast, api):
     assert "last 28 days, 1,234 rows" in browser(cast.edith).get("/usage").text
 
 
-def test_a_family_of_types_shows_options_and_rows_made_just_now(browser):
-    html = browser().get("/docs/field-types/number").text
-    assert 'id="row_number"' in html
-    assert "<code>decimals</code>" in html
-    assert re.search(r"Rows with default options: (<code>-?\d+</code> ){3}", html)
-
-
-def test_the_documents_name_every_error_code_and_every_type(browser):
-    from webapp.engine.fields import REGISTRY
-    from webapp.errors import CODES
-
-    start, types = browser().get("/docs").text, browser().get("/docs/field-types").text
-    assert [code for code in CODES if code not in start] == []
-    assert [kind.name for kind in REGISTRY if f"#{kind.name}" not in types] == []
-
-
 def test_a_person_who_asks_for_the_catalogue_gets_the_documents(browser, cast):
     answer = browser(cast.edith).get("/field-types?q=mail")
     assert (answer.status_code, answer.location) == (303, "/docs/field-types?q=mail")

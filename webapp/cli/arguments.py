@@ -138,7 +138,7 @@ def _server(parser: argparse.ArgumentParser) -> None:
 
 def _worker(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "--queues", metavar="A,B", help="work to do: exports, pushes, runs (default: all but runs)"
+        "--queues", metavar="A,B", help="work to do: exports, pushes, parts, runs (default: all but runs)"
     )
     _data_dir(parser)
 

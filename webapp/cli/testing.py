@@ -23,6 +23,8 @@ LONG: Final = (
     "tests/odata",
     "tests/s3",
     "tests/mcp",
+    "tests/spark",
+    "tests/deploy/test_hosts.py",
     "tests/typescript/live",
     "tests/cli/test_vocab.py",
     "tests/sdk/test_cli_guide.py",
@@ -37,7 +39,7 @@ def run(arguments: argparse.Namespace) -> int:
     assets.ensure()
     env = {name: value for name, value in os.environ.items() if name not in (*SETTINGS, *LAUNCHER_NAMES)}
     # Where lint-imports finds the packages of sdk/.
-    env["PYTHONPATH"] = os.pathsep.join(str(ROOT / "sdk" / name / "src") for name in ("python", "mcp"))
+    env["PYTHONPATH"] = os.pathsep.join(str(ROOT / "sdk" / name / "src") for name in ("python", "mcp", "spark"))
     failed = [
         name for name, command in steps(arguments.all, arguments.rest) if not passes(name, command, env)
     ]

@@ -14,7 +14,11 @@ _WORDS = {"integer": "whole number", "boolean": "true or false", "string": "text
 
 def options(model: type[BaseModel]) -> list[dict[str, Any]]:
     """`{name, kind, default, text, required}` of every key of a model."""
-    schema = model.model_json_schema(by_alias=True)
+    return keys(model.model_json_schema(by_alias=True))
+
+
+def keys(schema: Schema) -> list[dict[str, Any]]:
+    """The same of an object's JSON Schema."""
     required = schema.get("required", ())
     found = []
     for name, part in schema.get("properties", {}).items():
@@ -45,7 +49,9 @@ def kind(schema: Schema, defs: Schema) -> str:
         )
     name = schema.get("type", "any")
     if name == "array":
-        return f"list of {kind(schema.get('items', {}), defs)}"
+        return f"list of {kind(schema.get('items', {}), defs)}" + _sizes(
+            schema, "minItems", "maxItems", " values"
+        )
     if name == "object":
         inner = schema.get("properties")
         return "object with " + ", ".join(inner) if inner else "object"
@@ -53,9 +59,29 @@ def kind(schema: Schema, defs: Schema) -> str:
 
 
 def _bounds(schema: Schema) -> str:
-    low, high = schema.get("minimum"), schema.get("maximum")
-    if low is not None and high is not None and abs(low) < 1e9 and abs(high) < 1e9:
-        return f", {low:,} to {high:,}"
-    if low is not None and abs(low) < 1e9:
-        return f", at least {low:,}"
-    return ""
+    if schema.get("type") == "string":
+        return _sizes(schema, "minLength", "maxLength", " characters")
+    low, high, above = (_told(schema.get(key)) for key in ("minimum", "maximum", "exclusiveMinimum"))
+    if above:
+        return f", more than {above}" + (f", at most {high}" if high else "")
+    if low and high:
+        return f", {low} to {high}"
+    if low:
+        return f", at least {low}"
+    return f", at most {high}" if high else ""
+
+
+def _told(bound: float | None) -> str:
+    """A bound in digits; "" for none, and for one that tells a person nothing, such as the ends of 64 bits."""
+    if bound is None or abs(bound) >= 1e9:
+        return ""
+    return f"{int(bound):,}" if bound == int(bound) else f"{bound:,}"
+
+
+def _sizes(schema: Schema, least: str, most: str, unit: str = "") -> str:
+    low, high = schema.get(least), schema.get(most)
+    if low and high:
+        return f", {low:,}{unit}" if low == high else f", {low:,} to {high:,}{unit}"
+    if high:
+        return f", at most {high:,}{unit}"
+    return f", at least {low:,}{unit}" if low else ""

@@ -11,7 +11,7 @@ import time
 from typing import Annotated, Any, Final
 
 import orjson
-from flask import Blueprint, Response, render_template, request
+from flask import Blueprint, Response, render_template, request, url_for
 from pydantic import Field, ValidationError
 from werkzeug.datastructures import MultiDict
 
@@ -21,13 +21,13 @@ from webapp.engine.expressions.functions import FAMILIES
 from webapp.errors import ApiError, Fault
 from webapp.forms import draft, field_rows
 from webapp.forms.filled import filled
-from webapp.services import catalogue, generate
+from webapp.services import catalogue, export_parts, generate
 from webapp.services.actors import Actor
 from webapp.services.row_requests import DraftInput, GenerateInput, PreviewInput
 from webapp.views import explained, rows_shown, snippets
 from webapp.views.around import Around
+from webapp.views.docs.types import families
 from webapp.views.inputs import Query, faults, form_values, parse
-from webapp.views.pages import families
 from webapp.views.reply import render_block
 from webapp.views.routes import route
 
@@ -332,9 +332,9 @@ def estimate(actor: Actor) -> Response:
         if error.status >= 500:
             raise
         return Response(render_template("templates/estimate.html", error=error.message))
-    return Response(
-        render_template("templates/estimate.html", found=found, many=found.count > limits.EXPORT_ROWS)
-    )
+    where = url_for("exports.create", template_id=template_id())
+    context = {"many": found.count > limits.EXPORT_ROWS, "part_rows": export_parts.fitting(found.count)}
+    return Response(render_template("templates/estimate.html", found=found, where=where, **context))
 
 
 # --- JSON, both ways --------------------------------------------------------------------------------------

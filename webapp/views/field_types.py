@@ -75,4 +75,4 @@ def _listed(query: CatalogueQuery) -> Response:
     found = catalogue.search(query.q)
     page = paging.of_list(found, name="field-types", cursor=query.cursor, limit=query.limit, context=query.q)
     answer = {**page.as_dict(dict), "functions": catalogue.functions(query.q)}
-    return reply(answer, see=url_for("pages.field_types", q=query.q or None))
+    return reply(answer, see=url_for("docs.field_types", q=query.q or None))

@@ -170,31 +170,13 @@ def _part(
     return {"title": title, "text": text, "code": code}
 
 
-def quick_start(base: str) -> list[dict[str, Any]]:
-    """The first calls a program makes."""
+def first_call(base: str) -> dict[str, Any]:
+    """The first call a program makes; a part as in `of_template`."""
     fields = [{"name": "name", "type": "Name"}, {"name": "email", "type": "E-Mail"}]
-    return [
-        _part(
-            "Rows without saving anything",
-            "Fields and request in one call; the answer streams.",
-            "POST",
-            f"{base}/generate",
-            {"fields": fields, "count": 3, "seed": "first"},
-        ),
-        _part(
-            "Save a template",
-            "Every later change makes a version.",
-            "POST",
-            f"{base}/templates",
-            {"name": "Customers", "fields": fields},
-        ),
-        _part(
-            "A file of a saved template",
-            "Formats: json, ndjson, csv, sql, xlsx, parquet.",
-            "POST",
-            f"{base}/templates/tpl_…/generate",
-            {"count": 100_000, "format": "xlsx", "seed": "first"},
-            "-o customers.xlsx",
-            'open("customers.xlsx", "wb").write(answer.content)',
-        ),
-    ]
+    return _part(
+        "Rows without saving anything",
+        "Fields and request in one call; the answer streams.",
+        "POST",
+        f"{base}/generate",
+        {"fields": fields, "count": 3, "seed": "first"},
+    )

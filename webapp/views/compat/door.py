@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from functools import partial
 from typing import Any, Final
 
-from flask import Blueprint
+from flask import Blueprint, request
 from flask.typing import ResponseReturnValue
 from werkzeug.exceptions import HTTPException
 
@@ -16,6 +17,8 @@ from webapp.views.reply import json_reply
 from webapp.views.routes import route
 
 ROOT: Final = "/compat"
+# How programs that call by `fetch` name themselves: Node (18 as undici), Deno, Bun, browsers.
+_FETCH: Final = re.compile(r"node|undici|Deno/|Bun/|Mozilla/")
 bp = Blueprint("compat", __name__)
 
 # No line in /openapi.json, which describes the API proper; no page; whatever stands in the query is let pass.
@@ -45,6 +48,11 @@ def failed(error: Exception) -> ResponseReturnValue:
     if isinstance(error, HTTPException) and (error.code or 500) < 400:
         return error
     found = hooks.as_api_error(error)
-    response = json_reply({**found.as_dict(), "message": found.message}, found.status)
+    body = {**found.as_dict(), "message": found.message}
+    if _FETCH.match(request.headers.get("User-Agent", "")):
+        # The npm client makes its error's text of `error`, which is a text in the hosted service.
+        body |= {"error": found.message, "code": found.code, "details": body["error"]["details"]}
+    response = json_reply(body, found.status)
     response.headers.update(found.headers)
+    response.vary.add("User-Agent")
     return response

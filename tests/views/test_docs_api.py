@@ -1,0 +1,331 @@
+"""The API reference tells what the OpenAPI document has, all of it; the Postman collection the same."""
+
+from __future__ import annotations
+
+import html
+import json
+import re
+import shutil
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+from werkzeug.test import TestResponse
+
+from tests.cast import Browser, Program
+from tests.conftest import close_app, settings_for
+from tests.views.samples import LANGUAGES, Shown, shown, slugs
+from tests.views.speak import make
+from webapp import create_app, openapi
+from webapp.extensions import redis_client
+from webapp.views.docs_api import examples
+
+MOST_BYTES = 150_000
+
+
+@dataclass
+class Read:
+    """What a stranger reads: the operations of all pages, the pages, the document, the collection."""
+
+    found: list[Shown]
+    pages: dict[str, str]
+    document: dict[str, Any]
+    collection: TestResponse
+
+
+@pytest.fixture(scope="module")
+def read(peopled, shared_redis, tmp_path_factory) -> Read:
+    """Read once for the module: nothing changes it."""
+    folder = tmp_path_factory.mktemp("docs_api")
+    shutil.copyfile(peopled[0], folder / "docs.db")
+    app = create_app(settings_for(f"sqlite:///{folder}/docs.db", shared_redis, folder))
+    with app.app_context():
+        redis_client().flushdb()
+    stranger, program = Browser(app), Program(app, "")
+    addresses = ("/docs/api", *(f"/docs/api/{slug}" for slug in slugs(stranger)))
+    made = Read(
+        shown(stranger),
+        {address: stranger.get(address).text for address in addresses},
+        program.get("/openapi.json").json,
+        program.get("/docs/postman.json"),
+    )
+    close_app(app)
+    return made
+
+
+@pytest.fixture
+def document(read) -> dict[str, Any]:
+    return read.document
+
+
+def operations(document: dict[str, Any]) -> dict[str, dict[str, Any]]:
+    return {
+        f"{method.upper()} {path}": told
+        for path, methods in document["paths"].items()
+        for method, told in methods.items()
+    }
+
+
+# --- Pages ------------------------------------------------------------------------------------------------------
+
+
+def test_every_operation_stands_on_a_page_once_with_all_that_the_document_says(read, document):
+    found = read.found
+    wanted = operations(document)
+    assert sorted(one.key for one in found) == sorted(wanted)
+    for one in found:
+        told, text = wanted[one.key], html.unescape(one.section)
+        plain = re.sub(r"<[^>]+>", "", text)
+        assert one.id == told["operationId"]
+        assert one.slug == told["tags"][0].replace("_", "-")
+        assert told["summary"].replace("`", "") in plain, one.key
+        for parameter in told["parameters"]:
+            assert f"<code>{parameter['name']}</code>" in text, (one.key, parameter["name"])
+        for status, answer in told["responses"].items():
+            assert status in plain, (one.key, status)
+            for code in re.findall(r"`(\w+)`: ", answer["description"]) if int(status) >= 400 else ():
+                assert f'<a href="/docs/errors#{code}">{code}</a>' in text, (one.key, code)
+            for kind in answer.get("content", {}):
+                assert int(status) >= 400 or kind in text, (one.key, kind)
+            for header in answer["headers"]:
+                assert header in text, (one.key, header)
+        if told["x-scope"] not in ("public", "self", "member"):
+            assert f"Scope <code>{told['x-scope']}</code>" in text, one.key
+        assert ('"/docs/api#idempotency"' in text) is told.get("x-idempotency-key", False), one.key
+        assert ('"/docs/api#changes"' in text) is told.get("x-if-match", False), one.key
+        assert tuple(one.samples) == LANGUAGES
+
+
+def test_the_keys_of_a_body_are_told_however_deep_they_lie(read, document):
+    schemas = document["components"]["schemas"]
+    for one in read.found:
+        content = operations(document)[one.key].get("requestBody", {}).get("content", {})
+        for told in content.values():
+            schema = told["schema"]
+            schema = schemas[schema["$ref"].rpartition("/")[2]] if "$ref" in schema else schema
+            for name, part in schema["properties"].items():
+                assert f"<code>{name}</code>" in one.section, (one.key, name)
+                if name in schema.get("required", ()):
+                    assert f'<code>{name}</code> <span class="badge">required</span>' in one.section
+                for choice in [part, *part.get("anyOf", ())]:
+                    inner = schemas.get(choice.get("$ref", "").rpartition("/")[2], {})
+                    for deeper in inner.get("properties", {}):
+                        assert f"<code>{name}.{deeper}</code>" in one.section, (one.key, name, deeper)
+    page = read.pages["/docs/api/templates"]
+    assert "<code>fields[].percent_blank</code>" in page
+
+
+def test_limits_defaults_and_choices_are_told(read):
+    generate = next(one for one in read.found if one.key == "POST /generate").section
+    row = re.search(r"<tr>(?:(?!</tr>).)*<code>offset</code>.*?</tr>", generate, re.S)[0]
+    assert "<code>0</code>" in row
+    assert "0 to 9,007,199,254,740,992" in row
+    assert "<code>parquet</code>" in generate
+    lists = next(one for one in read.found if one.key == "GET /templates").section
+    assert "1 to 100" in lists
+
+
+def test_an_object_that_is_answered_stands_on_the_page(read):
+    page = read.pages["/docs/api/pushes"]
+    assert '<a href="#o-PushOut">PushOut</a>' in page
+    assert '<h3 id="o-PushOut">' in page
+    assert "<code>counts.delivered</code>" in page
+
+
+def test_no_page_is_heavy(read):
+    for address, page in read.pages.items():
+        assert len(page.encode()) < MOST_BYTES, address
+
+
+def test_a_program_and_a_stranger_read_the_same_pages(api, browser):
+    for address in ("/docs/api", "/docs/api/templates"):
+        for answer in (api().get(address), browser().get(address)):
+            assert answer.status_code == 200
+            assert answer.mimetype == "text/html"
+
+
+def test_a_group_that_is_not_there_is_not_found(api):
+    assert api().get("/docs/api/nothing").status_code == 404
+
+
+def test_anchors_and_ids_of_a_page_are_unique(read):
+    for address, page in read.pages.items():
+        ids = re.findall(r'\sid="([^"]+)"', page)
+        assert len(ids) == len(set(ids)), address
+        for anchor in re.findall(r'href="#([^"]+)"', page):
+            assert anchor in ids, (address, anchor)
+
+
+def test_links_within_the_reference_lead_to_what_is_there(read):
+    for address, page in read.pages.items():
+        for target, anchor in re.findall(r'href="(/docs/api[a-z/-]*)(?:#([^"]+))?"', page):
+            assert target in read.pages, (address, target)
+            assert not anchor or f' id="{anchor}"' in read.pages[target], (address, target, anchor)
+
+
+# --- Whose samples they are -------------------------------------------------------------------------------------
+
+
+def test_a_strangers_samples_name_no_project_and_no_key(read):
+    for one in read.found:
+        for text in one.samples.values():
+            assert "OWN_" not in text
+            assert "X-Project-Id" not in text
+            assert "rws_" not in text
+            assert "http://localhost" in text
+
+
+def test_a_readers_samples_carry_her_project_and_objects_and_no_key(browser, api, cast):
+    template = make(api(cast.edith))["id"]
+    found = {one.key: one.samples for one in shown(browser(cast.edith))}
+    for text in found["GET /templates/{template_id}"].values():
+        assert template in text
+        assert cast.main in text
+    assert f'"template_id": "{template}"' in found["POST /datasets"]["curl"]
+    for samples in found.values():
+        for text in samples.values():
+            assert cast.edith.key not in text
+            assert "OWN_" not in text
+
+
+def test_samples_that_change_or_delete_name_nothing_of_the_readers(browser, api, cast):
+    template = make(api(cast.edith))["id"]
+    for one in shown(browser(cast.edith)):
+        if not one.key.startswith(("GET ", "POST ")) or one.key.startswith("POST /export"):
+            for text in one.samples.values():
+                assert template not in text, one.key
+                assert re.search(r"\bOWN_", text) is None
+
+
+def test_another_workspaces_objects_are_nobodys_samples(browser, api, cast):
+    theirs = make(api(cast.edith))["id"]
+    for one in shown(browser(cast.mallory)):
+        assert all(theirs not in text for text in one.samples.values())
+
+
+def test_a_member_of_one_team_is_shown_nothing_of_the_others(browser, api, cast):
+    hidden = make(api(cast.olivia, **{"X-Project-Id": cast.red_project}))["id"]
+    page = browser(cast.tessa).get("/docs/api/templates").get_data(as_text=True)
+    assert hidden not in page
+    assert cast.red not in browser(cast.tessa).get("/docs/api/projects").get_data(as_text=True)
+    assert cast.blue in browser(cast.tessa).get("/docs/api/projects").get_data(as_text=True)
+
+
+def test_the_language_of_a_browser_is_remembered(browser):
+    reader = browser()
+    reader.client.set_cookie("language", "typescript")
+    page = reader.get("/docs/api/audit").get_data(as_text=True)
+    assert 'id="t1-typescript" aria-controls="p1-typescript" aria-selected="true"' in page
+    assert re.search(r'id="p1-curl"[^>]* hidden>', page)
+    assert not re.search(r'id="p1-typescript"[^>]* hidden>', page)
+    reader.client.set_cookie("language", '"><script>')
+    assert 'id="t1-curl" aria-controls="p1-curl" aria-selected="true"' in reader.get("/docs/api/audit").text
+
+
+# --- Examples ---------------------------------------------------------------------------------------------------
+
+
+def test_every_body_has_a_valid_example(app):
+    left = dict(examples.BODIES)
+    for rule, declaration in openapi.declared(app):
+        for method in declaration.methods if declaration.body and not declaration.hidden else ():
+            body = left.pop(f"{method} {openapi.path_of(rule)}")
+            declaration.body.model_validate(body)
+    assert not left, "examples of operations that are not there"
+
+
+# --- Postman ----------------------------------------------------------------------------------------------------
+
+
+def requests_of(items: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    return [one for item in items for one in (requests_of(item["item"]) if "item" in item else [item])]
+
+
+@pytest.fixture
+def postman(read) -> dict[str, Any]:
+    assert read.collection.status_code == 200
+    assert "attachment" in read.collection.headers["Content-Disposition"]
+    return read.collection.json
+
+
+def test_the_collection_keeps_to_the_rules_of_its_format(postman):
+    assert set(postman) <= {"info", "item", "event", "variable", "auth", "protocolProfileBehavior"}
+    info = postman["info"]
+    assert info["name"]
+    assert info["schema"] == "https://schema.getpostman.com/json/collection/v2.1.0/collection.json"
+    for variable in postman["variable"]:
+        assert variable["type"] in ("string", "boolean", "any", "number")
+        assert variable["key"]
+    known = {one["key"] for one in postman["variable"]}
+    assert {"base_url", "api_key"} <= known
+    assert set(re.findall(r"\{\{(\w+)\}\}", json.dumps(postman))) <= known
+    auth = postman["auth"]
+    assert auth["type"] == "bearer"
+    assert auth["bearer"] == [{"key": "token", "value": "{{api_key}}", "type": "string"}]
+    for folder in postman["item"]:
+        assert folder["name"]
+        assert isinstance(folder["item"], list)
+    for item in requests_of(postman["item"]):
+        assert set(item) <= {"id", "name", "description", "variable", "event", "request", "response"}
+        request = item["request"]
+        assert set(request) <= {
+            "url",
+            "auth",
+            "proxy",
+            "certificate",
+            "method",
+            "description",
+            "header",
+            "body",
+        }
+        assert request["method"] in ("GET", "POST", "PUT", "PATCH", "DELETE")
+        for header in request["header"]:
+            assert isinstance(header["key"], str)
+            assert isinstance(header["value"], str)
+        url = request["url"]
+        assert isinstance(url["raw"], str)
+        assert all(isinstance(one, str) for one in (*url["host"], *url["path"]))
+        for variable in url.get("variable", ()):
+            assert f":{variable['key']}" in url["path"]
+        body = request.get("body")
+        if body:
+            assert body["mode"] in ("raw", "urlencoded", "formdata", "file", "graphql")
+            assert body["mode"] in body
+        if body and body["mode"] == "raw":
+            assert body["options"] == {"raw": {"language": "json"}}
+        if body and body["mode"] == "formdata":
+            for part in body["formdata"]:
+                assert part["type"] in ("text", "file")
+                assert part["key"]
+
+
+def test_the_collection_has_every_operation_of_the_document_and_no_other(postman, document):
+    found = {}
+    for item in requests_of(postman["item"]):
+        request = item["request"]
+        path = "/" + "/".join(re.sub(r"^:(\w+)$", r"{\1}", one) for one in request["url"]["path"])
+        path = re.sub(r"\{\{(\w+)\}\}", r"{\1}", path)
+        found[f"{request['method']} {path}"] = request
+        assert request["url"]["raw"] == "{{base_url}}/" + "/".join(request["url"]["path"])
+    wanted = operations(document)
+    assert sorted(found) == sorted(wanted)
+    for key, request in found.items():
+        told = wanted[key]
+        query = {one["name"] for one in told["parameters"] if one["in"] == "query"}
+        assert {one["key"] for one in request["url"].get("query", ())} == query
+        assert (request.get("auth") == {"type": "noauth"}) is (told["x-scope"] == "public")
+        kinds = set(told.get("requestBody", {}).get("content", {}))
+        if "application/json" in kinds:
+            body = json.loads(request["body"]["raw"])
+            assert body.keys() == examples.BODIES[key].keys()
+            assert "OWN_" not in request["body"]["raw"]
+
+
+def test_the_collection_names_the_address_it_was_read_from_and_no_key(postman):
+    values = {one["key"]: one["value"] for one in postman["variable"]}
+    assert values["base_url"] == "http://localhost"
+    assert values["api_key"] == ""
+
+
+def test_folders_are_the_groups_of_the_pages(postman, read):
+    assert len(postman["item"]) == len(read.pages) - 1

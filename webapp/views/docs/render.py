@@ -1,0 +1,245 @@
+"""Markdown as HTML: headings with anchors, code with colours and a copy button, links into the application.
+
+CommonMark with tables; raw HTML is text. Colours are classes (`k`, `s`, `n`, `c`, `f`), no styles, so that the
+Content-Security-Policy holds and the theme decides.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cache
+from html import escape
+from typing import Any, Final
+
+from markdown_it import MarkdownIt
+from markdown_it.token import Token
+from pygments import token as kinds
+from pygments.lexers import get_lexer_by_name
+from pygments.util import ClassNotFound
+
+Resolve = Callable[[str], str]
+_DEEPEST: Final = 3  # levels of headings that the contents of a page list
+_CLASSES: Final = {
+    kinds.Comment: "c",
+    kinds.Keyword: "k",
+    kinds.Name.Tag: "k",
+    kinds.Name.Function: "f",
+    kinds.Name.Class: "f",
+    kinds.Name.Variable: "f",
+    kinds.String: "s",
+    kinds.Number: "n",
+}
+_COPY: Final = (
+    '<button type="button" class="btn plain s icon copy" data-copy aria-label="Copy to the clipboard"'
+    ' title="Copy"></button>'
+)
+_NOT_IN_ANCHORS: Final = re.compile(r"[^\w\- ]")
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """A heading and the text under it, up to the next. `level` is 1 for the page's own, `short` is the title without
+    the code that is its anchor."""
+
+    level: int
+    anchor: str
+    title: str
+    short: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Drawn:
+    """A page's HTML, and its sections in their order; the first is the page."""
+
+    html: str
+    sections: tuple[Section, ...]
+
+    @property
+    def contents(self) -> tuple[Section, ...]:
+        """What the contents of the page list."""
+        return tuple(one for one in self.sections if 1 < one.level <= _DEEPEST)
+
+
+def draw(text: str, resolve: Resolve, *, anchors_are_code: bool = False) -> Drawn:
+    """Markdown drawn. `resolve` gives a link's or a picture's address in the application. With `anchors_are_code`
+    the anchor of a heading is the code in it, as it stands: for headings that name a key."""
+    tokens = _parser().parse(text)
+    sections = list(_sections(tokens, anchors_are_code))
+    for one in _each(tokens):
+        for name in ("href", "src"):
+            if name in one.attrs:
+                one.attrs[name] = resolve(str(one.attrs[name]))
+    return Drawn(_parser().renderer.render(tokens, _parser().options, {}), tuple(sections))
+
+
+def _each(tokens: Sequence[Token]) -> Iterator[Token]:
+    for one in tokens:
+        yield one
+        yield from _each(one.children or ())
+
+
+def anchor_of(title: str, taken: set[str]) -> str:
+    """A heading's anchor as code hosts make it: small letters, hyphens for blanks, a number where it is taken."""
+    plain = _NOT_IN_ANCHORS.sub("", title.lower()).replace(" ", "-") or "part"
+    found, number = plain, 0
+    while found in taken:
+        number += 1
+        found = f"{plain}-{number}"
+    taken.add(found)
+    return found
+
+
+def _sections(tokens: list[Token], anchors_are_code: bool) -> Iterator[Section]:
+    """The sections, while each heading gets its anchor."""
+    taken: set[str] = set()
+    head: tuple[int, str, str, str] | None = None
+    texts: list[str] = []
+    for place, one in enumerate(tokens):
+        if one.type == "heading_open":
+            if head:
+                yield Section(*head, " ".join(texts))
+            title = _plain(tokens[place + 1])
+            codes = [
+                inner.content for inner in tokens[place + 1].children or () if inner.type == "code_inline"
+            ]
+            anchor = codes[-1] if anchors_are_code and codes else anchor_of(title, taken)
+            if anchors_are_code and not codes:
+                anchor = f"page-{anchor}"  # a page may be called as one of its keys is
+            short = title.removesuffix(anchor).strip() if anchors_are_code else title
+            head, texts = (int(one.tag[1]), anchor, title, short or title), []
+            one.attrs["id"] = anchor
+        elif one.type == "inline" and tokens[place - 1].type != "heading_open":
+            texts.append(_plain(one))
+        elif one.type in ("fence", "code_block"):
+            texts.append(one.content)
+    if head:
+        yield Section(*head, " ".join(texts))
+
+
+def _plain(inline: Token) -> str:
+    """An inline token as text, without marks."""
+    return "".join(
+        " " if one.type in ("softbreak", "hardbreak") else one.content for one in inline.children or ()
+    )
+
+
+@cache
+def _parser() -> MarkdownIt:
+    found = MarkdownIt("commonmark", {"html": False}).enable("table")
+    for name, rule in _RULES.items():
+        found.add_render_rule(name, rule)
+    return found
+
+
+def _fence(_self: Any, tokens: Sequence[Token], place: int, _options: Any, _env: Any) -> str:
+    one = tokens[place]
+    language = one.info.strip().partition(" ")[0]
+    label = f"Code, {language}" if language else "Code"
+    code = coloured(one.content.rstrip("\n"), language)
+    return f'<div class="code"><pre tabindex="0" aria-label="{escape(label)}"><code>{code}</code></pre>{_COPY}</div>\n'
+
+
+def _heading_close(_self: Any, tokens: Sequence[Token], place: int, _options: Any, _env: Any) -> str:
+    opened = tokens[place - 2]
+    if opened.tag == "h1":
+        return "</h1>\n"
+    anchor = escape(str(opened.attrs["id"]))
+    # Whoever reads by ear or key has the contents of the page for this.
+    return f' <a class="anchor" href="#{anchor}" aria-hidden="true" tabindex="-1">#</a></{opened.tag}>\n'
+
+
+def _table_open(_self: Any, tokens: Sequence[Token], place: int, _options: Any, _env: Any) -> str:
+    """A table that scrolls sideways; one of many columns that begin with a key stands in lines where it is narrow."""
+    whole = tokens[place : _closing(tokens, place)]
+    heads = [whole[at + 1].content for at, one in enumerate(whole) if one.type == "th_open"]
+    cells = [at for at, one in enumerate(whole) if one.type == "td_open"]
+    stacks = len(heads) > 2 and all(
+        whole[at + 1].content.startswith(("`", "[")) for at in cells[:: len(heads)]
+    )
+    if stacks:
+        for number, at in enumerate(cells):
+            column = number % len(heads)
+            if 0 < column < len(heads) - 1 and len(heads) > 3 and whole[at + 1].content:
+                whole[at].attrs["data-label"] = heads[column]
+    more = " stacks" if stacks else ""
+    return (
+        f'<div class="card scroll" tabindex="0" role="group" aria-label="Table"><table class="table{more}">\n'
+    )
+
+
+def _closing(tokens: Sequence[Token], place: int) -> int:
+    return next(at for at in range(place, len(tokens)) if tokens[at].type == "table_close")
+
+
+def _table_close(*_rest: Any) -> str:
+    return "</table></div>\n"
+
+
+def _th_open(_self: Any, tokens: Sequence[Token], place: int, _options: Any, _env: Any) -> str:
+    if not tokens[place + 1].content:
+        return "<td>"  # a corner with nothing in it heads nothing
+    return '<th scope="col" class="right">' if _is_right(tokens[place]) else '<th scope="col">'
+
+
+def _td_open(_self: Any, tokens: Sequence[Token], place: int, _options: Any, _env: Any) -> str:
+    one = tokens[place]
+    label = f' data-label="{escape(str(one.attrs["data-label"]))}"' if "data-label" in one.attrs else ""
+    return f'<td class="right"{label}>' if _is_right(one) else f"<td{label}>"
+
+
+def _td_close(*_rest: Any) -> str:
+    return "</td>"
+
+
+def _is_right(cell: Token) -> bool:
+    """Whether a column stands to the right. The parser says so by a style, which no page may have."""
+    return str(cell.attrs.get("style", "")).endswith("right")
+
+
+def _th_close(_self: Any, tokens: Sequence[Token], place: int, _options: Any, _env: Any) -> str:
+    return "</th>" if tokens[place - 1].content else "</td>"
+
+
+_RULES: Final = {
+    "fence": _fence,
+    "code_block": _fence,
+    "heading_close": _heading_close,
+    "table_open": _table_open,
+    "table_close": _table_close,
+    "th_open": _th_open,
+    "th_close": _th_close,
+    "td_open": _td_open,
+    "td_close": _td_close,
+}
+
+
+def coloured(code: str, language: str) -> str:
+    """Code as HTML, in the colours of its language where that is known."""
+    try:
+        lexer = get_lexer_by_name(language, stripnl=False, ensurenl=False) if language else None
+    except ClassNotFound:
+        lexer = None
+    if lexer is None:
+        return escape(code, quote=False)
+    parts: list[tuple[str, str]] = []
+    for kind, text in lexer.get_tokens(code):
+        name = _class_of(kind)
+        if parts and (parts[-1][0] == name or not text.strip()):
+            parts[-1] = (parts[-1][0], parts[-1][1] + text)
+        else:
+            parts.append((name, text))
+    return "".join(
+        f'<span class="{name}">{escape(text, quote=False)}</span>' if name else escape(text, quote=False)
+        for name, text in parts
+    )
+
+
+def _class_of(kind: Any) -> str:
+    while kind is not None:
+        if kind in _CLASSES:
+            return _CLASSES[kind]
+        kind = kind.parent
+    return ""

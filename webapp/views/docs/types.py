@@ -1,0 +1,190 @@
+"""The reference of field types: the catalogue by family, each type with its options and rows made just now."""
+
+from __future__ import annotations
+
+import json
+from functools import lru_cache
+from types import MappingProxyType
+from typing import Any, Final
+
+import orjson
+
+from webapp.engine.fields import find
+from webapp.engine.spec import field_schema
+from webapp.forms import schema_text
+from webapp.forms.from_model import label_of
+from webapp.services import catalogue, generate
+from webapp.services.row_requests import DraftInput
+from webapp.views import rows_shown
+from webapp.views.docs import examples
+from webapp.views.docs.writing import code, table, text
+
+SEED: Final = "docs"
+_BRIEF: Final = 32  # characters of an example in the list of all types
+COMMON: Final = MappingProxyType(
+    {
+        "id": "The field's own id, which the service gives and which seeds its column. Send it back and the column"
+        " keeps its values, whatever else changes.",
+        "name": "The column's name. No two fields of one level share it.",
+        "type": "A type of this reference, by its name or an alias.",
+        "options": "What the type takes.",
+        "sensitive": "Marks personal data; a model is not sent such values unless its field allows it.",
+        "masking": "Kept with the field.",
+        "percent_blank": "How many rows in a hundred have no value here.",
+        "unique": "No two rows alike. A word in place of `true`: no two rows alike in all fields with that word.",
+        "hidden": "Made, and read by other fields, but not given out.",
+        "locale": "Language and country of this column, such as `de_DE`, where the type knows any.",
+        "group": "Fields of one group share one person, place, company, card or product a row. Without a word of yours"
+        " the service puts together what fits.",
+        "formula": "Replaces the value by what a [formula](/docs/reference/formulas) says; `this` is the one that the"
+        " type made.",
+        "prefix": "Put before the value.",
+        "suffix": "Put behind the value.",
+        "text_case": "The letters' case.",
+        "description": "For people.",
+    }
+)
+"""What the keys of every field mean, in Markdown; `engine.spec.CommonKeys` has the keys themselves."""
+_GROUPS: Final = MappingProxyType(
+    {
+        "parent": "row of another template",
+        "existing": "row of a table",
+        "answer": "answer of a query",
+    }
+)
+
+
+@lru_cache(maxsize=1)
+def families() -> list[dict[str, Any]]:
+    """The catalogue by family, in the registry's order. Shared: do not change it."""
+    found: dict[str, dict[str, Any]] = {}
+    for one in catalogue.entries():
+        name = one["category"]
+        made = found.setdefault(name, {"name": name, "label": label_of(name), "types": []})
+        words = [one["name"], one["label"], *one["aliases"], one["description"], name]
+        made["types"].append({**one, "find": " ".join(words).lower()})
+    return list(found.values())
+
+
+def index(q: str = "") -> str:
+    """The list of all types, by family; with `q` those that fit it, best first. Markdown."""
+    types = catalogue.search(q)
+    if q.strip():
+        listed = (
+            _listed(types)
+            if types
+            else "No type fits. `custom` takes values of your own, `regexp` any pattern.\n"
+        )
+        return f"# Field types\n\n{len(types):,} of {len(catalogue.entries()):,} types fit, best first.\n\n{listed}"
+    parts = [
+        f"# Field types\n\nThere are {len(types):,} types. Names are matched on letters and digits only: `E-Mail`,"
+        " `email` and `e_mail` are the same type. Programs read the same catalogue from `GET /field-types`.\n\n"
+        "[Every field](/docs/field-types/every-field) also takes keys that belong to no type.\n\n",
+        *(
+            f"## [{one['label']}](/docs/field-types/{one['name']})\n\n{_listed(one['types'])}\n"
+            for one in families()
+        ),
+    ]
+    return "".join(parts)
+
+
+def every_field() -> str:
+    """The keys that every field has. Markdown."""
+    return (
+        "# Every field\n\nBeside the options of its type every field takes these keys. All but `name` and `type` may be"
+        " left out.\n\n" + table(("Key", "Value", "Default", "Meaning"), _common_rows())
+    )
+
+
+def _listed(types: list[dict[str, Any]]) -> str:
+    rows = []
+    for one in types:
+        shown = rows_shown.cell(one["example"])["text"]
+        brief = shown if len(shown) <= _BRIEF else f"{shown[: _BRIEF - 1]}…"
+        link = f"[{code(one['name'])}](/docs/field-types/{one['category']}#{one['name']})"
+        rows.append((link, text(one["description"]), code(brief)))
+    return table(("Type", "What it makes", "Example"), rows)
+
+
+def _common_rows() -> list[tuple[str, str, str, str]]:
+    schema = field_schema()
+    return [
+        (
+            code(one["name"]) + (" (required)" if one["required"] else ""),
+            text(one["kind"]),
+            code(one["default"]),
+            COMMON[one["name"]],
+        )
+        for one in schema_text.keys(schema)
+    ]
+
+
+def family(one: dict[str, Any]) -> str:
+    """The page of one family as Markdown: a section for each of its types, the type's name as anchor."""
+    parts = [
+        f"# {one['label']}\n\nEvery field also takes the keys that"
+        f" [all fields take](/docs/field-types/every-field). Rows are made by this service with the seed"
+        f" `{SEED}`.\n"
+    ]
+    return "".join([*parts, *(_type(entry) for entry in one["types"])])
+
+
+def _type(entry: dict[str, Any]) -> str:
+    name = entry["name"]
+    parts = [f"\n## {text(entry['label'])} {code(name)}\n\n{text(entry['description'])}{_facts(entry)}\n\n"]
+    options = schema_text.options(find(name).Options)  # type: ignore[union-attr]
+    if options:
+        rows = [
+            (
+                code(one["name"]) + (" (required)" if one["required"] else ""),
+                text(one["kind"]),
+                code(one["default"]),
+                text(one["text"]),
+            )
+            for one in options
+        ]
+        parts.append(table(("Option", "Value", "Default", "Meaning"), rows) + "\n")
+    parts.append(_live(entry))
+    return "".join(parts)
+
+
+def _facts(entry: dict[str, Any]) -> str:
+    """What is known of a type beside its description, in sentences."""
+    kind = find(entry["name"])
+    assert kind is not None  # it is an entry of the catalogue
+    said = []
+    if entry["aliases"]:
+        said.append(f"Also called {', '.join(text(alias) for alias in entry['aliases'])}.")
+    if entry["capacity"]:
+        said.append(f"{entry['capacity']:,} distinct values with default options.")
+    if kind.localised:
+        said.append("Follows `locale`.")
+    if kind.group_kind and not kind.solitary:
+        said.append(f"Agrees with fields of the same {_GROUPS.get(kind.group_kind, kind.group_kind)}.")
+    return "\n\n" + " ".join(said) if said else ""
+
+
+def _live(entry: dict[str, Any]) -> str:
+    """Rows of a type with default options, or with those of `examples` where it has none."""
+    name = entry["name"]
+    if name in examples.ELSEWHERE:
+        shown = code(rows_shown.cell(entry["example"])["text"])
+        return f"Takes its values from {examples.ELSEWHERE[name]}, for example {shown}.\n"
+    options = examples.OPTIONS.get(name)
+    beside = examples.BESIDE.get(name, ())
+    columns = [*(one["name"] for one in beside), "value"]
+    rows = [
+        (str(number), *(code(rows_shown.cell(row[column])["text"]) for column in columns))
+        for number, row in enumerate(rows_of(name), 1)
+    ]
+    asked = f"With `{json.dumps(options, ensure_ascii=False)}`:\n\n" if options else ""
+    return asked + table(("Row", *(code(one) if beside else "Value" for one in columns)), rows)
+
+
+@lru_cache(maxsize=1024)
+def rows_of(name: str) -> list[dict[str, Any]]:
+    """The first rows that a type makes, in `value`, with what it reads. Shared: do not change them."""
+    field = {"name": "value", "type": name, "options": examples.OPTIONS.get(name, {})}
+    ask = DraftInput(fields=[*examples.BESIDE.get(name, ()), field], seed=SEED)
+    found: list[dict[str, Any]] = orjson.loads(generate.preview_draft(None, ask).rows)
+    return found
