@@ -11,6 +11,7 @@ import shutil
 import subprocess
 import sys
 import threading
+import traceback
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -21,6 +22,7 @@ from werkzeug.serving import WSGIRequestHandler, make_server
 
 from jobs import push as job
 from tests.cast import Cast, Person
+from webapp import limits
 from webapp.extensions import db, redis_client
 from webapp.services.enqueue import waiting
 
@@ -83,22 +85,25 @@ def origin(app: Flask) -> Iterator[str]:
 
 @pytest.fixture
 def worker(app: Flask) -> Iterator[None]:
-    """Carries out pushes as they are rung for."""
+    """Carries out pushes as they are rung for. One that has no end fails its test, with where it stands."""
     over, done = threading.Event(), set()
 
     def run() -> None:
         with app.app_context():
-            while not over.wait(0.05):
+            while not over.wait(0.02):
                 for push_id in set(waiting(redis_client(), "push")) - done:
                     done.add(push_id)
                     job.run(push_id)
                     db.session.remove()
 
-    thread = threading.Thread(target=run)
+    thread = threading.Thread(target=run, name="worker", daemon=True)
     thread.start()
     yield
     over.set()
-    thread.join()
+    thread.join(limits.EXPORT_DB_WAIT_SECONDS)
+    if thread.is_alive():
+        stack = traceback.format_stack(sys._current_frames()[thread.ident])
+        pytest.fail(f"the worker still does {done}:\n{''.join(stack)}")
 
 
 @pytest.fixture

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import subprocess
 
-PROGRAM = """
+PROGRAM = r"""
 import { DataMaker, DataMakerError } from "@automators/datamaker";
 import assert from "node:assert/strict";
 const dm = new DataMaker({ projectId: process.env.DATAMAKER_PROJECT_ID, teamId: process.env.DATAMAKER_TEAM_ID });
@@ -26,8 +26,9 @@ for (const call of [() => dm.sets.list(), () => dm.templates.get(made.id), () =>
   await assert.rejects(call, (error) => {
     assert.ok(error instanceof DataMakerError);
     assert.equal(error.status, 404);
-    assert.equal(error.body.error.code, "not_found");
-    assert.equal(typeof error.body.message, "string");
+    assert.equal(error.body.code, "not_found");
+    assert.equal(error.message, error.body.message);
+    assert.match(error.message, /^There is no \S.* /);
     return true;
   });
 }

@@ -56,6 +56,24 @@ for call, status in ((lambda: dm.get_template("tpl_none"), 404), (lambda: dm.get
 """)
 
 
+def test_calls_that_are_not_here_are_404_with_what_to_do_instead(run):
+    run("""
+from datamaker.error import DataMakerAPIError
+for call in (dm.get_sets, dm.get_plans, dm.get_keymaps, dm.get_masking_policies, dm.get_shortcuts, dm.get_feedback,
+             dm.get_template_folders, dm.get_endpoint_folders, lambda: dm.get_custom_data_types("x"),
+             lambda: dm.get_tosca_datasets("x"), lambda: dm.delete_set("x"), lambda: dm.delete_plan("x"),
+             lambda: dm.delete_shortcut("x")):
+    try:
+        call()
+    except DataMakerAPIError as error:
+        told = error.body["error"]
+        assert (error.status_code, told["code"]) == (404, "not_found"), error.body
+        assert told["details"]["hint"] in error.body["message"], error.body
+    else:
+        raise SystemExit("no failure")
+""")
+
+
 def test_connections_with_test_and_tables(run, shop):  # noqa: F811
     run(f"""{FIELDS}
 made = dm.create_connection("C", "sqlite", "sqlite:///of-a-client.db", "me", *IDS, read_only=True)

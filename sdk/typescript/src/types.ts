@@ -573,7 +573,7 @@ export interface ExportDbInput {
   table?: string | null;
 }
 
-/** An export: one file, made or to be made. */
+/** An export: one file, made or to be made, or `parts` files of `part_rows` rows each. */
 export interface ExportOut {
   id: string;
   status: string;
@@ -589,6 +589,11 @@ export interface ExportOut {
   sha256: string | null;
   file_name: string | null;
   download_url: string | null;
+  manifest_url: string;
+  part_rows: number | null;
+  parts: number | null;
+  parts_done: number | null;
+  of_id: string | null;
   attempt: number;
   seed: string;
   now: string | null;
@@ -803,6 +808,31 @@ export interface LockOut {
   packages: Record<string, string>;
 }
 
+/** What an export is made of, and of which rows. One that was not made in parts has one part. */
+export interface ManifestOut {
+  export_id: string;
+  status: string;
+  template_id: string | null;
+  template_version: number | null;
+  dataset_id: string | null;
+  dataset_version: number | null;
+  seed: string;
+  now: string | null;
+  engine: number;
+  vocabulary: string | null;
+  locale: string | null;
+  format: string;
+  file_name: string;
+  concatenates: boolean;
+  offset: number;
+  rows: number;
+  part_rows: number | null;
+  bytes: number | null;
+  sha256: string | null;
+  download_url: string | null;
+  parts: PartOut[];
+}
+
 /** Who is asking, where, and what they may do. */
 export interface MeOut {
   kind: string;
@@ -881,6 +911,20 @@ export interface OutputFile {
   name: string;
   size: number;
   file_id: string;
+}
+
+/** One part: `rows` rows from row `offset` of the template on, and the file of them once it is made. */
+export interface PartOut {
+  number: number;
+  offset: number;
+  rows: number;
+  status: string;
+  attempt: number;
+  rows_done: number;
+  bytes: number | null;
+  sha256: string | null;
+  download_url: string | null;
+  error: Record<string, any> | null;
 }
 
 /** What a push would write where. `needs_confirmation` is what `confirm` must say. */
@@ -1413,6 +1457,34 @@ export interface TeamOut {
   created_at: string;
   updated_at: string;
   deleted_at: string | null;
+}
+
+/** Rows of a template in a file that workers make. */
+export interface TemplateExportInput {
+  /** Number of rows; the template's quantity when it is left out. */
+  count?: number | null;
+  /** Output format; `Accept: text/csv` wins over it. */
+  format?: "json" | "csv" | "sql" | "xlsx" | "ndjson" | "parquet";
+  /** Same seed, same rows; one is made and told when none is sent. */
+  seed?: string | null;
+  /** Fixed values by field name. */
+  overrides?: Record<string, any>;
+  /** Rows to skip. */
+  offset?: number;
+  /** Stands in for the template's own. */
+  locale?: string | null;
+  /** What relative dates hang on: with a seed the template's anchor, else the present. */
+  now?: string | null;
+  /** Rows of related templates, by id: what references choose from and children are dealt out to. */
+  rows?: Record<string, number>;
+  /** How CSV is written. */
+  csv?: CsvOptions | null;
+  /** How SQL is written. */
+  sql?: SqlOptions | null;
+  /** Arrays in CSV and XLSX: JSON text in one cell, or numbered columns. */
+  arrays?: "json" | "columns" | null;
+  /** Have more than 100,000 rows made as parts of so many, by workers at once. */
+  part_rows?: number | null;
 }
 
 /** A new template. */

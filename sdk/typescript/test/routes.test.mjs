@@ -53,6 +53,9 @@ const CALLS = {
     cancel: (one, how) => one.cancel("x", how),
     follow: (one, how) => one.follow("x", how).wait(),
     wait: (one, how) => one.wait("x", how),
+    manifest: (one, how) => one.manifest("x", how),
+    part: (one, how) => one.part("x", 1, how),
+    retry: (one, how) => one.retry("x", how),
     stream: (one, how) => one.stream("x", how),
   },
   pushes: {

@@ -47,22 +47,22 @@ class Package:
         )  # fmt: skip
 
 
-def installed() -> Path:
-    """The folder of the packages of the lock file, made once; skips where npm cannot."""
+def installed(source: Path = PACKAGE, called: str = "typescript") -> Path:
+    """The folder of the packages of a lock file, made once; skips where npm cannot."""
     npm = shutil.which("npm")
     if npm is None:
         pytest.skip("npm is not installed")
-    wanted = hashlib.sha256((PACKAGE / "package-lock.json").read_bytes()).hexdigest()[:16]
+    wanted = hashlib.sha256((source / "package-lock.json").read_bytes()).hexdigest()[:16]
     cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "rowsmith-tests"
     cache.mkdir(parents=True, exist_ok=True)
-    folder = cache / f"typescript-{wanted}"
-    with (cache / "typescript-lock").open("w") as lock:
+    folder = cache / f"{called}-{wanted}"
+    with (cache / f"{called}-lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)  # several test processes may come at once
         if not (folder / "installed").exists():
             shutil.rmtree(folder, ignore_errors=True)
             folder.mkdir()
             for name in ("package.json", "package-lock.json"):
-                shutil.copy(PACKAGE / name, folder)
+                shutil.copy(source / name, folder)
             done = subprocess.run(
                 [npm, "ci", "--ignore-scripts", "--no-audit", "--no-fund"], cwd=folder, capture_output=True,
                 text=True, check=False, timeout=INSTALL_SECONDS,
@@ -74,11 +74,12 @@ def installed() -> Path:
     return folder
 
 
-@pytest.fixture
-def package(tmp_path: Path, start_up: Callable[..., Up]) -> Package:  # noqa: F811
+@pytest.fixture(scope="module")
+def package(tmp_path_factory: pytest.TempPathFactory, start_up: Callable[..., Up]) -> Package:  # noqa: F811
     """The package as it is now, in a folder of its own, with the address and a key of a running service."""
     packages = installed()
-    folder = tmp_path / "sdk"
+    home = tmp_path_factory.mktemp("home")
+    folder = home / "sdk"
     folder.mkdir()
     for name in SOURCES:
         source = PACKAGE / name
@@ -91,7 +92,7 @@ def package(tmp_path: Path, start_up: Callable[..., Up]) -> Package:  # noqa: F8
         folder,
         {
             "PATH": os.environ.get("PATH", ""),
-            "HOME": str(tmp_path),
+            "HOME": str(home),
             "SERVICE_API_URL": up.url,
             "SERVICE_API_KEY": key,
             "ROWSMITH_GUIDE": str(ROOT / "docs" / "guide" / "typescript.md"),

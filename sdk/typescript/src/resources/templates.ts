@@ -108,7 +108,7 @@ export class Templates extends Resource {
   }
 
   /** Have a file made by a worker; see `client.exports` for waiting and downloading. */
-  export(id: string, request: types.GenerateInput = {}, how?: Creating): Promise<types.ExportOut> {
+  export(id: string, request: types.TemplateExportInput = {}, how?: Creating): Promise<types.ExportOut> {
     return this.make_(`${ONE}/exports`, { template_id: id }, request, how);
   }
 

@@ -38,6 +38,21 @@ export class Exports extends Resource {
     return this.get(id, only(how));
   }
 
+  /** What it is made of: its rows, and the size, checksum and address of each part; of one file, one part. */
+  manifest(id: string, how?: Calling): Promise<types.ManifestOut> {
+    return this.get_(`${EXPORT}/manifest`, { export_id: id }, how);
+  }
+
+  /** The file of one part, from number 1 on, as it comes. */
+  part(id: string, number: number, how?: Calling): Promise<ByteStream> {
+    return this.file_(`${EXPORT}/parts/{number}`, { export_id: id, number }, how);
+  }
+
+  /** Have the missing parts of one that failed or was cancelled made: a new export, which keeps the others. */
+  retry(id: string, how?: Creating): Promise<types.ExportOut> {
+    return this.make_(`${EXPORT}/retry`, { export_id: id }, undefined, how);
+  }
+
   /** The file, as it comes; after a break the rest is asked for. */
   stream(id: string, how?: Calling): Promise<ByteStream> {
     return this.file_(`${EXPORT}/download`, { export_id: id }, how);

@@ -72,7 +72,7 @@ class Templates(Generation):
         return self._ask(ONE + "/refresh-references", repeatable=False, template_id=template_id)  # type: ignore[no-any-return]
 
     def export(
-        self, template_id: str, *, idempotency_key: Key = None, **request: Unpack[types.GenerateInput]
+        self, template_id: str, *, idempotency_key: Key = None, **request: Unpack[types.TemplateExportInput]
     ) -> types.ExportOut:
         """Have a file made by a worker; see `api.exports` for waiting and downloading."""
         return self._create(ONE + "/exports", request, idempotency_key, template_id=template_id)  # type: ignore[no-any-return]

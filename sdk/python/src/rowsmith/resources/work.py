@@ -55,6 +55,19 @@ class Exports(Resource):
         self.follow(export_id, timeout=timeout).wait()
         return self.get(export_id)
 
+    def manifest(self, export_id: str) -> types.ManifestOut:
+        """What it is made of: its rows, and the size, checksum and address of each part; of one file, one part."""
+        return self._get(EXPORT + "/manifest", export_id=export_id)  # type: ignore[no-any-return]
+
+    def part(self, export_id: str, number: int) -> ByteStream:
+        """The file of one part, from number 1 on, as it comes."""
+        parts = {"export_id": export_id, "number": number}
+        return ByteStream(self._caller.open("GET", EXPORT + "/parts/{number}", parts=parts))
+
+    def retry(self, export_id: str, *, idempotency_key: Key = None) -> types.ExportOut:
+        """Have the missing parts of one that failed or was cancelled made: a new export, which keeps the others."""
+        return self._create(EXPORT + "/retry", None, idempotency_key, export_id=export_id)  # type: ignore[no-any-return]
+
     def stream(self, export_id: str) -> ByteStream:
         """The file, as it comes."""
         return ByteStream(self._caller.open("GET", EXPORT + "/download", parts={"export_id": export_id}))

@@ -51,11 +51,12 @@ from rowsmith.types.part2 import (
     InvitationIn,
     InvitationOut,
     LimitsIn,
-    LimitsOut,
 )
 from rowsmith.types.part3 import (
+    LimitsOut,
     Live,
     LockOut,
+    ManifestOut,
     MemberOut,
     MemberPatch,
     MeOut,
@@ -63,6 +64,7 @@ from rowsmith.types.part3 import (
     NewApiKeyOut,
     NewInvitationOut,
     OutputFile,
+    PartOut,
     PlannedColumn,
     PlannedField,
     PlannedTable,
@@ -75,12 +77,12 @@ from rowsmith.types.part3 import (
     PushColumn,
     PushInput,
     PushOut,
+)
+from rowsmith.types.part4 import (
     PushTable,
     RateOut,
     ReadyOut,
     ReferencePin,
-)
-from rowsmith.types.part4 import (
     RefreshedOut,
     RerunIn,
     RetryInput,
@@ -108,11 +110,12 @@ from rowsmith.types.part4 import (
     TablesOut,
     TeamIn,
     TeamOut,
+)
+from rowsmith.types.part5 import (
+    TemplateExportInput,
     TemplateIn,
     TemplateOut,
     TemplatePatch,
-)
-from rowsmith.types.part5 import (
     TemplateReference,
     UndoInput,
     UsageOut,
@@ -172,6 +175,7 @@ __all__ = [
     "LimitsOut",
     "Live",
     "LockOut",
+    "ManifestOut",
     "MeOut",
     "MemberOut",
     "MemberPatch",
@@ -179,6 +183,7 @@ __all__ = [
     "NewApiKeyOut",
     "NewInvitationOut",
     "OutputFile",
+    "PartOut",
     "PlanOut",
     "PlannedColumn",
     "PlannedField",
@@ -222,6 +227,7 @@ __all__ = [
     "TablesOut",
     "TeamIn",
     "TeamOut",
+    "TemplateExportInput",
     "TemplateIn",
     "TemplateOut",
     "TemplatePatch",

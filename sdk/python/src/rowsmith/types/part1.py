@@ -8,8 +8,8 @@ if TYPE_CHECKING:
     from typing_extensions import NotRequired
 
     from rowsmith.types.part2 import FieldTypeOut, FunctionOut
-    from rowsmith.types.part4 import ScheduleInput, SqlOptions, SqlScriptOptions, TablePreview, TemplateOut
-    from rowsmith.types.part5 import VerificationOut, WarningOut
+    from rowsmith.types.part4 import ScheduleInput, SqlOptions, SqlScriptOptions, TablePreview
+    from rowsmith.types.part5 import TemplateOut, VerificationOut, WarningOut
 
 
 class ApiKeyIn(TypedDict):

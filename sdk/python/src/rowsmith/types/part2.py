@@ -1,4 +1,4 @@
-"""Shapes of the API from DraftPreviewIn to LimitsOut, made from its OpenAPI document: do not edit."""
+"""Shapes of the API from DraftPreviewIn to LimitsIn, made from its OpenAPI document: do not edit."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ if TYPE_CHECKING:
     from typing_extensions import NotRequired
 
     from rowsmith.types.part1 import CsvOptions
-    from rowsmith.types.part3 import MisfitOut, ReferencePin
-    from rowsmith.types.part4 import SqlOptions, TablePins
+    from rowsmith.types.part3 import MisfitOut
+    from rowsmith.types.part4 import ReferencePin, SqlOptions, TablePins
 
 
 class DraftPreviewIn(TypedDict):
@@ -168,7 +168,7 @@ class ExportDbInput(TypedDict):
 
 
 class ExportOut(TypedDict):
-    """An export: one file, made or to be made."""
+    """An export: one file, made or to be made, or `parts` files of `part_rows` rows each."""
 
     id: str
     status: str
@@ -184,6 +184,11 @@ class ExportOut(TypedDict):
     sha256: str | None
     file_name: str | None
     download_url: str | None
+    manifest_url: str
+    part_rows: int | None
+    parts: int | None
+    parts_done: int | None
+    of_id: str | None
     attempt: int
     seed: str
     now: str | None
@@ -330,11 +335,3 @@ class LimitsIn(TypedDict):
     requests_per_minute: NotRequired[int | None]
     rows_per_hour: NotRequired[int | None]
     rows_per_generation: NotRequired[int | None]
-
-
-class LimitsOut(TypedDict):
-    """The limits that hold now."""
-
-    requests_per_minute: int
-    rows_per_hour: int
-    rows_per_generation: int

@@ -1,4 +1,4 @@
-"""Shapes of the API from Live to ReferencePin, made from its OpenAPI document: do not edit."""
+"""Shapes of the API from LimitsOut to PushOut, made from its OpenAPI document: do not edit."""
 
 from __future__ import annotations
 
@@ -8,7 +8,16 @@ if TYPE_CHECKING:
     from typing_extensions import NotRequired
 
     from rowsmith.types.part1 import Counts
-    from rowsmith.types.part2 import ExportPins, LimitsOut
+    from rowsmith.types.part2 import ExportPins
+    from rowsmith.types.part4 import PushTable
+
+
+class LimitsOut(TypedDict):
+    """The limits that hold now."""
+
+    requests_per_minute: int
+    rows_per_hour: int
+    rows_per_generation: int
 
 
 class Live(TypedDict):
@@ -22,6 +31,32 @@ class LockOut(TypedDict):
 
     environment: str
     packages: dict[str, str]
+
+
+class ManifestOut(TypedDict):
+    """What an export is made of, and of which rows. One that was not made in parts has one part."""
+
+    export_id: str
+    status: str
+    template_id: str | None
+    template_version: int | None
+    dataset_id: str | None
+    dataset_version: int | None
+    seed: str
+    now: str | None
+    engine: int
+    vocabulary: str | None
+    locale: str | None
+    format: str
+    file_name: str
+    concatenates: bool
+    offset: int
+    rows: int
+    part_rows: int | None
+    bytes: int | None
+    sha256: str | None
+    download_url: str | None
+    parts: list[PartOut]
 
 
 class MeOut(TypedDict):
@@ -109,6 +144,21 @@ class OutputFile(TypedDict):
     name: str
     size: int
     file_id: str
+
+
+class PartOut(TypedDict):
+    """One part: `rows` rows from row `offset` of the template on, and the file of them once it is made."""
+
+    number: int
+    offset: int
+    rows: int
+    status: str
+    attempt: int
+    rows_done: int
+    bytes: int | None
+    sha256: str | None
+    download_url: str | None
+    error: dict[str, Any] | None
 
 
 class PlanOut(TypedDict):
@@ -290,47 +340,3 @@ class PushOut(TypedDict):
     started_at: str | None
     finished_at: str | None
     cancel_requested_at: str | None
-
-
-class PushTable(TypedDict):
-    """One table of a push. `from_parent` names columns that take the key of a row of another table of the push, by"""
-
-    name: str
-    template_id: str | None
-    template_version: int | None
-    target: str
-    count: int
-    offset: int
-    mode: str
-    key_columns: list[str]
-    columns: list[PushColumn]
-    from_parent: dict[str, int]
-    create: bool
-
-
-class RateOut(TypedDict):
-    """A limit and what is used of it."""
-
-    limit: int
-    used: int
-    window_seconds: int
-
-
-class ReadyOut(TypedDict):
-    """`sandbox`: how the runners keep programs apart: bubblewrap, landlock, plain or none, in one text where they"""
-
-    status: str
-    database: bool
-    redis: bool
-    storage: bool
-    worker: bool
-    runner: bool
-    sandbox: str
-
-
-class ReferencePin(TypedDict):
-    """A template that relations reach: which version of it, and how many rows they reckon with."""
-
-    template_id: str
-    version: int
-    rows: int

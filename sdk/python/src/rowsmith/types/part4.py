@@ -1,4 +1,4 @@
-"""Shapes of the API from RefreshedOut to TemplatePatch, made from its OpenAPI document: do not edit."""
+"""Shapes of the API from PushTable to TeamOut, made from its OpenAPI document: do not edit."""
 
 from __future__ import annotations
 
@@ -9,8 +9,52 @@ if TYPE_CHECKING:
 
     from rowsmith.types.part1 import ColumnReport
     from rowsmith.types.part2 import EndpointOut
-    from rowsmith.types.part3 import LockOut, OutputFile, ReferencePin
-    from rowsmith.types.part5 import TemplateReference, WarningOut
+    from rowsmith.types.part3 import LockOut, OutputFile, PushColumn
+    from rowsmith.types.part5 import TemplateOut, WarningOut
+
+
+class PushTable(TypedDict):
+    """One table of a push. `from_parent` names columns that take the key of a row of another table of the push, by"""
+
+    name: str
+    template_id: str | None
+    template_version: int | None
+    target: str
+    count: int
+    offset: int
+    mode: str
+    key_columns: list[str]
+    columns: list[PushColumn]
+    from_parent: dict[str, int]
+    create: bool
+
+
+class RateOut(TypedDict):
+    """A limit and what is used of it."""
+
+    limit: int
+    used: int
+    window_seconds: int
+
+
+class ReadyOut(TypedDict):
+    """`sandbox`: how the runners keep programs apart: bubblewrap, landlock, plain or none, in one text where they"""
+
+    status: str
+    database: bool
+    redis: bool
+    storage: bool
+    worker: bool
+    runner: bool
+    sandbox: str
+
+
+class ReferencePin(TypedDict):
+    """A template that relations reach: which version of it, and how many rows they reckon with."""
+
+    template_id: str
+    version: int
+    rows: int
 
 
 class RefreshedOut(TypedDict):
@@ -308,46 +352,3 @@ class TeamOut(TypedDict):
     created_at: str
     updated_at: str
     deleted_at: str | None
-
-
-class TemplateIn(TypedDict):
-    """A new template."""
-
-    name: str
-    fields: list[dict[str, Any]]
-    description: NotRequired[str]
-    quantity: NotRequired[int]
-    locale: NotRequired[str | None]
-    anchor: NotRequired[str | None]
-
-
-class TemplateOut(TypedDict):
-    """A template as of one version."""
-
-    id: str
-    name: str
-    description: str
-    quantity: int
-    fields: list[dict[str, Any]]
-    version: int
-    locale: str | None
-    anchor: str | None
-    project_id: str
-    team_id: str
-    created_by: str | None
-    created_at: str
-    updated_at: str
-    deleted_at: str | None
-    warnings: list[dict[str, str]]
-    references: list[TemplateReference]
-
-
-class TemplatePatch(TypedDict):
-    """What of a template can change; what is left out stays."""
-
-    name: NotRequired[str]
-    fields: NotRequired[list[dict[str, Any]]]
-    description: NotRequired[str]
-    quantity: NotRequired[int]
-    locale: NotRequired[str | None]
-    anchor: NotRequired[str | None]

@@ -1,0 +1,3 @@
+const sdk = require("@rowsmith/sdk");
+
+import("./walk.mjs").then(async ({ walk }) => console.log(JSON.stringify(await walk(sdk, {}))));
