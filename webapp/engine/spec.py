@@ -18,6 +18,9 @@ from webapp.errors import Fault, did_you_mean
 
 FIELD_ID = re.compile(r"fld_[0-9A-HJKMNP-TV-Z]{26}")
 
+ELEMENT = "of"
+"""The option of a type whose values are arrays of one kind: the field that an element is made by."""
+
 READ_ONLY_KEYS = frozenset({"label"})
 """Keys the service adds to a field when it answers; ignored when they come back."""
 
@@ -87,7 +90,8 @@ class FieldSpec:
         common = self.common
         options = self.options.model_dump(mode="json", exclude_unset=True, by_alias=True)
         if self.children:
-            options["fields"] = [child.to_json() for child in self.children]
+            inner = [child.to_json() for child in self.children]
+            options |= {"of": inner[0]} if ELEMENT in self.type.Options.model_fields else {"fields": inner}
         blank = common.percent_blank
         return {
             "id": common.id,
@@ -238,7 +242,20 @@ class _Parser:
         raw, children = dict(common.options), ()
         if "fields" in kind.Options.model_fields:
             children = self.fields(raw.pop("fields", None), f"{path}.options.fields", depth + 1)
+        elif ELEMENT in kind.Options.model_fields:
+            children = self._element(raw.pop(ELEMENT, None), f"{path}.options.{ELEMENT}", depth + 1)
         return validated(kind.Options, raw, f"{path}.options", self.faults), children
+
+    def _element(self, raw: Any, path: str, depth: int) -> tuple[FieldSpec, ...]:
+        """The field that the elements of an array are made by; it needs no name."""
+        if not isinstance(raw, dict):
+            code = "required" if raw is None else "wrong_type"
+            return self._refuse(path, code, 'What the elements are: {"type": "city", "options": {}}.')
+        if depth > limits.MAX_NESTING:
+            return self._refuse(path, "too_deep", f"Fields nest at most {limits.MAX_NESTING} levels deep.")
+        self._count += 1
+        found = self._field({"name": "item", **raw}, path, depth)
+        return () if found is None else (found,)
 
 
 _MESSAGES = {

@@ -43,6 +43,8 @@ def _reached(fields: Any, path: str) -> Iterator[tuple[str, str]]:
         if isinstance(asked, str) and asked != SELF:
             yield f"{here}.template_id", asked
         yield from _reached(options.get("fields"), f"{here}.fields")
+        if isinstance(options.get(ELEMENT), Mapping):
+            yield from ((path.replace("[0]", "", 1), one) for path, one in _reached([options[ELEMENT]], f"{here}.of"))
 
 
 _GONE: Final = "It may have been deleted: restore it, or change the field."
@@ -190,7 +192,7 @@ def spelled(fields: list[dict[str, Any]], spec: TemplateSpec, made: Library) -> 
             asked = options["template_id"]
             parent = spec.fields if asked in (SELF, made.own) else made.others[asked].spec.fields
             options["field"] = key_of(parent, parsed.name)
-        for inner, child in zip(options.get("fields", ()), parsed.children, strict=False):
+        for inner, child in zip(children(stored), parsed.children, strict=False):
             visit(inner, child)
 
     for stored, parsed in zip(fields, spec.fields, strict=True):

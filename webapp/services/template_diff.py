@@ -58,7 +58,7 @@ def _changes(old: Stored, new: Stored) -> dict[str, dict[str, Any]]:
     }
     before, after = old["options"], new["options"]
     for key in dict.fromkeys([*before, *after]):
-        if key != "fields" and before.get(key) != after.get(key):
+        if key not in ("fields", ELEMENT) and before.get(key) != after.get(key):
             found[f"options.{key}"] = {"from": before.get(key), "to": after.get(key)}
     return found
 

@@ -13,7 +13,7 @@ from typing import Any
 from webapp import ids
 from webapp.engine import groups
 from webapp.engine.fields import find
-from webapp.engine.spec import FieldSpec, TemplateSpec, with_ids
+from webapp.engine.spec import ELEMENT, FieldSpec, TemplateSpec, with_ids
 
 Stored = Mapping[str, Any]
 """A field as it is stored: `FieldSpec.to_json()`."""
@@ -54,7 +54,8 @@ def walk(fields: Sequence[Stored]) -> Iterator[Stored]:
 
 def children(field: Stored) -> Sequence[Stored]:
     """The fields inside a stored field."""
-    return field["options"].get("fields") or ()
+    element = field["options"].get(ELEMENT)
+    return [element] if isinstance(element, Mapping) else field["options"].get("fields") or ()
 
 
 def _level(
