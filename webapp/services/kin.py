@@ -11,12 +11,13 @@ from webapp import limits
 from webapp.engine import groups
 from webapp.engine.fields.relations import key_of
 from webapp.engine.kinship import SELF, Known, Library
-from webapp.engine.spec import FieldSpec, TemplateSpec
+from webapp.engine.spec import ELEMENT, FieldSpec, TemplateSpec
 from webapp.errors import Fault, validation_error
 from webapp.extensions import db
 from webapp.models import Template, TemplateVersion
 from webapp.services import plans
 from webapp.services.actors import Actor
+from webapp.services.template_fields import children
 
 Stored = Mapping[str, Any]
 Rows = Mapping[str, int]
@@ -35,16 +36,18 @@ def _reached(fields: Any, path: str) -> Iterator[tuple[str, str]]:
     if not isinstance(fields, list):
         return
     for place, field in enumerate(fields):
-        options = field.get("options") if isinstance(field, Mapping) else None
-        if not isinstance(options, Mapping):
-            continue
-        here = f"{path}[{place}].options"
-        asked = options.get("template_id")
-        if isinstance(asked, str) and asked != SELF:
-            yield f"{here}.template_id", asked
-        yield from _reached(options.get("fields"), f"{here}.fields")
-        if isinstance(options.get(ELEMENT), Mapping):
-            yield from ((path.replace("[0]", "", 1), one) for path, one in _reached([options[ELEMENT]], f"{here}.of"))
+        yield from _reached_by(field, f"{path}[{place}].options")
+
+
+def _reached_by(field: Any, path: str) -> Iterator[tuple[str, str]]:
+    options = field.get("options") if isinstance(field, Mapping) else None
+    if not isinstance(options, Mapping):
+        return
+    asked = options.get("template_id")
+    if isinstance(asked, str) and asked != SELF:
+        yield f"{path}.template_id", asked
+    yield from _reached(options.get("fields"), f"{path}.fields")
+    yield from _reached_by(options.get(ELEMENT), f"{path}.{ELEMENT}.options")
 
 
 _GONE: Final = "It may have been deleted: restore it, or change the field."

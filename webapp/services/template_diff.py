@@ -7,6 +7,7 @@ from typing import Any
 
 import orjson
 
+from webapp.engine.spec import ELEMENT
 from webapp.models import Template
 from webapp.services import generate, heads, templates
 from webapp.services.template_fields import Stored, children
