@@ -46,6 +46,10 @@ NEEDS: dict[str, dict] = {
     "list_sequential": {"values": ["red", "green", "blue"]},
     "mapped": {"field": "colour", "map": {"red": 1, "green": 2, "blue": 3}},
     "nested": {"fields": [{"name": "sku", "type": "sku"}, {"name": "quantity", "type": "number"}]},
+    "json": {"fields": [{"name": "sku", "type": "sku"}, {"name": "quantity", "type": "number"}]},
+    "array": {"of": {"type": "number"}},
+    "template_string": {"value": "{{name}}-{{id}}"},
+    "weighted_list": {"values": ["red", "green", "blue"], "weights": [5, 3, 2]},
     "regexp": {"string": "[A-Z]{2}-[0-9]{4}"},
     "cartesian": {"lists": [["red", "green", "blue"], ["small", "large"]]},
     "previous": {"field": "amount"},
@@ -54,9 +58,11 @@ NEEDS: dict[str, dict] = {
     "reference": {"template_id": "parents", "field": "id"},
     "aggregate": {"template_id": "children", "field": "amount"},
     "template": {"template_id": "parents"},
+    "faker": {"method": "catch_phrase"},
 }
 BESIDE: dict[str, list[dict]] = {
     "derived": [{"name": "id", "type": "row_number"}, {"name": "name", "type": "last_name"}],
+    "template_string": [{"name": "id", "type": "row_number"}, {"name": "name", "type": "last_name"}],
     "formula": [{"name": "id", "type": "row_number"}],
     "case": [{"name": "id", "type": "row_number"}],
     "previous": [{"name": "amount", "type": "number"}],

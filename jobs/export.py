@@ -63,7 +63,8 @@ def _make(work: Lease, order: Order, tell: Callable[..., None]) -> None:
     digest = Digest(_watched(app, work, output, tell))
     size = store.put(key, digest)
     try:
-        work.finish(rows_done=output.rows_made, bytes=size, sha256=digest.sha256, storage_key=key)
+        seen = {"leaks": output.leaks} if output.leaks else {}
+        work.finish(rows_done=output.rows_made, bytes=size, sha256=digest.sha256, storage_key=key, **seen)
     except BaseException:
         store.delete(key)
         raise

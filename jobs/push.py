@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import logging
+from typing import Any
 
 import pyarrow as pa
 from sqlalchemy.exc import OperationalError
@@ -73,7 +74,13 @@ class Runner:
                 raise
             finally:
                 self._close()
-        self.work.finish("completed")
+        seen = self._leaks()
+        self.work.finish("completed", **({"leaks": seen} if seen else {}))
+
+    def _leaks(self) -> list[dict[str, Any]]:
+        """What the leak check saw of the rows that this attempt made."""
+        tables = [(one.name, one.maker.watch) for one in self.order.tables]
+        return [{"table": name, "columns": watch.report()} for name, watch in tables if watch is not None]
 
     def _persist(self) -> None:
         """Try until it is done. A connection that is lost is opened again, after waits, PUSH_WAITS times in a row."""

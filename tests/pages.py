@@ -8,6 +8,7 @@ from tests.cast import Cast, Program
 
 PAGES = (
     "/templates",
+    "/import",
     "/datasets",
     "/datasets/new",
     "/connections",

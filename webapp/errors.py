@@ -39,6 +39,7 @@ CODES: Final[Mapping[str, tuple[int, str]]] = MappingProxyType(
         "driver_missing": (422, "The driver for this kind of connection is not installed."),
         "provider_missing": (422, "No AI provider is set up."),
         "rate_limited": (429, "Too many requests."),
+        "leak_found": (422, "A real value would have left."),
         "quota_exceeded": (429, "What the workspace may use is used up."),
         "headers_too_large": (431, "The headers are too many or too large."),
         "internal_error": (500, "Something went wrong on our side."),

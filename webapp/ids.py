@@ -14,7 +14,7 @@ _PAIRS: Final = [first + second for first in ALPHABET for second in ALPHABET]  #
 _SHIFTS: Final = tuple(range(120, -10, -10))
 
 PREFIXES: Final = frozenset(
-    "tpl fld dst scn run con end psh exp prt fil sec key usr ws team prj aud ses inv lnk mem idm req".split()
+    "tpl fld dst scn run con end psh exp prt fil sec key usr ws team prj aud ses inv lnk mem idm req mky".split()
 )
 _FORM = re.compile(r"^([a-z]+)_([0-7][0-9A-HJKMNP-TV-Z]{25})$")
 

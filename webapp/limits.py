@@ -82,6 +82,8 @@ MAX_ARRAY_PRODUCT: Final = 10_000  # product of array maxima in one row
 MAX_FLAT_COLUMNS: Final = 500  # `arrays: columns`
 BLOCK_ROWS: Final = 8_192  # measured: larger blocks win nothing and cost memory
 FIRST_BLOCK_ROWS: Final = 256  # measured: first byte in 5 ms
+BAD_TEXT_CHARS: Final = 30_000  # XLSX_CELL_CHARS: no bad value is too long for a cell of a sheet
+ANSWER_BLOCK_ROWS: Final = 65_536  # rows of one piece of an answer key: of them only the bad ones are made
 DISTINCT_REPEATS: Final = 2  # measured: related rows are made distinct where each comes so often on average,
 DRAWN_REPEATS: Final = 16  # or so often where they were drawn without order
 BLOCK_LEAVES: Final = 65_536  # blocks of rows with arrays shrink so that no column in them is longer
@@ -106,8 +108,19 @@ MAX_LOOKBACKS: Final = 1_000  # chosen: columns that one block makes at rows bef
 MAX_COMBINATIONS: Final = 2**62  # of lists: a row number has 63 bits
 MAX_LIST_VALUES: Final = 10_000  # chosen: values of a custom list
 MAX_TEXT_CHARS: Final = 100_000  # chosen: one generated text
+FAKER_POOL: Final = 10_000  # contract: values that one of Faker's methods draws
+FAKER_POOL_CHARS: Final = 8_000_000  # chosen: of all values of one pool
+FAKER_ARGUMENT_CHARS: Final = 10_000  # chosen: arguments of one method, as JSON
+FAKER_LARGEST: Final = 10_000  # chosen: an argument that says how long or how many
+FAKER_SECONDS: Final = 30.0  # chosen: processor time for drawing one pool
+FAKER_WAIT_SECONDS: Final = 45.0  # below gunicorn's 60: for the process that draws it
+FAKER_MEMORY_MB: Final = 768  # chosen: address space of the process that draws it; Faker's own words take 250
+FAKER_PROCESSES: Final = 2  # chosen: pools that one process draws at a time
+FAKER_POOLS: Final = 64  # chosen: pools, and refusals, that one process remembers
+FAKER_CACHE_BYTES: Final = 64 * MB  # chosen: of all of them together
 MAX_CODE_CHARS: Final = 128  # chosen: an account number, a password
 MAX_CARD_YEARS: Final = 50  # chosen: a card runs out at most so many years after now
+MAX_PIXELS: Final = 10_000  # chosen: a picture's width or height
 MAX_AGE: Final = 120  # chosen: whole years a person may have
 MAX_UNITS: Final = 10**18  # what a number with its decimals may reach, in units of the last one: below 2**63
 MAX_LOG_SCALE: Final = 128  # chosen: doublings per standard deviation; far beyond what 64 bits can hold
@@ -308,6 +321,7 @@ PUSH_LOOK_SECONDS: Final = 30.0  # chosen: a dry run may look at its target for 
 PUSH_SPOOL_BYTES: Final = 32 * MB  # chosen: captured keys held in memory; the others lie in the storage
 HUSHED_CHARS: Final = 4  # chosen: shorter secrets are in any text; they are not taken out of messages
 MAX_SECRET_CHARS: Final = 10_000  # chosen: a certificate's key fits
+MAX_MASKING_KEYS: Final = 1_000  # chosen: versions of a workspace's masking key, all of which are kept
 VAULT_BATCH: Final = 200  # chosen: secrets sealed anew in one transaction
 APART_AT_ONCE: Final = 8  # chosen: child processes that ask targets for one web process
 APART_TURN_SECONDS: Final = 10.0  # chosen: who waits longer for a child's turn is asked to try again
@@ -388,7 +402,31 @@ FETCHED_MEMORY_BYTES: Final = 64 * MB  # chosen: answers of the storage that one
 FETCH_SECONDS: Final = (
     20.0  # chosen: all that one request may wait for connections; a browser waits 30 s and more
 )
+# Rows taken from real data.
+SOURCE_ROWS: Final = 10_000_000  # chosen: of one source
+PREVIEW_SOURCE_ROWS: Final = 1_000  # chosen: rows of a connection that a look at a template reads
+SOURCE_BYTES: Final = 4_096 * MB  # chosen: of one source as it lies on the worker's disk while its rows are made
+SOURCE_CACHE_BYTES: Final = 2_048 * MB  # chosen: of sources that one process keeps open for the next request
+SOURCE_BLOCK_ROWS: Final = 8_192  # BLOCK_ROWS: rows of one piece of a source
+SOURCE_COLUMNS: Final = 2_000  # chosen: of one source
+SOURCE_CELL_BYTES: Final = 4 * MB  # chosen: one row of a CSV file, one element of a JSON file
+SOURCE_SECONDS: Final = 50.0  # below gunicorn's 60: reading a connection's rows for one request
+SOURCE_QUERY_CHARS: Final = 20_000  # chosen: subsets nest their queries
+SOURCE_KEPT_HOURS: Final = 24  # chosen: rows of a connection that no open export and no push needs are removed then
+SOURCE_SHEET_BYTES: Final = 1_024 * MB  # chosen: a sheet of a workbook, unpacked
+SOURCE_STRINGS_BYTES: Final = 256 * MB  # chosen: a workbook's shared texts, which its reader holds in memory
+SUBSET_STEPS: Final = 200  # chosen: steps over foreign keys to the tables of one subset
+SUBSET_ROUNDS: Final = 8  # chosen: how often the way up goes around a ring of tables: managers of managers
+SUBSET_DEPTH: Final = 4  # chosen: steps down to children
+# Whole-column leak check: 64-bit digests of distinct real values. Where a column has more, every second of them is
+# looked for, then every fourth: what leaks more than a few values is still found, and the report says the share.
+LEAK_DIGESTS: Final = 4_000_000  # chosen: 32 MB a column
+LEAK_SUBSTRING_CHARS: Final = 5  # contract: of a real value that stands inside another one
+LEAK_CODED_CHARS: Final = 12  # chosen: likewise inside a token or hash, which has short runs of digits by chance
+LEAK_DIGITS: Final = 5  # chosen: fewer digits tell nobody
 INFER_SAMPLE_ROWS: Final = 200  # chosen: rows of a table that are looked at for shapes and ranges
+CLASSIFY_ROWS: Final = 1_000  # chosen: rows of a sample that are looked at for personal values
+CLASSIFY_CHARS: Final = 200  # chosen: of a value; what is longer is prose
 INFER_FEW: Final = 10  # chosen: fewer values tell nothing
 INFER_WORDS: Final = (
     12  # chosen: a column with so many different words, each some times, is a list to choose from
@@ -398,6 +436,18 @@ INFER_WORD_CHARS: Final = 40  # chosen
 INFER_SHAPE_CHARS: Final = 40  # chosen: longer texts have no shape
 INFER_ROWS: Final = 2_000  # chosen: values looked at where a check wants texts of some length
 TEMPLATES_OF_TABLES: Final = 100  # chosen: tables of one call; each is a template, compiled and saved
+# Imports. What a file holds beyond these is not looked at, and the report says so.
+IMPORT_TEXT_CHARS: Final = MAX_BODY_BYTES  # chosen: a text that stands in a body
+IMPORT_ROWS: Final = 10_000  # chosen: rows of JSON and of a sheet that are looked at; of CSV all
+IMPORT_TABLES: Final = TEMPLATES_OF_TABLES  # chosen: tables of one import
+IMPORT_COLUMNS: Final = 2_000  # chosen: columns of one table that are named in the report
+IMPORT_CHOICES: Final = 20  # chosen: different words of a column that are taken over as a list
+IMPORT_NAME_BYTES: Final = 1_000  # chosen: of a column's name before it is cut to MAX_NAME_CHARS
+IMPORT_STATEMENTS: Final = 20_000  # chosen: statements of an SQL script that are looked at
+IMPORT_SHEET_BYTES: Final = 128 * MB  # chosen: what is unpacked of one sheet of a workbook,
+IMPORT_STRINGS_BYTES: Final = 64 * MB  # and of its texts
+IMPORT_CELL_CHARS: Final = 1_000  # chosen: characters of a cell that a sample keeps
+IMPORT_ECHO_CHARS: Final = 200_000  # chosen: a pasted text that a page shows again
 # --- HTTP targets -----------------------------------------------------------------------------------------
 HTTP_HEADERS: Final = 50  # chosen: headers, or query parameters, of one request template
 HTTP_TEMPLATE_BYTES: Final = 100_000  # chosen: of a request template's body

@@ -168,9 +168,9 @@ def _operation(rule: str, declaration: Any, method: str, names: dict[type[BaseMo
         schema = {"$ref": _REF.format(model=names[declaration.body])}
         required = any(info.is_required() for info in declaration.body.model_fields.values())
         out["requestBody"] = {"required": required, "content": {"application/json": {"schema": schema}}}
-    elif declaration.multipart is not None:
-        content = {"multipart/form-data": {"schema": declaration.multipart}}
-        out["requestBody"] = {"required": True, "content": content}
+    if declaration.multipart is not None:
+        body = out.setdefault("requestBody", {"required": True, "content": {}})
+        body["content"]["multipart/form-data"] = {"schema": declaration.multipart}
     return out
 
 

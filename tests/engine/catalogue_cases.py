@@ -41,6 +41,10 @@ REQUIRED: dict[str, dict[str, Any]] = {
         "else": "rest",
     },
     "nested": {"fields": [{"name": "n", "type": "number"}, {"name": "s", "type": "uuid"}]},
+    "json": {"fields": [{"name": "n", "type": "number"}, {"name": "s", "type": "uuid"}]},
+    "array": {"of": {"type": "number"}},
+    "template_string": {"value": "{{source}}, {{source | upper}}"},
+    "weighted_list": {"values": ["a", "b", "c"], "weights": [5, 3, 2]},
     "custom": {"values": ["a", "b", "c"]},
     "enum": {"values": ["a", "b", "c"]},
     "list_sequential": {"values": ["a", "b", "c"]},
@@ -57,11 +61,14 @@ REQUIRED: dict[str, dict[str, Any]] = {
     "db_response": {"connection_id": "con", "query": "select name from customers"},
     "api_response": {"connection_id": "con", "path": "/customers/{{source}}", "extract": "$.name"},
     "ai": {"prompt": "What becomes of {{source}}?", "same_for_equal_prompts": True},
+    "faker": {"method": "sentence"},
 }
 """Options without which a type says nothing."""
 
 TOGETHER: dict[tuple[str, str], dict[str, Any]] = {
     ("enum", "weights"): {"values": ["open", "paid", "cancelled"]},
+    ("weighted_list", "values"): {"weights": [70, 25, 5]},
+    ("weighted_list", "weights"): {"values": ["open", "paid", "cancelled"]},
     ("date_relative", "unit=months"): {"min": "1mo", "max": "3mo"},
     ("date_relative", "unit=years"): {"min": "1y", "max": "3y"},
     ("reference", "layout"): {"cardinality": {"min": 0, "max": 4}, "template_id": "many"},

@@ -61,6 +61,8 @@ CHOSEN: dict[tuple[str, str], Any] = {
     ("date_relative", "max"): "9d",
     ("date_relative", "unit"): "weeks",
     ("nested", "count"): 5,
+    ("nato_phonetic", "count"): 5,
+    ("slug", "field"): "moment",
     ("random_string", "max"): 40,
     ("mapped", "field"): "source",
     ("ai", "prompt"): "Who is {{source}}?",

@@ -10,7 +10,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
 
-from webapp.engine.data import archive, build, extract, vocabulary
+from webapp.engine.data import archive, build, vocabulary
+from webapp.engine.data import extract_2 as extract
 from webapp.engine.data.extract import phones, postal, romanize
 from webapp.engine.data.extract.tools import word_list
 from webapp.engine.data.vocabulary import VocabularyError
@@ -172,10 +173,10 @@ def test_words_are_the_same_buffers_at_every_call(words):
 
 
 def test_a_locale_without_words_falls_back_to_its_language_and_then_to_the_list_for_all(words):
-    assert words.words("job_title", "de_CH") is words.words("job_title", "de_DE")
+    assert words.words("word", "de_CH") is words.words("word", "de_DE")
     assert words.words("department", "ja_JP") is words.words("department")
-    with pytest.raises(KeyError, match="job_title of nb_NO"):
-        words.words("job_title", "nb_NO")
+    with pytest.raises(KeyError, match="no_such_list of nb_NO"):
+        words.words("no_such_list", "nb_NO")
 
 
 @pytest.mark.parametrize(
@@ -286,3 +287,22 @@ def test_an_extractor_that_built_an_earlier_one_may_not_change(small, monkeypatc
 def test_an_extractor_that_is_not_there_is_named():
     with pytest.raises(VocabularyError, match="The extractor extract_9 cannot be used"):
         build.contents("extract_9")
+
+
+def test_the_extractors_of_earlier_vocabularies_are_as_they_were():
+    present, *earlier = vocabulary.history()
+    assert earlier
+    for lock in (present, *earlier):
+        assert build.source_of(lock.extractor) == lock.source
+
+
+def test_what_an_earlier_extractor_gave_is_given_unchanged():
+    from webapp.engine.data import extract as first
+
+    assert extract.LOCALES == first.LOCALES
+    assert extract.ALIASES == first.ALIASES
+    changed = {name for name, source in first.WORDS.items() if extract.WORDS[name] is not source}
+    assert changed == {"job_title"}
+    assert all(extract.TABLES[name] is source for name, source in first.TABLES.items())
+    before, now = first.WORDS["job_title"](), extract.WORDS["job_title"]()
+    assert {locale: now[locale] for locale in before} == before

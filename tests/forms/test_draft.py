@@ -159,7 +159,7 @@ def test_fields_that_share_an_id_still_have_rows_of_their_own():
         ("isActive", "boolean"),
         ("created_at", "datetime"),
         ("order_qty", "number"),
-        ("unitPrice", "currency"),
+        ("unitPrice", "price"),
         ("status", "enum"),
         ("xyzzy", "words"),
         ("", "words"),

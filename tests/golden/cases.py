@@ -63,6 +63,9 @@ OPTIONS: dict[str, dict[str, Any]] = {
     "mapped": {"field": "other", "map": {"a": "Alpha", "b": "Beta"}, "default": "none"},
     "nested": {"array": True, "count": {"min": 0, "max": 3}, "fields": [{"name": "n", "type": "number"}]},
     "array": {"of": {"type": "number"}, "count": {"min": 0, "max": 3}},
+    "json": {"array": True, "count": {"min": 0, "max": 3}, "fields": [{"name": "n", "type": "number"}]},
+    "template_string": {"value": "{{other | upper}}-{{other}}"},
+    "weighted_list": {"values": ["a", "b", "c"], "weights": [5, 3, 2]},
     "regexp": {"string": "[A-Z]{2}-[0-9]{4}(a|bc)?"},
     "cartesian": {"lists": [["red", "blue"], ["small", "medium", "large"]]},
     "previous": {"field": "other"},
@@ -75,6 +78,7 @@ OPTIONS: dict[str, dict[str, Any]] = {
     "db_response": {"connection_id": "con_1", "query": "SELECT name FROM customers"},
     "api_response": {"connection_id": "con_1", "path": "/customers/{{other}}", "extract": "$.name"},
     "ai": {"prompt": "What becomes of {{other}}?", "same_for_equal_prompts": True},
+    "faker": {"method": "catch_phrase"},
 }
 BESIDE: dict[str, dict[str, Any]] = {
     "running_total": {"name": "amount", "type": "number", "options": {"decimals": 2}, "percent_blank": 12.5},

@@ -42,7 +42,8 @@ def test_requests_a_second_count_retries(pushing, echo):
     assert done.delivered == 40
     moments = sorted(one.at for one in echo.calls())
     assert len(moments) == 50
-    assert moments[-1] - moments[0] >= 49 / 50 * 0.95
+    # At the target the first may be seen late; without the rate they take a tenth of this.
+    assert moments[-1] - moments[0] >= 49 / 50 * 0.7
 
 
 def test_a_row_says_that_an_earlier_attempt_may_have_arrived(pushing, echo):

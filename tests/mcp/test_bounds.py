@@ -16,8 +16,9 @@ from tests.mcp.conftest import Agent, Live
 
 BODY = {"jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": {}}
 WRITING = {
-    "create_template", "update_template", "create_dataset", "create_templates_from_tables", "plan_push", "push",
-    "cancel_push", "check_scenario", "create_scenario", "update_scenario", "start_run", "cancel_run", "write_file",
+    "create_template", "update_template", "import_schema", "create_dataset", "create_templates_from_tables",
+    "plan_push", "push", "cancel_push", "check_scenario", "create_scenario", "update_scenario", "start_run",
+    "cancel_run", "write_file",
 }  # fmt: skip
 
 

@@ -36,6 +36,15 @@ def edited(change, path: Path = PATH) -> dict:
     return found
 
 
+def test_a_file_is_imported_after_a_look(shell, sdk):
+    Path("clients.csv").write_text("id,email\n1,a@example.org\n2,b@example.org\n")
+    looked = shell.good("templates", "import", "clients.csv", "--look", "--json").json
+    assert looked["templates"][0]["id"] is None
+    made = shell.good("templates", "import", "clients.csv", "--json").json["templates"][0]
+    assert sdk().templates.get(made["id"])["name"] == "clients"
+    assert "green" in shell.good("templates", "import", "clients.csv", "--look").out
+
+
 def test_a_pulled_file_has_ids_and_nothing_that_changes_by_itself(shell, sdk, people):
     shell.good("templates", "pull")
     text = PATH.read_text()

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import orjson
 
 from webapp import limits
-from webapp.services.exports import State
+from webapp.services.export_state import State
 from webapp.views import events
 
 

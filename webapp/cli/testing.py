@@ -27,6 +27,7 @@ LONG: Final = (
     "tests/deploy/test_hosts.py",
     "tests/typescript/live",
     "tests/cli/test_vocab.py",
+    "tests/engine/masking/test_a_million.py",
     "tests/sdk/test_cli_guide.py",
     "tests/security/test_http_ways.py",
 )

@@ -284,6 +284,15 @@ class Session(Link):
         """The first rows of a query. `{{name}}` in its text are places for `values`, given to the driver as
         parameters and never pasted in."""
 
+    def stream(self, text: str) -> Iterator[pa.RecordBatch]:
+        """All rows of a query without places for values, in batches and in constant memory; one batch at least. It may
+        read only."""
+        raise ConnectorError(
+            "Queries of this kind of connection are not read as a stream.",
+            reason="unsupported",
+            hint="Name a table, with a condition in where.",
+        )
+
     @abstractmethod
     def execute(self, statement: str) -> None:
         """Carry out one statement of an admin's (before and after a push), committed."""

@@ -178,11 +178,24 @@ class MysqlSession(Session):
             return batch_of(self.link.fields, self.link.rows)
 
     def keys(self, entity: Entity, columns: Sequence[str], where: str = "") -> Iterator[pa.RecordBatch]:
-        """See `Session.keys`. They come over a connection of their own: one that is given up half-way is cut, where
-        the driver would read on to the end."""
+        """See `Session.keys`."""
         names = sql.listed(DIALECT, columns)
         condition = f" WHERE ({where}\n)" if where.strip() else ""
-        text = f"SELECT {names} FROM {sql.qualified(DIALECT, entity.parts)}{condition} ORDER BY {names}"
+        for batch in self._streamed(
+            f"SELECT {names} FROM {sql.qualified(DIALECT, entity.parts)}{condition} ORDER BY {names}"
+        ):
+            if batch.num_rows:
+                yield batch
+
+    def stream(self, text: str) -> Iterator[pa.RecordBatch]:
+        """See `Session.stream`."""
+        statement = sql.bound(text, {}, "%s")[0]
+        _judge(statement)
+        yield from self._streamed(statement)
+
+    def _streamed(self, text: str) -> Iterator[pa.RecordBatch]:
+        """The rows of a query; the last batch has none. They come over a connection of their own: one that is given up
+        half-way is cut, where the driver would read on to the end."""
         link = self._another(limits.TARGET_CONNECT_SECONDS)
         done = False
         try:
@@ -195,6 +208,7 @@ class MysqlSession(Session):
                 while rows := cursor.fetchmany(limits.TARGET_READ_ROWS):
                     yield batch_of(fields, rows)
                 done = True
+                yield batch_of(fields, [])
         finally:
             if not done:
                 link.cut()
@@ -241,12 +255,7 @@ class MysqlSession(Session):
     def query(self, text: str, values: Mapping[str, Any], limit: int) -> pa.RecordBatch:
         """See `Session.query`. It may read only, and take `limits.TARGET_QUERY_SECONDS`."""
         statement, found = sql.bound(text, values, "%s", doubled="%")
-        if not _READS.match(statement):
-            raise ConnectorError(
-                "The query does not read.",
-                reason="bad_query",
-                hint="Begin it with SELECT, WITH, VALUES or SHOW.",
-            )
+        _judge(statement)
         with self._reading(self.link, limits.TARGET_QUERY_SECONDS, int(limit)):
             cursor = self.link.cursor()
             cursor.execute(statement, found)
@@ -323,3 +332,13 @@ class MysqlSession(Session):
     def settled(self, entity: Entity, proof: Mapping[str, Any]) -> bool | None:
         """See `Session.settled`."""
         return Settling(self.link, self._ask).of(entity, proof)
+
+
+def _judge(statement: str) -> None:
+    """Raises `ConnectorError` for what does more than read."""
+    if not _READS.match(statement):
+        raise ConnectorError(
+            "The query does not read.",
+            reason="bad_query",
+            hint="Begin it with SELECT, WITH, VALUES or SHOW.",
+        )

@@ -58,14 +58,14 @@ class Document:
 
 def read(raw: bytes) -> Document:
     """A document. Raises `ConnectorError` (reason `bad_document`)."""
-    whole = _loaded(raw)
+    whole = loaded(raw)
     version = str(whole.get("openapi") or whole.get("swagger") or "")
     if not version.startswith(("2.", "3.0", "3.1", "3.2")):
         raise _bad(
             "This is no OpenAPI document: it has neither openapi: 3.x nor swagger: 2.0.",
             "Upload the API's own document, as JSON or YAML.",
         )
-    reader = _Reader(whole, version.startswith("2."))
+    reader = Reader(whole, version.startswith("2."))
     info = whole.get("info") if isinstance(whole.get("info"), dict) else {}
     operations = tuple(reader.operations())
     return Document(str(info.get("title", "")), version, tuple(reader.servers()), operations)
@@ -77,7 +77,8 @@ def base_url(document: Document, found_at: str) -> str:
     return urljoin(found_at, first).rstrip("/")
 
 
-def _loaded(raw: bytes) -> Mapping[str, Any]:
+def loaded(raw: bytes) -> Mapping[str, Any]:
+    """A document as an object, from JSON or YAML. Raises `ConnectorError` (reason `bad_document`)."""
     if len(raw) > limits.DOCUMENT_BYTES:
         raise _bad(f"The document is larger than {limits.DOCUMENT_BYTES // limits.MB} MB.", "")
     try:
@@ -95,8 +96,8 @@ def _bad(message: str, hint: str) -> ConnectorError:
     return ConnectorError(message, reason="bad_document", hint=hint)
 
 
-class _Reader:
-    """One document on its way."""
+class Reader:
+    """One document on its way: its operations, and any of its schemas with the references followed."""
 
     def __init__(self, whole: Mapping[str, Any], swagger: bool) -> None:
         self._whole, self._swagger = whole, swagger
@@ -186,7 +187,7 @@ class _Reader:
         if isinstance(reference, str):
             if reference in seen:
                 return {}
-            there = self.resolved(self._target(reference), (*seen, reference), depth)
+            there = self.resolved(self.target(reference), (*seen, reference), depth)
             beside = {key: value for key, value in schema.items() if key != "$ref"}
             return {**there, **self.resolved(beside, seen, depth)} if beside else there
         found = {key: value for key, value in schema.items() if key not in ("allOf", "oneOf", "anyOf")}
@@ -199,7 +200,7 @@ class _Reader:
             first = next((one for one in choices if one and one.get("type") != "null"), None)
             if first is not None:
                 found = _merged(found, first)
-        return self._deep(_typed(found), seen, depth)
+        return self._deep(_plain(_typed(found)), seen, depth)
 
     def _deep(self, schema: dict[str, Any], seen: tuple[str, ...], depth: int) -> dict[str, Any]:
         properties = _dict(schema.get("properties"))
@@ -216,10 +217,11 @@ class _Reader:
         for _ in range(limits.DOCUMENT_DEPTH):
             if not isinstance(value, dict) or not isinstance(value.get("$ref"), str):
                 break
-            value = self._target(value["$ref"])
+            value = self.target(value["$ref"])
         return _dict(value)
 
-    def _target(self, reference: str) -> Any:
+    def target(self, reference: str) -> Any:
+        """What a reference leads to. Raises `ConnectorError` where that is nothing, or in another document."""
         if not reference.startswith("#"):
             raise _bad(
                 f'The document refers to another one: "{reference[:200]}".',
@@ -253,6 +255,20 @@ def _merged(one: Mapping[str, Any], other: Mapping[str, Any]) -> dict[str, Any]:
     if "required" in one or "required" in other:
         made["required"] = list(dict.fromkeys([*_list(one.get("required")), *_list(other.get("required"))]))
     return made
+
+
+_KINDS: Final[Mapping[str, type]] = {
+    "type": str, "format": str, "pattern": str, "description": str, "enum": list, "required": list, "properties": dict,
+    "maxLength": int, "minItems": int, "maxItems": int,
+}  # fmt: skip
+
+
+def _plain(schema: dict[str, Any]) -> dict[str, Any]:
+    """A schema without keywords that hold what they cannot: those say nothing."""
+    found = {key: one for key, one in schema.items() if key not in _KINDS or isinstance(one, _KINDS[key])}
+    if "required" in found:
+        found["required"] = [one for one in found["required"] if isinstance(one, str)]
+    return found
 
 
 def _typed(schema: dict[str, Any]) -> dict[str, Any]:

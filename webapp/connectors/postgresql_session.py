@@ -211,15 +211,24 @@ class PostgresqlSession(Session):
         """See `Session.keys`."""
         names = sql.listed(DIALECT, columns)
         condition = f" WHERE ({where}\n)" if where.strip() else ""
-        query = f"SELECT {names} FROM {self._table(entity)}{condition} ORDER BY {names}"
+        for batch in self._fetched(f"SELECT {names} FROM {self._table(entity)}{condition} ORDER BY {names}"):
+            if batch.num_rows:
+                yield batch
+
+    def _fetched(self, query: str) -> Iterator[pa.RecordBatch]:
+        """The rows of a query; the last batch has none."""
         with self._reading(limited=False):
             # Prepared, so that the condition cannot bring a second statement.
             self.connection.execute(f"DECLARE keys NO SCROLL CURSOR FOR {query}".encode(), prepare=True)
             while True:
                 batch = self._batch(self.connection.execute(f"FETCH {limits.TARGET_READ_ROWS} FROM keys".encode()))
+                yield batch
                 if not batch.num_rows:
                     return
-                yield batch
+
+    def stream(self, text: str) -> Iterator[pa.RecordBatch]:
+        """See `Session.stream`."""
+        yield from self._fetched(sql.bound(text, {}, "%s")[0])
 
     def known(self, entity: Entity, columns: Sequence[str], wanted: pa.RecordBatch) -> pa.BooleanArray:
         """See `Session.known`. A combination that the columns' types cannot hold is not there."""

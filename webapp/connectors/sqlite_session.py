@@ -166,6 +166,19 @@ class SqliteSession(Session):
             finally:
                 cursor.close()
 
+    def stream(self, text: str) -> Iterator[pa.RecordBatch]:
+        """See `Session.stream`."""
+        with self._reading(limited=False):
+            cursor = self.connection.execute(sql.bound(text, {}, "?")[0])
+            try:
+                while True:
+                    rows = cursor.fetchmany(limits.TARGET_READ_ROWS)
+                    yield _batch(cursor, rows)
+                    if not rows:
+                        return
+            finally:
+                cursor.close()
+
     def known(self, entity: Entity, columns: Sequence[str], wanted: pa.RecordBatch) -> pa.BooleanArray:
         """See `Session.known`."""
         same = " AND ".join(f"{DIALECT.quoted(name)} = ?" for name in columns)

@@ -133,9 +133,22 @@ class StatementSession(Session):
         condition = f" WHERE ({where}\n)" if where.strip() else ""
         if where.strip():
             self._judge(where)
+        yield from self._streamed(f"SELECT {names} FROM {self.table(entity)}{condition} ORDER BY {names}")
+
+    def stream(self, text: str) -> Iterator[pa.RecordBatch]:
+        """See `Session.stream`."""
+        statement, _ = sql.bound(text, {}, self.marker)
+        self._judge(statement, whole=True)
+        empty = True
+        for batch in self._streamed(statement):
+            empty = False
+            yield batch
+        if empty:  # a stream of no rows tells no names
+            yield self.query(text, {}, 1)
+
+    def _streamed(self, text: str) -> Iterator[pa.RecordBatch]:
         link = self.another()
         try:
-            text = f"SELECT {names} FROM {self.table(entity)}{condition} ORDER BY {names}"
             for piece in link.stream(text, limits.TARGET_READ_ROWS):
                 yield batch_of(*piece)
         finally:

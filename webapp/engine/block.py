@@ -12,8 +12,9 @@ import numpy as np
 import pyarrow as pa
 
 from webapp import limits
-from webapp.engine import capacity, postprocess, reach
+from webapp.engine import capacity, layers, leaks, postprocess, reach
 from webapp.engine import cells as cellular
+from webapp.engine.bad.spoiler import Spoiler
 from webapp.engine.compiler import PARENT
 from webapp.engine.errors import SpecError
 from webapp.engine.fields.base import RELATION
@@ -55,6 +56,10 @@ class Bound:
         self._bind(plan.layer, "")
         self.schema = self._schema() if self.overrides else plan.layer.schema
         self.block_rows = max(1, min(limits.BLOCK_ROWS, limits.BLOCK_LEAVES // plan.leaves))
+        self.watch = leaks.watch_of(self) if plan.taken is not None else None
+        self.bad = Spoiler(plan.layer.bad, self) if plan.layer.bad is not None else None
+        if self.bad is not None:
+            self.schema = self.bad.schema(self.schema)
 
     def _fixed(self, overrides: dict[str, Any]) -> dict[str, pa.Array]:
         columns = self.plan.layer.columns
@@ -68,7 +73,7 @@ class Bound:
         fixed = {name: postprocess.fixed(value, columns[name].dtype) for name, value in overrides.items()}
         faults = [
             Fault(f"overrides.{name}", "wrong_type", reason, f'Give another value, or override "{column.name}" too.')
-            for column in _columns(self.plan.layer)
+            for column in layers.every(self.plan.layer)
             if column.name not in fixed or column is not columns.get(column.name)
             for name in set(column.type.needs).intersection(fixed)
             if (reason := column.type.refuses(name, fixed[name]))
@@ -121,7 +126,7 @@ class Bound:
 
     def check(self, offset: int, count: int) -> None:
         """Refuses, before the first row, what cannot be unique over ``count`` rows after ``offset``."""
-        faults: list[Fault] = []
+        faults = capacity.of_source(self, offset, count)
         capacity.check(self, self.plan.layer, "", offset, count, faults)
         if len(self.relatives) > 1:
             faults += reach.faults(self, offset + count)
@@ -137,7 +142,10 @@ class Bound:
     def block(self, start: int, count: int) -> list[pa.Array]:
         """The visible columns of rows ``start`` to ``start + count - 1``, in schema order."""
         made = Block(self, self.plan.layer, np.arange(start, start + count, dtype=np.uint64))
-        return [made.column(name) for name in self.plan.layer.visible]
+        columns = {name: made.column(name) for name in self.plan.layer.visible}
+        if self.watch is not None:
+            self.watch.check(made.rows, columns)
+        return list(columns.values()) if self.bad is None else self.bad.columns(made, columns)
 
     def at(self, rows: np.ndarray) -> Block:
         """The template's fields at any rows (``uint64[n]``), made as they are asked for."""
@@ -152,15 +160,6 @@ class Bound:
             yield self.block(row, size)
             row += size
             size = self.block_rows
-
-
-def _columns(layer: Layer) -> Iterator[Column]:
-    """The columns of a level and of those inside it."""
-    for column in layer.columns.values():
-        yield column
-        inner = getattr(column.type, "layer", None)
-        if inner is not None:
-            yield from _columns(inner)
 
 
 class _Relative(Bound):

@@ -11,6 +11,16 @@ if TYPE_CHECKING:
     from webapp.engine.layers import Layer
 
 
+def of_source(bound: Bound, offset: int, count: int) -> list[Fault]:
+    """What is wrong with ``count`` rows after ``offset`` of a template whose source has fewer."""
+    taken = bound.plan.taken
+    if taken is None or offset + count <= taken.real.rows:
+        return []
+    most = taken.real.rows
+    text = f"The source has {most:,} rows; row {offset + count:,} was asked for."
+    return [Fault("source", "not_enough_rows", text, f"Ask for at most {max(0, most - offset):,} rows.")]
+
+
 def check(bound: Bound, layer: Layer, prefix: str, offset: int, count: int, faults: list[Fault]) -> None:
     """Adds to ``faults`` what there is too little of for ``count`` rows after ``offset``, in one level and those
     inside it: values that never repeat, children, rows that a type has values for."""

@@ -309,6 +309,14 @@ def filled_rank(column: np.uint64, rows: Rows, numerator: int, denominator: int)
     return rank
 
 
+def filled_before(column: np.uint64, rows: Rows, numerator: int, denominator: int) -> np.ndarray:
+    """``int64[n]``: how many rows before each one are not blank, itself blank or not."""
+    blocks, which, place, packed, latest = _hundreds(column, rows, numerator, denominator)
+    full = packed > latest[:, None]
+    inside = np.cumsum(full, axis=1, dtype=np.int16)[which, place].astype(np.int64)
+    return inside - full[which, place] + _filled_before(blocks, numerator, denominator)[which]
+
+
 def filled_row(column: np.uint64, ranks: Rows, numerator: int, denominator: int) -> Rows:
     """The row that `filled_rank` gives each of ``ranks``; the share of blanks is below 100."""
     before = ranks.view(np.int64)

@@ -14,6 +14,7 @@ from webapp.engine import groups, postprocess
 from webapp.engine.asking import Asking
 from webapp.engine.expressions.expression import compile_formula
 from webapp.engine.expressions.unique import ADVICE
+from webapp.engine.fields import sourced
 from webapp.engine.fields.base import RELATION, FieldType
 from webapp.engine.kinship import Kin, Library
 from webapp.engine.layers import Column, Layer, Relative, Scope
@@ -45,6 +46,7 @@ class Compiler:
         own = Scope("", vocabulary, locale, {f.name: f for f in spec.fields})
         self._scope = own
         self._roots = {"": own}
+        self._source = spec.source.question() if spec.source is not None else None
         self.asking = Asking()
         self._pending: list[tuple[Scope, str]] = []
         self._reads = Reads()
@@ -86,6 +88,28 @@ class Compiler:
     def ask(self, spec: FieldSpec, question: Question, keyed: bool = False) -> Answer | None:
         """What a question was answered with; None: not yet. ``keyed``: it hangs on values of the row."""
         return self.library.answers.get(self.asking.note(question, spec.path, keyed, (self._scope, spec.name)))
+
+    @property
+    def source(self) -> Question | None:
+        """What is asked for the rows of the template whose field is being compiled; None where they are made, and for
+        fields inside others."""
+        return self._source if self._scope is self._roots[""] else None
+
+    def source_column(self, name: str) -> str | None:
+        """The source's column that the field ``name`` takes; None where it is made."""
+        answer = self.library.answers.get(self._source.key) if self._source is not None else None
+        found = self._roots[""].fields.get(name)
+        return None if answer is None or found is None else sourced.column_of(found, answer.taken.real.columns)
+
+    def _taken(self, spec: FieldSpec, made: FieldType) -> FieldType:
+        """``made``, or what takes its place where the template has a source."""
+        if self.source is None:
+            if spec.common.column is not None:
+                text = "Only a field of a template with a source can name a column of it."
+                self.fault(spec, "column", "no_source", text, "Take column away, or give the template a source.")
+            return made
+        answer = self.ask(spec, self.source)
+        return made if answer is None or answer.taken is None else sourced.take(made, answer.taken, self)
 
     def read_so_far(self) -> list[FieldSpec]:
         """Every field that the one being compiled is made of, by what it has required until now."""
@@ -270,7 +294,7 @@ class Compiler:
             read = spec.type.reads(key[0])
             if read in scope.members:
                 self._group(scope, read)
-        made = spec.type(spec, spec.options, self)
+        made = self._taken(spec, spec.type(spec, spec.options, self))
         if made.expansion > 1:
             self._reads.children((scope, name), made.expansion)
         column = None if len(self.faults) > before else self._column(spec, made)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import TYPE_CHECKING
@@ -14,6 +14,7 @@ from webapp.engine.fields.base import FieldType
 from webapp.engine.spec import FieldSpec
 
 if TYPE_CHECKING:
+    from webapp.engine.bad.plan import Bad
     from webapp.engine.data.vocabulary import Vocabulary
     from webapp.engine.expressions.expression import Expression
     from webapp.engine.together import Together
@@ -68,6 +69,8 @@ class Layer:
     together: Mapping[tuple[str, ...], tuple[Together, int]] = field(default_factory=dict)
     """Fields and groups of references that are unique together with others, and which part of the combination is
     theirs."""
+    bad: Bad | None = None
+    """What of a template's visible columns is bad on purpose."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,3 +110,12 @@ class Scope:
         order = {name: self.columns[name] for name in self.fields if name in self.columns}
         schema = pa.schema([order[name].arrow_field() for name in visible if name in order])
         return Layer(order, self.groups, visible, schema, self.expansion, self.relation, self.together)
+
+
+def every(layer: Layer) -> Iterator[Column]:
+    """The columns of a level and of those inside it."""
+    for column in layer.columns.values():
+        yield column
+        inner = getattr(column.type, "layer", None)
+        if inner is not None:
+            yield from every(inner)

@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date, datetime, time, timedelta
 from decimal import Decimal
-from typing import Any, Literal, get_args
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
 import orjson
@@ -25,6 +25,9 @@ from webapp.engine import text
 from webapp.engine.errors import SpecError
 from webapp.errors import Fault
 
+if TYPE_CHECKING:
+    from webapp.engine.real import Real
+
 Kind = Literal["text", "integer", "decimal", "float", "boolean", "date", "datetime"]
 KINDS: tuple[str, ...] = get_args(Kind)
 _BETWEEN = "\x1f"
@@ -34,12 +37,13 @@ _BLANK = "\\0"  # no value is spelled so: a backslash in one is doubled
 @dataclass(frozen=True, slots=True)
 class Question:
     """What is asked of one connection: ``keys`` (table, columns, filter), ``query`` (query, with ``{{p0}}``,
-    ``{{p1}}`` where values of a row stand), ``http`` (a path) or ``ai`` (prompt, seed and row). What is said ``of`` it
+    ``{{p1}}`` where values of a row stand), ``http`` (a path), ``ai`` (prompt, seed and row) or ``source`` (all rows of
+    a file, a table or a query; see ``real.py``). What is said ``of`` it
     does not change the answer."""
 
     connection_id: str
     """Empty: the only one of its kind."""
-    kind: Literal["keys", "query", "http", "ai"]
+    kind: Literal["keys", "query", "http", "ai", "source"]
     said: tuple[tuple[str, Any], ...]
     values: tuple[Any, ...] = ()
     """What stands in it, where it hangs on no values of the row."""
@@ -71,6 +75,17 @@ class Ask:
 
 
 @dataclass(frozen=True, slots=True)
+class Taken:
+    """A source that was read, with what it takes to mask it."""
+
+    real: Real
+    keys: Any
+    """`webapp.engine.masking.Keys` of the workspace; the current one is the one that the rows are masked with."""
+    place: str
+    """Where whoever has the pins finds it."""
+
+
+@dataclass(frozen=True, slots=True)
 class Answer:
     """What a question was answered with. Of one that hangs on values: the rows of every set of values, one after the
     other, ``keys`` in ascending order; set number i has the rows ``starts[i]`` to ``starts[i + 1]``."""
@@ -80,6 +95,8 @@ class Answer:
     """SHA-256 of it: the same rows are made of the same answer."""
     keys: pa.Array | None = None
     starts: np.ndarray = field(default_factory=lambda: np.zeros(1, np.int64))
+    taken: Taken | None = None
+    """Of a template's source."""
 
 
 @dataclass(slots=True)
@@ -161,7 +178,7 @@ def _natural(column: pa.Array, settled: bool) -> tuple[pa.Array, bool]:
     if pa.types.is_date(kind):
         return column.cast(pa.date32()), False
     nested = pa.types.is_nested(kind)
-    return pa.array([_spelled(value) for value in column.to_pylist()], pa.string()), nested
+    return pa.array([spelled(value) for value in column.to_pylist()], pa.string()), nested
 
 
 def _decimals(column: pa.Array) -> pa.Array:
@@ -171,10 +188,11 @@ def _decimals(column: pa.Array) -> pa.Array:
         most = max(abs(Decimal(end.as_py() or 0)) for end in pc.min_max(column).values())
         if most.scaleb(scale) <= limits.MAX_UNITS:
             return column.cast(pa.decimal128(38, scale))
-    return pa.array([_spelled(value) for value in column.to_pylist()], pa.string())
+    return pa.array([spelled(value) for value in column.to_pylist()], pa.string())
 
 
-def _spelled(value: Any) -> str | None:
+def spelled(value: Any) -> str | None:
+    """A value of a target as a text."""
     if value is None or isinstance(value, str):
         return value
     if isinstance(value, bytes):

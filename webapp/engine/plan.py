@@ -11,11 +11,12 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from webapp import limits
+from webapp.engine.bad.plan import compiled as compiled_bad
 from webapp.engine.compiler import Compiler
 from webapp.engine.errors import SpecError
 from webapp.engine.kinship import Library
 from webapp.engine.layers import Layer, Relative
-from webapp.engine.outside import Answer, Ask
+from webapp.engine.outside import Answer, Ask, Taken
 from webapp.engine.spec import TemplateSpec
 from webapp.errors import Fault, did_you_mean
 
@@ -43,6 +44,14 @@ class Plan:
     asks: tuple[Ask, ...] = ()  # what it takes from outside
     made_from: tuple[str | None, Library] | None = None  # locale and library, where there is something to ask
 
+    @property
+    def taken(self) -> Taken | None:
+        """Its source, where it has one that has been read."""
+        if self.spec.source is None or self.made_from is None:
+            return None
+        found = self.made_from[1].answers.get(self.spec.source.question().key)
+        return None if found is None else found.taken
+
     def answered(self, answers: Mapping[str, Answer]) -> Plan:
         """The same plan with these answers too, by the keys of their questions. Raises `SpecError`."""
         if self.made_from is None:
@@ -68,10 +77,12 @@ def compile_plan(
         compiler.faults.append(Fault("fields", "too_many_cells", text, "Lower the largest counts of the arrays."))
     if not compiler.faults:
         compiler.weigh()
+    bad = None if compiler.faults else compiled_bad(spec, layer, compiler.faults)
     if compiler.faults:
         raise SpecError(compiler.faults)
     relatives = {address: compiler._relative(scope) for address, scope in compiler._roots.items() if address}
     layer = compiler._scope.layer(layer.visible) if compiler._scope.relation != layer.relation else layer
+    layer = layer if bad is None else replace(layer, bad=bad)
     own = {name: (compiler._scope, name) for name in compiler._scope.columns}
     rows, asks = compiler.kin.rows(""), compiler.asking.asks(own, compiler._reads.reached)
     made_from = (locale, library or Library()) if asks else None

@@ -12,8 +12,12 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from webapp import limits
 from webapp.engine import picks
+from webapp.engine.bad.invalid import Invalid
 from webapp.engine.errors import SpecError
 from webapp.engine.fields.base import FieldType
+from webapp.engine.masking import settings as masking_settings
+from webapp.engine.masking.settings import Masking
+from webapp.engine.real import SourceSpec
 from webapp.errors import Fault, did_you_mean
 
 FIELD_ID = re.compile(r"fld_[0-9A-HJKMNP-TV-Z]{26}")
@@ -34,8 +38,8 @@ class CommonKeys(BaseModel):
     name: str = Field(min_length=1, max_length=limits.MAX_NAME_CHARS)
     type: str = Field(min_length=1, max_length=limits.MAX_NAME_CHARS)
     options: dict[str, Any] = Field(default_factory=dict)
-    sensitive: bool = False
-    masking: dict[str, Any] | None = None
+    sensitive: bool = Field(False, description="Real values of it are masked before they leave.")
+    masking: Masking | None = Field(None, description="How; a value of the same kind, if not said.")
     percent_blank: Decimal = Field(Decimal(0), ge=0, le=100, max_digits=9, decimal_places=4)
     unique: bool = Field(False, description="No two rows alike; a word instead: no two alike in all fields with it.")
     unique_together: str | None = Field(None, min_length=1, max_length=limits.MAX_NAME_CHARS, exclude=True)
@@ -48,6 +52,11 @@ class CommonKeys(BaseModel):
     suffix: str = Field("", max_length=limits.MAX_AFFIX_CHARS)
     text_case: Literal["upper", "lower", "title", "sentence"] | None = None
     description: str = Field("", max_length=limits.MAX_DESCRIPTION_CHARS)
+    invalid: Invalid | None = Field(None, description="Bad values on purpose among its cells.")
+    column: str | None = Field(
+        None, min_length=1, max_length=limits.MAX_NAME_CHARS,
+        description="Of a template with a source: the column it is taken from, where that is not called like it.",
+    )  # fmt: skip
 
 
 def field_schema() -> dict[str, Any]:
@@ -57,10 +66,21 @@ def field_schema() -> dict[str, Any]:
     unique = made["properties"]["unique"]
     unique.pop("type")
     unique["anyOf"] = [{"type": "boolean"}, {"type": "string", "minLength": 1, "maxLength": limits.MAX_NAME_CHARS}]
-    return made
+    return _whole(made, made.pop("$defs", {}))
 
 
-_MOVED_UP = frozenset(CommonKeys.model_fields) - {"id", "name", "type", "options", "unique_together"}
+def _whole(schema: Any, defs: dict[str, Any]) -> Any:
+    """A schema that can stand inside others: what it refers to is put in its place."""
+    if isinstance(schema, list):
+        return [_whole(one, defs) for one in schema]
+    if not isinstance(schema, dict):
+        return schema
+    referred = defs[schema["$ref"].rpartition("/")[2]] if "$ref" in schema else {}
+    own = {key: value for key, value in schema.items() if key != "$ref"}
+    return {key: _whole(value, defs) for key, value in {**referred, **own}.items()}
+
+
+_MOVED_UP = frozenset(CommonKeys.model_fields) - {"id", "name", "type", "options", "unique_together", "column"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +120,7 @@ class FieldSpec:
             "label": self.type.label,
             "options": options,
             "sensitive": common.sensitive,
-            "masking": common.masking,
+            "masking": common.masking and common.masking.model_dump(mode="json", exclude_unset=True),
             "percent_blank": int(blank) if blank == int(blank) else float(blank),
             "unique": common.unique_together or common.unique,
             "hidden": common.hidden,
@@ -111,6 +131,8 @@ class FieldSpec:
             "suffix": common.suffix,
             "text_case": common.text_case,
             "description": common.description,
+            **({"invalid": common.invalid.to_json()} if common.invalid is not None else {}),
+            **({"column": common.column} if common.column is not None else {}),
         }
 
 
@@ -121,6 +143,10 @@ class TemplateSpec:
     name: str
     fields: tuple[FieldSpec, ...]
     locale: str | None = None
+    source: SourceSpec | None = None
+    """Where its rows come from, where they are not made."""
+    invalid: Invalid | None = None
+    """Bad values on purpose among its rows."""
 
     def walk(self) -> Iterator[FieldSpec]:
         """Every field, nested ones included, parents before children."""
@@ -131,13 +157,20 @@ class TemplateSpec:
             pending.extend(reversed(field.children))
 
 
-def parse(fields: Any, *, name: str = "rows", locale: str | None = None) -> TemplateSpec:
+def parse(
+    fields: Any,
+    *,
+    name: str = "rows",
+    locale: str | None = None,
+    source: SourceSpec | None = None,
+    invalid: Invalid | None = None,
+) -> TemplateSpec:
     """Reads a list of field definitions. Raises `SpecError` with every fault found."""
     parser = _Parser()
     parsed = parser.fields(fields, "fields", depth=1)
     if parser.faults:
         raise SpecError(parser.faults)
-    return TemplateSpec(name=name, fields=parsed, locale=locale)
+    return TemplateSpec(name=name, fields=parsed, locale=locale, source=source, invalid=invalid)
 
 
 def with_ids(spec: TemplateSpec, new_id: Any) -> TemplateSpec:
@@ -170,6 +203,7 @@ class _Parser:
         parsed = [self._field(item, f"{path}[{i}]", depth) for i, item in enumerate(raw)]
         found = tuple(field for field in parsed if field is not None)
         self._refuse_doubles(found)
+        self.faults.extend(fault for field in found for fault in masking_settings.faults(field, found))
         return found
 
     def _refuse(self, path: str, code: str, message: str, hint: str = "") -> tuple[FieldSpec, ...]:
@@ -194,6 +228,9 @@ class _Parser:
         if common is None or kind is None:
             return None
         self._check_id(common.id, path)
+        if common.invalid is not None and depth > 1:
+            text = "Only fields of the template itself can have bad values, not those inside another field."
+            self._refuse(f"{path}.invalid", "not_here", text, "Take invalid away.")
         options, children = self._options(kind, common, path, depth)
         if options is None or len(self.faults) > before:
             return None
@@ -212,6 +249,11 @@ class _Parser:
             moved = {k: v for k, v in options.items() if k in _MOVED_UP}
             known["options"] = {k: v for k, v in options.items() if k not in moved}
             known = {**moved, **known}
+        if known.get("masking") is not None:
+            known.setdefault("sensitive", True)
+            if known["sensitive"] is False:
+                text = "Only sensitive fields are masked, and this one says that it is not."
+                self._refuse(f"{path}.masking", "contradiction", text, "Take masking away, or write sensitive: true.")
         if isinstance(known.get("unique"), str):
             known["unique_together"] = known.pop("unique")
         return validated(CommonKeys, known, path, self.faults)
@@ -254,6 +296,8 @@ class _Parser:
         if depth > limits.MAX_NESTING:
             return self._refuse(path, "too_deep", f"Fields nest at most {limits.MAX_NESTING} levels deep.")
         self._count += 1
+        if self._count > limits.MAX_FIELDS:
+            return self._refuse(path, "too_many", f"A template has at most {limits.MAX_FIELDS} fields.")
         found = self._field({"name": "item", **raw}, path, depth)
         return () if found is None else (found,)
 

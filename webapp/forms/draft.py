@@ -8,19 +8,22 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 from werkzeug.datastructures import MultiDict
 
 from webapp import limits
 from webapp.engine import guess
+from webapp.engine.bad.invalid import Invalid
 from webapp.engine.fields import find
-from webapp.engine.spec import CommonKeys
+from webapp.engine.spec import ELEMENT, CommonKeys
 from webapp.forms import controls
 from webapp.forms.field_rows import FOLDED, HEAD, MORE, OWN, SHOWN, NewId, holds_fields
 from webapp.forms.from_model import bound, inline, keys
 
 Values = MultiDict[str, str]
+INVALID: Final = "invalid."
+"""What the inputs begin with that say which rows of the template are bad on purpose."""
 
 
 def read(form: Values) -> dict[str, Any]:
@@ -33,6 +36,9 @@ def read(form: Values) -> dict[str, Any]:
         text = form.get(key, "").strip()
         if text or (key in ("name", "description") and key in form):
             template[key] = controls.integer(text) if key == "quantity" else text
+    bad = bound(Invalid, formdata=form, prefix=INVALID).payload()
+    if bad:
+        template["invalid"] = bad
     template["fields"] = _read_fields(form)
     return template
 
@@ -102,6 +108,8 @@ def _read_row(form: Values, mark: Mark) -> dict[str, Any]:
     shown = (*SHOWN, *MORE) if is_open else () if mark.folded else SHOWN
     common |= {name: value for name, value in held.items() if name not in OWN and name not in shown}
     common |= bound(CommonKeys, formdata=form, prefix=f"{key}.", names=shown).payload()
+    if common.get("masking") == {"consistent": False}:
+        del common["masking"]  # a box without its tick, where nothing is to be masked
     common["options"] = options
     return _unique(common, held.get("unique_together"), is_open)
 
@@ -187,6 +195,8 @@ def _fresh(given: Mapping[str, Any], new_id: NewId) -> dict[str, Any]:
     options = dict(given.get("options") or {})
     if isinstance(options.get("fields"), list):
         options["fields"] = [_fresh(inner, new_id) for inner in options["fields"]]
+    if isinstance(options.get(ELEMENT), Mapping):
+        options[ELEMENT] = _fresh(options[ELEMENT], new_id)
     return {**given, "id": new_id(), "options": options}
 
 

@@ -12,6 +12,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from decimal import Decimal
 from typing import Any, Final
 
 from markupsafe import Markup
@@ -37,6 +38,8 @@ MORE: Final = (
     "formula",
     "description",
     "hidden",
+    "masking",
+    "invalid",
 )
 OWN: Final = frozenset({"id", "name", "type", "options", "label"})
 FOLDED: Final = "~"
@@ -179,7 +182,19 @@ class Row:
 
 
 def _note(key: str, value: Any) -> str:
+    if key == "invalid" and isinstance(value, Mapping):
+        return _bad(value)
+    if key == "masking" and isinstance(value, Mapping):
+        value = value.get("strategy")
     return f"{key.replace('_', ' ')} {_brief(value)}".removesuffix(" yes")
+
+
+def _bad(said: Mapping[str, Any]) -> str:
+    """The bad values of a field in a few words: their share in percent."""
+    try:
+        return f"bad {Decimal(str(said.get('rate'))) * 100:f} %".replace(".00 %", " %")
+    except ArithmeticError:
+        return "bad values"
 
 
 def _brief(value: Any) -> str:

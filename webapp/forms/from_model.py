@@ -178,7 +178,8 @@ def _object(label: str, branches: list[Schema], defs: Schema, kinds: set[str], c
     shape = objects[0]
     if len(objects) == 1 and shape.get("properties") and kinds <= {"object", "integer"}:
         inner = _form(shape, defs)
-        if set(inner.names) <= inner.short:
+        ticked = {name for name in inner.names if inner.controls[name].field_class is controls.Choices}
+        if set(inner.names) <= inner.short | ticked:
             return controls.Part(inner, label, **_plain(common))
     return controls.Json(label, **common)
 

@@ -2,12 +2,13 @@
 
 from webapp.models.audit import AuditEntry
 from webapp.models.base import JSON_DOC, Base, UtcTime
-from webapp.models.connections import Connection, Fetched, Secret
+from webapp.models.connections import Connection, Fetched, MaskingKey, Secret
 from webapp.models.datasets import Dataset, DatasetVersion
 from webapp.models.endpoints import Endpoint
 from webapp.models.exports import Export, ExportPart
 from webapp.models.files import WorkspaceFile
 from webapp.models.idempotency import IdempotencyRecord
+from webapp.models.imports import TemplateImport
 from webapp.models.keys import ApiKey
 from webapp.models.people import BrowserSession, Invitation, SignInLink, User
 from webapp.models.pushes import Push, PushLine, PushRange, PushRow
@@ -35,6 +36,7 @@ __all__ = [
     "Fetched",
     "IdempotencyRecord",
     "Invitation",
+    "MaskingKey",
     "Membership",
     "Project",
     "Push",
@@ -49,6 +51,7 @@ __all__ = [
     "SignInLink",
     "Team",
     "Template",
+    "TemplateImport",
     "TemplateVersion",
     "User",
     "UtcTime",

@@ -12,6 +12,7 @@ from webapp import limits
 from webapp.models.base import (
     JSON_DOC,
     Base,
+    Created,
     InProject,
     InWorkspace,
     SoftDeleted,
@@ -56,6 +57,19 @@ class Secret(Updated, InWorkspace, Base):
     id: Mapped[str] = identity("sec")
     name: Mapped[str | None] = mapped_column(String(limits.MAX_NAME_CHARS))
     connection_id: Mapped[str | None] = reference("connections.id", nullable=True, ondelete="CASCADE")
+    sealed: Mapped[bytes] = mapped_column(LargeBinary)
+    created_by: Mapped[str | None] = reference("users.id", nullable=True, ondelete="SET NULL", index=False)
+
+
+class MaskingKey(Created, InWorkspace, Base):
+    """A sealed key that real values of a workspace are masked by. The newest version masks; the others are kept, so
+    that what they masked can be masked so again."""
+
+    __tablename__ = "masking_keys"
+    __table_args__ = (UniqueConstraint("workspace_id", "version"),)
+
+    id: Mapped[str] = identity("mky")
+    version: Mapped[int]
     sealed: Mapped[bytes] = mapped_column(LargeBinary)
     created_by: Mapped[str | None] = reference("users.id", nullable=True, ondelete="SET NULL", index=False)
 

@@ -34,6 +34,8 @@ class Export(Work, SoftDeleted, InProject, Base):
     rows_done: Mapped[int] = mapped_column(BigInteger, default=0)
     bytes: Mapped[int | None] = mapped_column(BigInteger)
     sha256: Mapped[str | None] = mapped_column(String(HASH_CHARS))
+    leaks: Mapped[list[Any] | None] = mapped_column(JSON_DOC)
+    """Of rows taken from real data: what the leak check saw, table by table; of one in parts the parts have it."""
     storage_key: Mapped[str | None] = mapped_column(String(300))
     file_name: Mapped[str | None] = mapped_column(String(300))
     request: Mapped[dict[str, Any]] = mapped_column(JSON_DOC, default=dict)
@@ -66,6 +68,7 @@ class ExportPart(Work, Base):
     rows_done: Mapped[int] = mapped_column(BigInteger, default=0)
     bytes: Mapped[int | None] = mapped_column(BigInteger)
     sha256: Mapped[str | None] = mapped_column(String(HASH_CHARS))
+    leaks: Mapped[list[Any] | None] = mapped_column(JSON_DOC)
     storage_key: Mapped[str | None] = mapped_column(String(300), index=True)
 
     @declared_attr.directive

@@ -49,6 +49,8 @@ class Push(Work, SoftDeleted, InProject, Base):
     intent: Mapped[dict[str, Any] | None] = mapped_column(JSON_DOC)
     progress: Mapped[list[Any]] = mapped_column(JSON_DOC, default=list)
     """Points of the rate chart: [seconds since the start, rows that have their end], thinned out."""
+    leaks: Mapped[list[Any] | None] = mapped_column(JSON_DOC)
+    """Of rows taken from real data: what the leak check saw, table by table."""
     created_by: Mapped[str | None] = reference("users.id", nullable=True, ondelete="SET NULL", index=False)
     key_id: Mapped[str | None] = mapped_column(String(40))
 

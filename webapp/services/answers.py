@@ -27,7 +27,7 @@ from webapp.engine.outside import Answer, Question
 from webapp.errors import ApiError
 from webapp.extensions import db, reading, writing
 from webapp.models import END_STATES, Connection, Export, Fetched, Push
-from webapp.services import audit
+from webapp.services import audit, real_data
 from webapp.services.actors import Actor
 
 FOLDER: Final = "fetched"
@@ -219,6 +219,21 @@ def keep(workspace_id: str, connection_id: str, answer: Answer) -> str:
     return f"{workspace_id}/{name}"
 
 
+def keep_file(workspace_id: str, connection_id: str, name: str, storage_key: str, ends: datetime) -> None:
+    """Remember a file in the storage until it has run out and no work pins it; asked for again, until then."""
+    row = _row(workspace_id, connection_id, name, name, 0)
+    row |= {"storage_key": storage_key, "expires_at": ends}
+    if _insert([row]):
+        again = Fetched.__table__.c
+        with writing() as session:
+            session.execute(
+                update(Fetched)
+                .where(again.workspace_id == workspace_id, again.connection_id == connection_id)
+                .where(again.question == name)
+                .values(expires_at=ends)
+            )
+
+
 def _put(workspace_id: str, name: str, raw: bytes) -> str:
     key = f"{FOLDER}/{workspace_id}/{name}.arrow"
     store = storage.of(current_app)
@@ -230,7 +245,10 @@ def _put(workspace_id: str, name: str, raw: bytes) -> str:
 
 
 def load(where: str) -> Answer:
-    """What `keep` put into the storage. Error: unavailable, where it is not there any more."""
+    """What `keep` put into the storage, or a source. Errors: unavailable, where it is not there any more; those of
+    `real_data.load`."""
+    if where.startswith(real_data.PREFIX):
+        return real_data.load(where)
     found = _MEMORY.get(where)
     if found is not None:
         return found
@@ -312,4 +330,4 @@ def _pinned(session: Any) -> set[str]:
     for pins in (*session.scalars(exports), *session.scalars(pushes)):
         for one in (pins, *pins.get("tables", ())):
             places.update(one.get("outside", {}).values())
-    return {f"{FOLDER}/{where}.arrow" for where in places}
+    return {real_data.stored_at(where) or f"{FOLDER}/{where}.arrow" for where in places}

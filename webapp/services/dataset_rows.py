@@ -22,7 +22,17 @@ from webapp.engine.formats.together import Sheets, Table, Together, ZipArchive
 from webapp.errors import ApiError
 from webapp.extensions import db
 from webapp.models import Template
-from webapp.services import datasets, fetched, generate, moments, relations, rows, sources, templates
+from webapp.services import (
+    datasets,
+    fetched,
+    generate,
+    moments,
+    real_data,
+    relations,
+    rows,
+    sources,
+    templates,
+)
 from webapp.services.actors import Actor
 from webapp.services.dataset_requests import DatasetExportInput, DatasetPreviewInput
 from webapp.services.pins import Pins
@@ -123,7 +133,10 @@ def preview(
     looks: list[Look] = []
     warnings = list(spec.get("warnings", ()))
     for member, source in zip(found, sources_of(found), strict=True):
-        count = member.count or source.quantity
+        if fetch:
+            with placed(member):
+                source = real_data.opened(actor, source, whole=False)
+        count = member.count or (source.quantity if source.plan.taken is None else source.count(None))
         # A table may have no rows: its parents bear none.
         few = {"count": min(count, limits.PREVIEW_ROWS)}
         wanted = GenerateInput(seed=seed, now=_now(spec, ask)).model_copy(update=few)
@@ -289,13 +302,18 @@ def bundle(
         found = sorted(found, key=lambda one: place[one.template_id])
     recipes = []
     for at, (member, source) in enumerate(zip(found, sources_of(found), strict=True)):
-        wanted = ask.of_table(member.count or source.quantity).model_copy(update={"seed": seed, "now": now})
+        with placed(member):
+            if isinstance(by, Actor):
+                source = real_data.opened(by, source, keep=True)
+            else:
+                source = fetched.pinned(source, by[at])
+        count = member.count or (source.quantity if source.plan.taken is None else source.count(None))
+        wanted = ask.of_table(count).model_copy(update={"seed": seed, "now": now})
         with placed(member):
             if isinstance(by, Actor):
                 made = fetched.recipe(by, source, wanted, keep=True, anchored=now is None)
             else:
-                ready = fetched.pinned(source, by[at])
-                made = rows.recipe(ready, wanted, present=clock.now(), pins=by[at], anchored=now is None)
+                made = rows.recipe(source, wanted, present=clock.now(), pins=by[at], anchored=now is None)
             recipes.append(made)
     return Bundle(name, *version, seed, now, found, recipes, _keys(found, fields, edges))
 

@@ -27,7 +27,7 @@ def retry(actor: Actor, export_id: str) -> Export:
         format=before.format,
         count=before.count,
         file_name=before.file_name,
-        request={"ask": before.request["ask"]},
+        request={"ask": before.request["ask"], "bad": before.request.get("bad", False)},
         pins=before.pins,
         part_rows=before.part_rows,
         of_id=before.id,

@@ -16,6 +16,7 @@ from sqlalchemy import Select, case, func, select, update
 from sqlalchemy.orm import Session, aliased, scoped_session
 
 from webapp import clock, limits
+from webapp.engine import leaks
 from webapp.engine.formats import FORMATS
 from webapp.errors import ApiError, Fault, validation_error
 from webapp.extensions import db, reading, redis_client, writing
@@ -73,7 +74,7 @@ def add(
             export_id=export.id, number=number, offset=offset + at, count=min(rows, export.count - at)
         )
         if before := taken.get(number):
-            for column in ("status", "attempt", "rows_done", "bytes", "sha256", "storage_key"):
+            for column in ("status", "attempt", "rows_done", "bytes", "sha256", "leaks", "storage_key"):
                 setattr(part, column, getattr(before, column))
             part.started_at, part.finished_at = before.started_at, before.finished_at
         else:
@@ -280,6 +281,10 @@ def gather(export_id: str) -> None:
         export.lease_owner = export.lease_until = None
         if found.keys() == {"completed"}:
             export.status, export.bytes = "completed", size
+            seen = list(session.scalars(select(ExportPart.leaks).where(parts, ExportPart.leaks.is_not(None))))
+            if seen:
+                looked = leaks.merged(one[0]["columns"] for one in seen)
+                export.leaks = [{"table": seen[0][0]["table"], "columns": looked}]
         elif export.cancel_requested_at is not None or "failed" not in found:
             export.status = "cancelled"
         else:

@@ -31,6 +31,7 @@ from webapp.services import (
     paging,
     pins,
     quotas,
+    real_data,
     rows,
     tenancy,
 )
@@ -65,6 +66,7 @@ def as_json(export: Export) -> dict[str, Any]:
         "file_name": export.file_name,
         "download_url": f"/exports/{export.id}/download" if export_parts.in_one_piece(export) else None,
         "manifest_url": f"/exports/{export.id}/manifest",
+        "answers_url": f"/exports/{export.id}/answers" if export.request.get("bad") else None,
         "part_rows": export.part_rows,
         "parts": export.parts,
         "parts_done": export.parts_done if export.parts else None,
@@ -74,6 +76,7 @@ def as_json(export: Export) -> dict[str, Any]:
         "now": export.pins["now"],
         "pins": pins.shown(export.pins),
         "request": asked_again(export),
+        "leaks": export.leaks,
         "error": export.error,
         "project_id": export.project_id,
         "team_id": export.team_id,
@@ -105,9 +108,10 @@ def create(actor: Actor, template_id: str, ask: GenerateInput, format: str | Non
     """
     found = heads.of(actor, template_id, "generate")
     source = generate.saved_source(found, ask.locale, rows_of=ask.rows)
+    source = real_data.opened(actor, source, keep=True)
     count = source.count(ask.count)
     quotas.check_rows(actor, count)
-    recipe = fetched.recipe(actor, source, ask, format=format, keep=True)
+    recipe = fetched.recipe(actor, source, ask.model_copy(update={"count": count}), format=format, keep=True)
     recipe.open().close()
     part_rows = export_parts.planned(recipe, ask.part_rows if isinstance(ask, TemplateExportInput) else None)
     export = Export(
@@ -118,7 +122,7 @@ def create(actor: Actor, template_id: str, ask: GenerateInput, format: str | Non
         format=recipe.format.name,
         count=count,
         file_name=recipe.file_name,
-        request={"ask": ask.model_dump(mode="json", exclude={"part_rows"})},
+        request={"ask": ask.model_dump(mode="json", exclude={"part_rows"}), "bad": recipe.bound.bad is not None},
         pins=recipe.pins.to_json(),
         part_rows=part_rows,
     )
@@ -157,7 +161,10 @@ def create_of_dataset(actor: Actor, dataset_id: str, ask: DatasetExportInput) ->
         format=bundle.format.name,
         count=bundle.count,
         file_name=bundle.file_name,
-        request={"ask": ask.model_dump(mode="json")},
+        request={
+            "ask": ask.model_dump(mode="json"),
+            "bad": any(recipe.bound.bad is not None for recipe in bundle.recipes),
+        },
         pins=bundle.pins(),
     )
     told = {"version": version.number, "seed": bundle.seed, "format": export.format, "tables": len(members)}

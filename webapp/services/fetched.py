@@ -30,7 +30,7 @@ from webapp.engine.outside import Answer, Ask, Recorder
 from webapp.errors import ApiError, Fault, validation_error
 from webapp.extensions import db
 from webapp.models import Connection
-from webapp.services import ai_values, answers, connection_links, fetched_tables, rows
+from webapp.services import ai_values, answers, connection_links, fetched_tables, real_data, rows
 from webapp.services.actors import Actor
 from webapp.services.answers import Kept
 from webapp.services.deadline import limited
@@ -60,20 +60,35 @@ def recipe(
     field; validation_error for connections that are not there and questions that are too many.
     """
     present = clock.now()
+    if fetch:
+        source = real_data.opened(actor, source, keep=keep)
     if not source.plan.asks:
         return rows.recipe(source, ask, present=present, format=format, pins=pins, anchored=anchored)
     held = pins or rows.pins_for(source, seed=ask.seed, now=ask.now, locale=ask.locale, present=present)
     dry = _Dry(ask, held, held.now == source.anchor if anchored is None else anchored)
     with _Search(actor, fetch) as search:
-        plan, found = source.plan, {}
+        plan, found = source.plan, _taken(source)
         for level in sorted({one.level for one in plan.asks}):
-            asked = [one for one in plan.asks if one.level == level]
+            asked = [one for one in plan.asks if one.level == level and one.question.kind != "source"]
+            if not asked:
+                continue
             found |= search.answers(asked, lambda: dry.values(replace(source, plan=plan)))  # noqa: B023
             plan = _answered(source, found)
         outside = search.kept(source.plan.asks, found) if keep else {}
     told = replace(held, outside=outside, snapshot=snapshot_of(found))
     ready = replace(source, plan=plan)
     return rows.recipe(ready, ask, present=present, format=format, pins=told, anchored=anchored)
+
+
+def _taken(source: Source) -> dict[str, Answer]:
+    """The template's own source, where it has been opened."""
+    library = source.plan.made_from
+    known = library[1].answers if library else {}
+    return {
+        one.question.key: known[one.question.key]
+        for one in source.plan.asks
+        if one.question.kind == "source" and one.question.key in known
+    }
 
 
 def _answered(source: Source, found: Mapping[str, Answer]) -> Any:
@@ -179,9 +194,12 @@ class _Search:
         """Where each answer lies for those who have the pins."""
         assert self._actor is not None
         workspace = self._actor.workspace_id
-        connection = {one.question.key: self._id(one) for one in asked}
+        connection = {one.question.key: self._id(one) for one in asked if one.question.kind != "source"}
         db.session.remove()  # whose transaction would wait for this one, or this one for it
-        return {key: answers.keep(workspace, connection[key], answer) for key, answer in found.items()}
+        return {
+            key: answers.keep(workspace, connection[key], answer) if answer.taken is None else answer.taken.place
+            for key, answer in found.items()
+        }
 
     def _connection(self, one: Ask) -> None:
         """Sees to it that the actor may use the connection and that it can be asked, whether or not it has to be."""

@@ -21,7 +21,9 @@ from flask import Flask, current_app
 
 from webapp import clock, limits
 from webapp.engine import groups
+from webapp.engine.bad.invalid import Invalid
 from webapp.engine.errors import SpecError
+from webapp.engine.real import SourceSpec
 from webapp.errors import ApiError
 from webapp.extensions import db
 from webapp.services import (
@@ -32,6 +34,7 @@ from webapp.services import (
     kin,
     plans,
     quotas,
+    real_data,
     rows,
     sources,
     template_fields,
@@ -64,7 +67,16 @@ def draft_source(actor: Actor | None, ask: DraftInput, own: str = "") -> Source:
     actor no other template is seen. Error: validation_error with every fault."""
     around = kin.gather(ask.fields, own, lambda wanted: kin.newest(actor, wanted) if actor else {})
     quantity = ask.quantity or limits.DEFAULT_QUANTITY
-    return sources.of_draft(ask.name, ask.fields, quantity, ask.anchor, ask.locale, own, around, ask.rows)
+    said = (_said(ask.source), _wrong(ask.invalid))
+    return sources.of_draft(ask.name, ask.fields, quantity, ask.anchor, ask.locale, own, around, ask.rows, *said)
+
+
+def _said(source: SourceSpec | None) -> dict[str, Any] | None:
+    return None if source is None else source.model_dump(exclude_none=True)
+
+
+def _wrong(invalid: Invalid | None) -> dict[str, Any] | None:
+    return None if invalid is None else invalid.to_json()
 
 
 # --- Generate ---------------------------------------------------------------------------------------------
@@ -130,9 +142,10 @@ def _run(actor: Actor, source: Source, ask: GenerateInput, format: str | None) -
 
     Errors: row_limit_exceeded, validation_error, quota_exceeded (with Retry-After), unavailable.
     """
+    source = real_data.opened(actor, source)
     count = source.count(ask.count)
     quotas.check_rows(actor, count)
-    recipe = fetched.recipe(actor, source, ask, format=format)
+    recipe = fetched.recipe(actor, source, ask.model_copy(update={"count": count}), format=format)
     reservation = quotas.reserve_rows(actor, count)
     try:
         with _one_by_one if count * source.plan.leaves <= limits.FIRST_BLOCK_ROWS else nullcontext():
@@ -177,6 +190,8 @@ class Preview:
     recipe: Recipe
     rows: bytes
     warnings: list[dict[str, str]]
+    bad: list[dict[str, Any]] | None
+    """Its bad cells, as `AnswerKey` has them; None where none is ever bad."""
 
     @property
     def seed(self) -> str:
@@ -219,7 +234,11 @@ def preview_version(found: heads.Head, version: int, seed: str) -> Preview:
 
 def _draft_of(actor: Actor, found: heads.Head, ask: PreviewInput) -> Source:
     spec, _ = templates.loader(found.id, found.version)()
-    parsed = plans.parsed_fields(ask.fields, name=spec["name"], locale=spec["locale"])
+    given = _said(ask.source) if "source" in ask.model_fields_set else spec.get("source")
+    wrong = _wrong(ask.invalid) if "invalid" in ask.model_fields_set else spec.get("invalid")
+    parsed = plans.parsed_fields(
+        ask.fields, name=spec["name"], locale=spec["locale"], source=given, invalid=wrong
+    )
     before = spec["fields"]
     merged = groups.assign(template_fields.carry_over(parsed, before), template_fields.settled(before))
     around = kin.gather(ask.fields, found.id, lambda wanted: kin.newest(actor, wanted))
@@ -239,13 +258,16 @@ def _preview(
     )
     recipe, made = _first_rows(source, wanted, actor, fetch)
     warnings = [fault.as_dict() for fault in recipe.bound.warnings]
-    return Preview(recipe, made, warnings + fetched.warnings(source, recipe) + capacity_warnings(recipe))
+    warnings += fetched.warnings(source, recipe) + capacity_warnings(recipe)
+    return Preview(recipe, made, warnings, recipe.bad_cells() if recipe.bound.bad is not None else None)
 
 
 def _first_rows(
     source: Source, ask: GenerateInput, actor: Actor | None, fetch: bool = False
 ) -> tuple[Recipe, bytes]:
     """The first rows of a template as JSON: as many as `ask` says, or all of them where its parents bear fewer."""
+    if fetch:
+        source = real_data.opened(actor, source, whole=False)
     few = rows.recipe(source, ask.model_copy(update={"count": 0}), present=clock.now())
     assert ask.count is not None
     low, high = 0, ask.count
@@ -325,6 +347,7 @@ def estimate(
     Errors: those of `saved`, apart from quota_exceeded.
     """
     source = saved_source(heads.of(actor, template_id, "generate"), ask.locale, rows_of=ask.rows)
+    source = real_data.opened(actor, source)
     count = source.count(ask.count)
     quotas.check_rows(actor, count)
     sample = min(count, limits.ESTIMATE_ROWS)

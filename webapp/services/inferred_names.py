@@ -31,16 +31,15 @@ _FORM_OF_ADDRESS: Final = 10  # chosen: characters up to which a person's title 
 _MEANT_ALIKE: Final[dict[str, tuple[str, dict[str, Any]]]] = {
     **dict.fromkeys(("fax", "…_fax"), ("phone_number", {})),
     **dict.fromkeys(("home_page", "webpage", "permalink"), ("url", {})),
-    **dict.fromkeys(
-        ("address2", "address_2", "address_line_2", "address_line2", "street1", "street2", "line1"),
-        ("street_address", {}),
-    ),
+    **dict.fromkeys(("street1", "street2", "line1"), ("street_address", {})),
     **dict.fromkeys(("title_of_courtesy", "salutation", "…_salutation"), ("title", {})),
-    **dict.fromkeys(("user_pass", "password_hash"), ("password", {})),
-    **dict.fromkeys(("subtitle", "tagline", "slogan"), ("words", {"count": 4})),
+    "user_pass": ("password_hash", {}),
+    "subtitle": ("words", {"count": 4}),
+    "tagline": ("slogan", {}),
     **dict.fromkeys(("excerpt", "summary"), ("sentences", {})),
     **dict.fromkeys(("content", "body_html", "synopsis", "plot", "biography"), ("paragraphs", {})),
     "nicename": ("username", {}),
+    "district": ("state", {}),  # mostly the region of an address
     "product_type": ("product_category", {}),
     "byline": ("name", {}),
     "cell": ("mobile", {}),

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
 from webapp.engine import plan as engine_plan
+from webapp.engine import real
 from webapp.engine import spec as engine_spec
+from webapp.engine.bad.invalid import Invalid
 from webapp.engine.data.vocabulary import Vocabulary
 from webapp.engine.errors import SpecError
 from webapp.engine.kinship import Library
@@ -21,10 +24,19 @@ def anchor_of(spec: dict[str, Any]) -> datetime | None:
     return moments.parse(spec["anchor"]) if spec["anchor"] else None
 
 
-def parsed_fields(fields: Any, *, name: str = "rows", locale: str | None = None) -> TemplateSpec:
-    """Field definitions as the engine reads them; `validation_error` with every fault."""
+def parsed_fields(
+    fields: Any,
+    *,
+    name: str = "rows",
+    locale: str | None = None,
+    source: Mapping[str, Any] | None = None,
+    invalid: Mapping[str, Any] | None = None,
+) -> TemplateSpec:
+    """Field definitions as the engine reads them, and the template's source and bad values as they are stored;
+    `validation_error` with every fault."""
+    bad = None if invalid is None else Invalid.model_validate(invalid)
     try:
-        return engine_spec.parse(fields, name=name, locale=locale)
+        return engine_spec.parse(fields, name=name, locale=locale, source=real.stored(source), invalid=bad)
     except SpecError as error:
         raise validation_error(error.faults) from None
 

@@ -3,12 +3,12 @@
 A plan is `Push.tables`, one JSON object for each table in the order of sending:
 
     {name, template_id, version, target, count, offset, mode, key_columns, columns, capture, from_parent, later,
-     create, definition, recipe, given}
+     create, definition, recipe, given, bad}
 
-`columns` are `{column, field | formula | object_id, list, nested}`; `from_parent` are columns that take a key which the
-target made for the parent's row; `later` are columns that are sent null and written in a second pass; `definition` are
-the columns of a table that is made; `recipe` is the place among what makes rows, `given` the storage's key of rows that
-came with the request.
+`columns` are `{column, field | formula | object_id, list, nested, mixed}`; `from_parent` are columns that take a key
+which the target made for the parent's row; `later` are columns that are sent null and written in a second pass;
+`definition` are the columns of a table that is made; `recipe` is the place among what makes rows, `given` the storage's
+key of rows that came with the request; `bad` says that some rows are bad on purpose.
 """
 
 from __future__ import annotations
@@ -97,6 +97,8 @@ def table(wanted: Wanted, can: Capabilities, push_id: str, place: int) -> Planne
         "create": wanted.entity is None,
         "recipe": wanted.recipe,
     }
+    if wanted.maker.spoils(one["field"] for one in columns if "field" in one):
+        spec["bad"] = True
     if wanted.entity is None:
         spec["definition"] = [push_new_tables.defined(column) for column in entity.fields]
         faults += push_new_tables.long_names(entity, asked, can)
@@ -126,6 +128,8 @@ def _column(
     else:
         assert cell.field is not None
         dtype, made = maker.fields[cell.field].dtype, {"column": name, "field": cell.field}
+    if nested and cell.field is not None and maker.fields[cell.field].mixed:
+        made["mixed"] = True
     if nested and (pa.types.is_nested(dtype) or (cell.field is not None and maker.fields[cell.field].json)):
         made["nested"] = True
     elif cell.column.type == "array" and pa.types.is_list(dtype) and not pa.types.is_nested(dtype.value_type):

@@ -24,6 +24,7 @@ from webapp.services import (
     push_plan,
     push_targets,
     quotas,
+    real_data,
     relations,
     row_makers,
     rows,
@@ -130,6 +131,7 @@ def of_template(actor: Actor, template_id: str, ask: PushInput, *, keep: bool = 
     found = heads.Head(template.id, template.version, template.project_id, template.team_id)
     destination = push_targets.destination_of(actor, ask)
     source = generate.saved_source(found, ask.locale, rows_of=ask.rows)
+    source = real_data.opened(actor, source, keep=keep)
     count = source.count(ask.count)
     quotas.check_rows(actor, count)
     wanted = GenerateInput(

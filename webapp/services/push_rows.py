@@ -23,10 +23,11 @@ from flask import current_app
 from webapp import storage
 from webapp.connectors.base import ConnectorError, Session, Writing
 from webapp.connectors.shape import Column, Entity
+from webapp.engine import mixed
 from webapp.engine.block import Bound, Env
 from webapp.engine.errors import SpecError
 from webapp.engine.expressions.expression import Expression
-from webapp.engine.formats.nested import json_texts
+from webapp.engine.formats.nested import json_texts, mixed_texts
 from webapp.engine.plan import ENGINE
 from webapp.errors import ApiError, validation_error
 from webapp.extensions import db
@@ -164,6 +165,7 @@ class TableRows:
             for start in range(0, max(1, rows.size), self.block_rows)
         ]
         arrays = parts[0] if len(parts) == 1 else [_joined(pieces) for pieces in zip(*parts, strict=True)]
+        arrays = [_settled(values, one) for values, one in zip(arrays, wanted, strict=True)]
         fields = [
             pa.field(one["column"], values.type, metadata=self._told(one, values.type))
             for one, values in zip(wanted, arrays, strict=True)
@@ -199,7 +201,7 @@ class TableRows:
             return _object_ids(one["object_id"], view.rows)
         if "field" not in one:  # a key that the target made
             return _given(keys).take(self.place, name, view.rows)
-        return _flat(view.column(one["field"]), one)
+        return _flat(view.shown(one["field"]), one)
 
     def _formula(self, one: Mapping[str, Any]) -> Expression:
         name = one["column"]
@@ -232,6 +234,22 @@ def _flat(values: pa.Array, one: Mapping[str, Any]) -> pa.Array:
 
 def _joined(pieces: Sequence[pa.Array]) -> pa.Array:
     return pa.concat_arrays([_decoded(piece) for piece in pieces])
+
+
+def _settled(values: pa.Array, one: Mapping[str, Any]) -> pa.Array:
+    """A column of one type for targets that know no other: where a cell is text that is bad on purpose, all are."""
+    if not mixed.is_mixed(values.type) or one.get("mixed"):
+        return values
+    made, texts = mixed.parts(values)
+    if texts.null_count == len(texts):
+        return made
+    if pa.types.is_boolean(made.type):
+        spelled = made.cast(pa.int64()).cast(pa.string())
+    else:
+        spelled = mixed_texts(mixed.mixed(made))
+    if pa.types.is_timestamp(made.type):
+        spelled = pc.replace_substring(pc.replace_substring(spelled, "T", " "), "Z", "+00:00")
+    return pc.coalesce(texts, spelled)
 
 
 def _undivided(dtype: pa.DataType) -> pa.DataType:

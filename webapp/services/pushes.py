@@ -63,6 +63,7 @@ def as_json(push: Push) -> dict[str, Any]:
         "progress": ledger.progress(push),
         "pins": pins.shown(push.pins),
         "request": {key: value for key, value in push.request["ask"].items() if key != "rows" or value},
+        "leaks": push.leaks,
         "error": push.error,
         "project_id": push.project_id,
         "team_id": push.team_id,

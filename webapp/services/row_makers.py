@@ -6,7 +6,7 @@ Both answer any list of row numbers, in any order, however often: what was made 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
@@ -27,6 +27,8 @@ from webapp.engine.expressions.types import Kind
 from webapp.engine.fields.base import RELATION
 from webapp.engine.formats.nested import is_json_text
 from webapp.engine.layers import Column
+from webapp.engine.leaks import Watch
+from webapp.engine.mixed import clean_type, is_mixed
 from webapp.errors import Fault, did_you_mean
 
 
@@ -39,6 +41,10 @@ class View(ABC):
     @abstractmethod
     def column(self, name: str) -> pa.Array:
         """A field of the rows, or a member of an object by its path (`address.city`)."""
+
+    def shown(self, name: str) -> pa.Array:
+        """The same as it leaves: with the values that are bad on purpose."""
+        return self.column(name)
 
     def parents(self, field: str) -> tuple[np.ndarray, np.ndarray | None]:
         """Which rows of the other template a reference shows (``uint64[n]``), and where it shows any (None:
@@ -60,6 +66,8 @@ class Field:
     """Characters of the longest text, where that is known."""
     json: bool = False
     """Texts are JSON, to be embedded as it is."""
+    mixed: bool = False
+    """Some cells are text, bad on purpose, where values of another type belong."""
 
 
 class Maker(ABC):
@@ -70,10 +78,20 @@ class Maker(ABC):
     """By path: the visible ones, the members of objects after the object; those that are hidden last."""
     block_rows: int
     """The most rows that are worth making at once."""
+    watch: Watch | None = None
+    """Who looks for real values in what leaves, and what was found so far."""
 
     @abstractmethod
     def at(self, rows: np.ndarray) -> View:
         """Any rows (``uint64[n]``, from 0)."""
+
+    def spoils(self, names: Iterable[str]) -> bool:
+        """Whether any of these fields has values that are bad on purpose."""
+        return False
+
+    def bad_rows(self, rows: np.ndarray, names: Collection[str]) -> np.ndarray:
+        """``bool[n]``: the rows that are bad on purpose in one of these fields."""
+        return np.zeros(rows.size, np.bool_)
 
     @abstractmethod
     def kinds(self) -> dict[str, Kind]:
@@ -119,12 +137,19 @@ class TemplateRows(Maker):
 
     def __init__(self, bound: Bound) -> None:
         self._bound = bound
-        self.env = bound.env
+        self.env, self.watch = bound.env, bound.watch
         self.block_rows = max(1, limits.BLOCK_LEAVES // bound.plan.leaves)
         self.fields = {one.name: one for one in _fields_of(bound)}
 
     def at(self, rows: np.ndarray) -> View:
-        return _TemplateView(self._bound.at(rows))
+        return _TemplateView(self._bound.at(rows), self._bound.watch)
+
+    def spoils(self, names: Iterable[str]) -> bool:
+        return self._bound.bad is not None and any(map(self._bound.bad.has, names))
+
+    def bad_rows(self, rows: np.ndarray, names: Collection[str]) -> np.ndarray:
+        bad = self._bound.bad
+        return np.zeros(rows.size, np.bool_) if bad is None else bad.bad_rows(rows, names)
 
     def kinds(self) -> dict[str, Kind]:
         found = {}
@@ -137,14 +162,27 @@ class TemplateRows(Maker):
 
 
 class _TemplateView(View):
-    def __init__(self, block: Block) -> None:
-        self._block, self.rows = block, block.rows
+    def __init__(self, block: Block, watch: Watch | None) -> None:
+        self._block, self.rows, self._watch = block, block.rows, watch
+        self._looked: set[str] = set()
+        self._real: dict[str, Any] = {}
 
     def column(self, name: str) -> pa.Array:
         first, _, inner = name.partition(".")
         if not inner or name in self._block.layer.columns:
-            return self._block.column(name)
-        return pc.struct_field(self._block.column(first), inner.split("."))
+            return self._column(name)
+        return pc.struct_field(self._column(first), inner.split("."))
+
+    def shown(self, name: str) -> pa.Array:
+        made, bad = self.column(name), self._block.bound.bad
+        return made if bad is None or not bad.has(name) else bad.column(self._block, name, made)
+
+    def _column(self, name: str) -> pa.Array:
+        made = self._block.column(name)
+        if self._watch is not None and name not in self._looked:
+            self._watch.check(self.rows, {name: made}, self._real)
+            self._looked.add(name)
+        return made
 
     def parents(self, field: str) -> tuple[np.ndarray, np.ndarray | None]:
         spec = self._block.layer.columns[field].spec
@@ -167,9 +205,8 @@ def _field(field: pa.Field, column: Column, label: str, *, hidden: bool = False)
     told = (field.metadata or {}).get(b"max_length")
     longest = int(told) if told else None
     sensitive = bool(column.spec.common.sensitive)
-    return Field(
-        field.name, plain(field.type), label, column, sensitive, hidden, longest, is_json_text(field)
-    )
+    dtype, mixed = clean_type(plain(field.type)), is_mixed(field.type)
+    return Field(field.name, dtype, label, column, sensitive, hidden, longest, is_json_text(field), mixed)
 
 
 def _members(path: str, dtype: pa.DataType, column: Column) -> Iterable[Field]:
@@ -247,12 +284,12 @@ def given_table(rows: Sequence[Mapping[str, Any]]) -> pa.Table:
 
 
 def _is_json(values: Sequence[Any]) -> bool:
-    kinds = {_kind(value) for value in values if value is not None}
+    kinds = {kind_of_value(value) for value in values if value is not None}
     return "nested" in kinds and kinds <= {"nested", "list", "empty"}
 
 
 def _column(values: list[Any]) -> pa.Array:
-    kinds = {_kind(value) for value in values if value is not None}
+    kinds = {kind_of_value(value) for value in values if value is not None}
     if not kinds:
         return pa.array(values, pa.string())
     if kinds <= {"whole", "number"} and "number" in kinds:
@@ -268,10 +305,11 @@ def _column(values: list[Any]) -> pa.Array:
             return pa.array(values) if "list" in kinds else pa.array(values, pa.list_(pa.string()))
         except (pa.ArrowInvalid, pa.ArrowTypeError):
             pass
-    return pa.array([None if value is None else _text(value) for value in values], pa.string())
+    return pa.array([None if value is None else text_of(value) for value in values], pa.string())
 
 
-def _kind(value: Any) -> str:
+def kind_of_value(value: Any) -> str:
+    """What a value of JSON is: truth, whole, long, number, text, list, empty (a list of nulls), nested."""
     if isinstance(value, bool):
         return "truth"
     if isinstance(value, int):
@@ -283,7 +321,8 @@ def _kind(value: Any) -> str:
     return "text" if isinstance(value, str) else "nested"
 
 
-def _text(value: Any) -> str:
+def text_of(value: Any) -> str:
+    """A value of JSON as a text; objects and arrays as JSON."""
     if isinstance(value, str):
         return value
     return (

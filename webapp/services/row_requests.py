@@ -18,8 +18,10 @@ from pydantic import (
 )
 
 from webapp import limits, whole
+from webapp.engine.bad.invalid import Invalid
 from webapp.engine.formats import FORMATS
 from webapp.engine.formats.base import Arrays, Format
+from webapp.engine.real import SourceSpec
 from webapp.engine.spec import field_schema
 from webapp.services.moments import Moment
 
@@ -82,6 +84,8 @@ Fields = Annotated[
 RowsOf = Annotated[dict[str, Count], Field(max_length=limits.MAX_RELATED)]
 _ROWS_OF: Final = "Rows of related templates, by id: what references choose from and children are dealt out to."
 _FETCH: Final = "Ask connections for values that have not been fetched yet; else examples stand for them."
+_SOURCE: Final = "Real data that the rows are taken from: a workspace file, or a connection's table or query."
+_INVALID: Final = "Bad values on purpose: a share of the rows, each with one bad cell."
 Name = Annotated[str, Field(min_length=1, max_length=limits.MAX_NAME_CHARS)]
 
 
@@ -96,6 +100,8 @@ class PreviewInput(RowsInput):
     locale: Locale | None = Field(None, description="Stands in for the template's own.")
     rows: RowsOf = Field(default_factory=dict, description=_ROWS_OF)
     fields: Fields | None = Field(None, description="Field definitions of an unsaved draft.")
+    source: SourceSpec | None = Field(None, description=f"{_SOURCE} Of a draft; not said: the template's own.")
+    invalid: Invalid | None = Field(None, description=f"{_INVALID} Of a draft; not said: the template's own.")
     fetch: bool | None = Field(None, description=f"{_FETCH} Not said: of a saved template, not of a draft.")
 
 
@@ -150,6 +156,8 @@ class DraftInput(GenerateInput):
     anchor: Moment | None = Field(
         None, description="What relative dates hang on when a seed is given and no now."
     )
+    source: SourceSpec | None = Field(None, description=_SOURCE)
+    invalid: Invalid | None = Field(None, description=_INVALID)
 
 
 class DraftPreviewInput(DraftInput):

@@ -16,10 +16,13 @@ from datetime import datetime
 from typing import Any, Final
 from urllib.parse import quote
 
+import orjson
+
 from webapp import limits
+from webapp.engine.bad.answers import AnswerKey
 from webapp.engine.block import Bound, Env
 from webapp.engine.errors import SpecError
-from webapp.engine.formats import FORMATS
+from webapp.engine.formats import FORMATS, write
 from webapp.engine.formats.base import Format
 from webapp.engine.outside import Recorder
 from webapp.errors import Fault, validation_error
@@ -87,6 +90,16 @@ class Recipe:
     def headers(self) -> dict[str, str]:
         """The headers that describe the bytes and say how to have them again."""
         return {**self.pins.headers(), "Content-Disposition": attachment(self.file_name)}
+
+    def answers(self, table: str | None = None) -> AnswerKey:
+        """Which of its cells are bad on purpose; `table` names it among others."""
+        return AnswerKey(self.bound, self.offset, self.count, table)
+
+    def bad_cells(self) -> list[dict[str, Any]]:
+        """The same of few rows: `{row, field, kind, good}`, rows counted from 1."""
+        kind, key = FORMATS["ndjson"], self.answers()
+        writer = kind(key.schema(json=True), kind.Options(), title="answers")
+        return [orjson.loads(line) for line in b"".join(write(writer, key.blocks(json=True))).splitlines()]
 
     def writer(self) -> Format:
         """What turns the rows into bytes."""
@@ -156,12 +169,14 @@ def bind(
 class Stream(ABC):
     """Bytes in pieces, made as they are asked for, of one table or of several. Used once.
 
-    `rows_made` counts the rows of the blocks made so far, `rows_sent` those whose bytes were all taken.
+    `rows_made` counts the rows of the blocks made so far, `rows_sent` those whose bytes were all taken. `leaks`: what
+    the leak check saw of the tables that have ended; None where nothing was to be looked for.
     """
 
     def __init__(self) -> None:
         self.rows_made = 0
         self.rows_sent = 0
+        self.leaks: list[dict[str, Any]] | None = None
         self._pieces = self._make()
         self._first: list[bytes] = []
 
@@ -191,6 +206,9 @@ class Stream(ABC):
             yield from pieces
             self.rows_sent = self.rows_made
         yield from writer.finish() if recipe.last else writer.pause()
+        if recipe.bound.watch is not None:
+            looked = {"table": recipe.title, "columns": recipe.bound.watch.report()}
+            self.leaks = [*(self.leaks or ()), looked]
 
     def __iter__(self) -> Iterator[bytes]:
         """Every piece in order, those of the first block included."""

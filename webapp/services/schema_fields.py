@@ -17,7 +17,7 @@ from webapp.engine.data.vocabulary import Vocabulary
 from webapp.engine.errors import SpecError
 from webapp.engine.plan import compile_plan
 from webapp.engine.spec import parse
-from webapp.services import inference
+from webapp.services import inference, inferred_words
 from webapp.services.column_asked import Field, definition, jsonable
 from webapp.services.inference import Found
 
@@ -91,7 +91,7 @@ def _number(column: Column, schema: Mapping[str, Any]) -> Found | None:
     if bounds is None:
         return None
     low, high = bounds
-    decimals = 0 if schema["type"] == "integer" else 2
+    decimals = 0 if schema["type"] == "integer" else _places(schema.get("multipleOf"))
     options: dict[str, Any] = {"min": jsonable(low), "max": jsonable(high)}
     if decimals:
         options["decimals"] = decimals
@@ -118,6 +118,14 @@ def _bounds(schema: Mapping[str, Any]) -> tuple[Decimal, Decimal] | None:
     return (least, most) if least <= most else None
 
 
+def _places(step: Any) -> int:
+    """Digits after the point of numbers that are multiples of a step."""
+    if not _is_number(step) or step <= 0:
+        return 2
+    exponent = Decimal(str(step)).normalize().as_tuple().exponent
+    return min(max(0, -int(exponent)), limits.MAX_DECIMALS)
+
+
 def _is_number(value: Any) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool)
 
@@ -133,7 +141,7 @@ def _nested(
     inner = (schema.get("items") or {}) if array else schema
     properties = inner.get("properties") or {}
     if not properties and array:
-        return _single_values(column, inner)
+        return _single_values(column, schema, inner, vocabulary, rows, depth)
     if not properties or depth >= limits.MAX_NESTING:
         return Found(name, None, "yellow", "An object of which nothing is known; it is not sent.")
     required = set(inner.get("required") or ())
@@ -166,11 +174,21 @@ def _count(schema: Mapping[str, Any]) -> dict[str, int]:
     return {"min": low, "max": min(high, limits.MAX_ARRAY_PRODUCT)}
 
 
-def _single_values(column: Column, inner: Mapping[str, Any]) -> Found:
-    """Arrays of texts or numbers: of those no type makes any, so one array stands in every row."""
-    plain = _EXAMPLES.get(str(inner.get("type")), "sample")
-    example = next(iter(inner.get("enum") or ()), plain)
-    made = definition(column.name, "constant", {"value": [example]})
+def _single_values(
+    column: Column, schema: Mapping[str, Any], inner: Mapping[str, Any], vocabulary: Vocabulary, rows: int, depth: int
+) -> Found:
+    """Arrays of texts or numbers: each value as a column of the array's name, in the singular, would be."""
+    called = inferred_words.singular(column.name.casefold()) or column.name
+    member = column_of(called, inner, True)
+    one = _of_schema(member, vocabulary, rows, depth + 1) if depth < limits.MAX_NESTING else None
+    if one is None or not _fits(one.field, vocabulary):
+        (one,) = inference.columns(Entity("rows", ("rows",), (member,)), None, vocabulary, rows)
+    if inner and one.field is not None:
+        element = {"type": one.field["type"], "options": one.field["options"]}
+        made = definition(column.name, "array", {"of": element, "count": _count(schema)})
+        if _fits(made, vocabulary):
+            return Found(column.name, made, "green", f"An array of values, each made as {element['type']}.")
+    made = definition(column.name, "constant", {"value": [_EXAMPLES.get(str(inner.get("type")), "sample")]})
     return Found(
-        column.name, made, "yellow", "An array of single values: the same one in every row. Change it."
+        column.name, made, "yellow", "An array of which nothing is known: the same one in every row. Change it."
     )

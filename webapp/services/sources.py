@@ -41,9 +41,12 @@ class Source:
     """The templates that relations reach, by id: the version and how many rows each has."""
 
     def count(self, asked: int | None) -> int:
-        """Rows of a request: as many as it says, else the template's quantity, or all where its parents bear fewer."""
+        """Rows of a request: as many as it says, else all of its source, else the template's quantity, or all where its
+        parents bear fewer."""
         if asked is not None:
             return asked
+        if self.plan.taken is not None:
+            return self.plan.taken.real.rows
         kinds = [group.kind.most_rows() for group in self.plan.layer.groups.values()]
         return min([self.quantity, *(most for most in kinds if most is not None)])
 
@@ -123,7 +126,13 @@ def of_version(
     if not instead:  # of a dataset's templates not every one is reached from each
         kin.check_stated(stated, versions, template_id)
     library = kin.library(versions, template_id, spec["quantity"], stated)
-    parsed = plans.parsed_fields(spec["fields"], name=spec["name"], locale=spec["locale"])
+    parsed = plans.parsed_fields(
+        spec["fields"],
+        name=spec["name"],
+        locale=spec["locale"],
+        source=spec.get("source"),
+        invalid=spec.get("invalid"),
+    )
     plan = plans.compiled(parsed, plans.vocabulary(pins.get("vocabulary")), locale, library)
     related = kin.related_of(versions, library)
     found = Source(plan, spec["name"], spec["quantity"], plans.anchor_of(spec), template_id, version, related)
@@ -141,6 +150,8 @@ def of_draft(
     own: str = "",
     gathered: Mapping[str, Any] = NOTHING,
     stated: Mapping[str, int] = NOTHING,
+    source: Mapping[str, Any] | None = None,
+    invalid: Mapping[str, Any] | None = None,
 ) -> Source:
     """A template that is not saved, compiled; the same definition sent again is found compiled. `gathered` are the
     versions of the templates it refers to (see ``kin.py``).
@@ -148,7 +159,7 @@ def of_draft(
     Error: validation_error with every fault.
     """
     words = plans.vocabulary()
-    raw = orjson.dumps(fields)
+    raw = orjson.dumps(fields if source is None and invalid is None else [fields, source, invalid])
     around = tuple((one, version[0]) for one, version in sorted(gathered.items()))
     kept = (own, quantity, around, tuple(sorted(stated.items()))) if b'"template_id"' in raw or stated else ()
     key = ("draft", blake2b(raw, digest_size=16).digest(), locale, words.id, kept)
@@ -156,7 +167,8 @@ def of_draft(
     if found is None:
         kin.check_stated(stated, gathered, own)
         library = kin.library(gathered, own, quantity, stated)
-        plan = plans.compiled(groups.assign(plans.parsed_fields(fields, locale=locale)), words, None, library)
+        parsed = plans.parsed_fields(fields, locale=locale, source=source, invalid=invalid)
+        plan = plans.compiled(groups.assign(parsed), words, None, library)
         found = Source(plan, "", 0, related=kin.related_of(gathered, library))
         MEMORY.put(key, found, len(raw) * (1 + len(gathered)))
     return replace(found, name=name, quantity=quantity, anchor=anchor)

@@ -42,15 +42,19 @@ def drafted(
     sample: pa.RecordBatch | None,
     together: Sequence[Entity],
     known: Mapping[str, str],
-    connection_id: str,
+    connection_id: str | None,
     words: Vocabulary,
     rows: int = limits.DEFAULT_QUANTITY,
+    ready: Mapping[str, Found] | None = None,
 ) -> Draft:
     """The fields for one table. `together` are the tables of the same call, `known` the templates made before, `rows`
-    how many the template makes when none are asked for."""
+    how many the template makes when none are asked for; `ready` are columns that are settled already, foreign keys
+    apart."""
     if entity.kind == "operation":
         return Draft(entity, schema_fields.columns(entity, words, rows))
     draft = Draft(entity, inference.columns(entity, sample, words, rows))
+    if ready:
+        draft.found = [ready.get(one.column, one) for one in draft.found]
     links = _Links(draft, {one.name: one for one in together}, known, connection_id)
     for relation in _by_weight(entity.relations):
         links.take(relation)
@@ -67,7 +71,7 @@ class _Links:
     """The foreign keys of one table."""
 
     def __init__(
-        self, draft: Draft, together: Mapping[str, Entity], known: Mapping[str, str], connection_id: str
+        self, draft: Draft, together: Mapping[str, Entity], known: Mapping[str, str], connection_id: str | None
     ) -> None:
         self._draft, self._together, self._known, self._connection = draft, together, known, connection_id
         self._places = {one.column: place for place, one in enumerate(draft.found)}
@@ -110,6 +114,13 @@ class _Links:
             self._put(name, {"type": "reference", "options": options, "group": group}, "green", reason)
 
     def _existing(self, relation: Relation) -> None:
+        if self._connection is None:
+            itself = relation.entity == self._draft.entity.name
+            why = "whose first row has nobody above it" if itself else "which is not here"
+            text = f"It refers to {relation.entity}, {why}: made as what it is by itself."
+            for name in relation.columns:
+                self._note(name, "yellow", text)
+            return
         group = self._group(EXISTING)
         for name, shown in zip(relation.columns, relation.entity_columns, strict=True):
             options = {"connection_id": self._connection, "table": relation.entity, "column": shown}

@@ -52,7 +52,7 @@ def create(actor: Actor, connection_id: str, wanted: Sequence[str], quantity: in
         drafted(one, samples.get(one.name), entities, known, connection_id, words, quantity) for one in entities
     ]
     _check_has_fields(drafts)
-    _save(actor, drafts, connection_id, lambda one: f'Rows for the table "{one.name}" of {name}', quantity)
+    save(actor, drafts, lambda one: f'Rows for the table "{one.name}" of {name}', quantity, connection_id)
     ends = endpoints.of_operations(
         actor,
         connection,
@@ -106,8 +106,12 @@ def made_before(actor: Actor, connection: Connection) -> dict[str, str]:
 # --- Saving -------------------------------------------------------------------------------------------------
 
 
-def _save(
-    actor: Actor, drafts: Sequence[Draft], connection_id: str, describe: Callable[[Entity], str], quantity: int
+def save(
+    actor: Actor,
+    drafts: Sequence[Draft],
+    describe: Callable[[Entity], str],
+    quantity: int,
+    connection_id: str | None = None,
 ) -> None:
     """Saves the templates, those first that others refer to. Where tables refer to each other in a ring, one is made
     without its reference at first and completed at the end. Nothing stays where one cannot be made."""
@@ -124,16 +128,16 @@ def _save(
             one.made = templates.create(
                 actor,
                 name=one.entity.name[: limits.MAX_NAME_CHARS],
-                fields=_linked(one, ready),
+                fields=linked(one, ready),
                 description=describe(one.entity),
                 quantity=quantity,
-                made_from=(connection_id, one.entity.name),
+                made_from=(connection_id, one.entity.name if connection_id else None),
             )
             ready[one.entity.name] = one.made["id"]
         for one in unfinished:
             assert one.made is not None
             template = templates.get(actor, one.made["id"], "write", lock=True)
-            one.made = templates.change(actor, template, {"fields": _linked(one, ready)})
+            one.made = templates.change(actor, template, {"fields": linked(one, ready)})
     except BaseException:
         db.session.rollback()
         for template_id in ready.values():
@@ -145,7 +149,7 @@ def _loose(draft: Draft, ready: Mapping[str, str]) -> bool:
     return all(loose for name, loose in draft.waits.items() if name not in ready)
 
 
-def _linked(draft: Draft, ready: Mapping[str, str]) -> list[Field]:
+def linked(draft: Draft, ready: Mapping[str, str]) -> list[Field]:
     """The fields, with the ids of templates where tables are named; references to tables that have no template yet are
     left out."""
     found = []

@@ -12,7 +12,7 @@ from webapp.models import Template
 from webapp.services import generate, heads, templates
 from webapp.services.template_fields import Stored, children
 
-_HEAD = ("name", "description", "quantity", "locale", "anchor")
+_HEAD = ("name", "description", "quantity", "locale", "anchor", "source", "invalid")
 _FOLLOWS = frozenset({"id", "label"})  # given by the service, or following from the type
 
 

@@ -14,6 +14,7 @@ from typing import Any, Final
 from sqlalchemy import select
 
 from webapp import clock, ids, limits
+from webapp.engine.bad.invalid import Invalid
 from webapp.engine.block import Bound, Env
 from webapp.engine.errors import SpecError
 from webapp.engine.plan import ENGINE, Plan
@@ -22,7 +23,7 @@ from webapp.models import Template, TemplateVersion
 from webapp.services import kin, plans, template_fields, tenancy, versioned, vocabularies
 from webapp.services.actors import Actor
 
-CHANGEABLE: Final = ("name", "description", "quantity", "fields", "locale", "anchor")
+CHANGEABLE: Final = ("name", "description", "quantity", "fields", "locale", "anchor", "source", "invalid")
 """The attributes that a caller sets; together they are a version's stored spec, with `warnings` beside them."""
 
 
@@ -38,6 +39,8 @@ def as_json(template: Template, version: TemplateVersion) -> dict[str, Any]:
         "version": version.number,
         "locale": spec["locale"],
         "anchor": spec["anchor"],
+        "source": spec.get("source"),
+        "invalid": spec.get("invalid"),
         "project_id": template.project_id,
         "team_id": template.team_id,
         "created_by": template.created_by,
@@ -67,6 +70,8 @@ def create(
     quantity: int = limits.DEFAULT_QUANTITY,
     locale: str | None = None,
     anchor: datetime | None = None,
+    source: Mapping[str, Any] | None = None,
+    invalid: Mapping[str, Any] | None = None,
     made_from: tuple[str | None, str | None] = (None, None),
 ) -> dict[str, Any]:
     """A new template in the actor's project, with its first version; commits. Returns it as the API shows it.
@@ -83,6 +88,8 @@ def create(
         "fields": fields,
         "locale": locale,
         "anchor": clock.to_text(anchor or moment.replace(microsecond=0)),
+        "source": _source(source),
+        "invalid": _invalid(invalid),
     }
     template = Template(id=ids.new("tpl"), **tenancy.here(actor), created_by=actor.user_id, created_at=moment)
     template.made_from_id, template.made_from_entity = made_from
@@ -98,9 +105,10 @@ def change(actor: Actor, template: Template, changes: Mapping[str, Any]) -> dict
     """
     moment = clock.now()
     before = version_of(template).spec
-    spec = {key: changes.get(key, before[key]) for key in CHANGEABLE}
+    spec = {key: changes.get(key, before.get(key)) for key in CHANGEABLE}
     if "anchor" in changes:
         spec["anchor"] = clock.to_text(changes["anchor"] or moment.replace(microsecond=0))
+    spec["source"], spec["invalid"] = _source(spec["source"]), _invalid(spec["invalid"])
     ready, pins = _checked(actor, template, spec, before["fields"])
     return KIND.save(actor, template, ready, pins, "change", moment)
 
@@ -116,16 +124,32 @@ def refresh_references(actor: Actor, template: Template) -> dict[str, Any]:
     if kin.pins_of(versions) == newest.pins.get("templates", {}):
         db.session.commit()
         return show(template)
-    spec = {key: newest.spec[key] for key in CHANGEABLE}
+    spec = {key: newest.spec.get(key) for key in CHANGEABLE}
     ready, pins = _checked(actor, template, spec, newest.spec["fields"])
     return KIND.save(actor, template, ready, pins, "refresh_references", clock.now())
+
+
+def _source(said: Mapping[str, Any] | None) -> dict[str, Any] | None:
+    """A source as it is stored: what it says and no more."""
+    return None if said is None else {name: value for name, value in said.items() if value is not None}
+
+
+def _invalid(said: Mapping[str, Any] | None) -> dict[str, Any] | None:
+    """Bad values as they are stored."""
+    return None if said is None else Invalid.model_validate(said).to_json()
 
 
 def _checked(
     actor: Actor, template: Template, spec: dict[str, Any], before: Sequence[template_fields.Stored]
 ) -> tuple[dict[str, Any], dict[str, Any]]:
     """A spec as it is stored, and its pins. `validation_error` with every fault."""
-    parsed = plans.parsed_fields(spec["fields"], name=spec["name"], locale=spec["locale"])
+    parsed = plans.parsed_fields(
+        spec["fields"],
+        name=spec["name"],
+        locale=spec["locale"],
+        source=spec["source"],
+        invalid=spec["invalid"],
+    )
     versions = kin.gather(spec["fields"], template.id, lambda wanted: kin.newest(actor, wanted))
     finished = template_fields.finished(parsed, before)
     library = kin.library(versions, template.id, spec["quantity"], {})

@@ -39,7 +39,7 @@ class Head:
     more: bool = field(default=False)
 
 
-class _TooMuchError(Exception):
+class TooMuchError(Exception):
     """A part of a workbook unpacks to more than is looked at."""
 
 
@@ -146,7 +146,7 @@ def _workbook(file: WorkspaceFile) -> Head:
         copy.seek(0)
         try:
             columns, rows = _sheet(copy)
-        except _TooMuchError:
+        except TooMuchError:
             return Head(note="The workbook unpacks to too much for a preview.")
         except Exception:  # whatever a broken workbook makes of its reader: it is shown as one that is broken
             return Head(note="The workbook cannot be read: it is damaged, protected, or no XLSX.")
@@ -163,7 +163,7 @@ def _sheet(file: IO[bytes]) -> tuple[list[str], list[list[str]]]:
         warnings.simplefilter("ignore")  # of what the reader leaves out: styles, extensions
         reader = ExcelReader(file, read_only=True, data_only=True, keep_links=False)
         reader.archive.close()
-        with _Guarded(file) as guarded:
+        with Guarded(file) as guarded:
             reader.archive = guarded
             reader.read()
             sheet = next(one for one in reader.wb.worksheets)
@@ -182,22 +182,31 @@ def _sheet(file: IO[bytes]) -> tuple[list[str], list[list[str]]]:
     return (rows[0], rows[1:]) if rows else ([], [])
 
 
-class _Guarded(zipfile.ZipFile):
+class Guarded(zipfile.ZipFile):
     """An archive each of whose parts gives no more than its limit, whatever its directory claims."""
 
+    def __init__(
+        self,
+        file: IO[bytes],
+        sheet: int = limits.FILE_PREVIEW_SHEET_BYTES,
+        strings: int = limits.FILE_PREVIEW_STRINGS_BYTES,
+    ) -> None:
+        self._sheet, self._strings = sheet, strings
+        super().__init__(file)
+
     def open(self, name: Any, mode: str = "r", *more: Any, **options: Any) -> Any:
-        """The part as a file that raises `_TooMuchError` past its limit."""
+        """The part as a file that raises `TooMuchError` past its limit."""
         path = name if isinstance(name, str) else name.filename
         most = limits.FILE_PREVIEW_PART_BYTES
         if "sharedstrings" in path.casefold():
-            most = limits.FILE_PREVIEW_STRINGS_BYTES
+            most = self._strings
         elif "worksheets/" in path.casefold():
-            most = limits.FILE_PREVIEW_SHEET_BYTES
+            most = self._sheet
         return _Bounded(super().open(name, "r"), most)
 
 
 class _Bounded(io.RawIOBase):
-    """A stream that ends in `_TooMuchError`."""
+    """A stream that ends in `TooMuchError`."""
 
     def __init__(self, source: Any, most: int) -> None:
         self._source, self._left = source, most
@@ -211,7 +220,7 @@ class _Bounded(io.RawIOBase):
         data = self._source.read(min(len(buffer), self._left + 1))
         self._left -= len(data)
         if self._left < 0:
-            raise _TooMuchError
+            raise TooMuchError
         buffer[: len(data)] = data
         return len(data)
 

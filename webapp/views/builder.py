@@ -8,6 +8,7 @@ from flask import Blueprint, Response, flash, redirect, render_template, request
 from pydantic import Field
 
 from webapp import clock, limits
+from webapp.engine.bad.invalid import Invalid
 from webapp.errors import ApiError, Fault
 from webapp.extensions import db
 from webapp.forms import draft, field_rows
@@ -72,6 +73,7 @@ def page(
             can_write=actor.can("write"),
             can_generate=actor.can("generate"),
             common_hints=drafts.HINTS,
+            invalid=bound(Invalid, shown.get("invalid"), prefix=draft.INVALID),
             locales=plans.vocabulary().locales,
             clash=clash,
             found=found,
@@ -195,6 +197,7 @@ def _clashed(actor: Actor, template: Template, given: dict[str, Any], loaded: st
     parsed = plans.parsed_fields(
         given["fields"], name=given.get("name") or "rows", locale=given.get("locale")
     )
+    given.setdefault("invalid", None)
     mine = template_fields.finished(parsed, base["fields"])
     yours = {**base, **given, "fields": [field.to_json() for field in mine.fields]}
     who = db.session.get(User, newest.created_by) if newest.created_by else None

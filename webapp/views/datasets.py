@@ -221,7 +221,7 @@ def preview(actor: Actor, dataset_id: str, body: DatasetPreviewInput) -> Respons
     returns=ExportOut,
     status=201,
     idempotent=True,
-    errors=("row_limit_exceeded", "quota_exceeded"),
+    errors=("row_limit_exceeded", "quota_exceeded", "leak_found"),
 )
 def export(actor: Actor, dataset_id: str, body: DatasetExportInput) -> Response:
     """Have a worker make one file of all tables: XLSX a workbook, SQL a script, every other format a ZIP archive.

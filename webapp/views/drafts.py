@@ -36,11 +36,13 @@ PAGE: Final = "templates/builder.html"
 HINTS: Final = {
     "hidden": "Other fields may read it; output leaves it out.",
     "locale": "Of this field alone, such as de_DE.",
+    "invalid": "A share of its cells, such as 0.01; nothing ticked: every kind that it can have.",
     "group": "Fields of one group share one person, place, company, card or row of another template.",
     "unique_together": "A word; no two rows are alike in all the fields that bear it.",
     "text_case": "Of the finished text.",
     "formula": "Worked on the value, which is called this.",
     "description": "For people.",
+    "masking": "How real values become others, where the template has a source. It makes the field sensitive.",
 }
 
 
@@ -192,7 +194,8 @@ def preview_of(actor: Actor, given: dict[str, Any], saved_id: str, seed: str) ->
     try:
         if saved_id:
             ask = {"fields": given["fields"], "seed": seed or None, "locale": given.get("locale")}
-            made = generate.preview(actor, saved_id, parse(PreviewInput, _said(ask), strict=False))
+            said = {**_said(ask), "invalid": given.get("invalid")}
+            made = generate.preview(actor, saved_id, parse(PreviewInput, said, strict=False))
         else:
             made = generate.preview_draft(actor, parse(DraftInput, _draft_of(given, seed), strict=False))
     except ApiError as error:
@@ -203,7 +206,7 @@ def preview_of(actor: Actor, given: dict[str, Any], saved_id: str, seed: str) ->
         return {"error": error.message}
     took = (time.perf_counter() - started) * 1000
     return {
-        **rows_shown.side_on(orjson.loads(made.rows)),
+        **rows_shown.side_on(orjson.loads(made.rows), made.bad or ()),
         "warnings": [" ".join(filter(None, (w["path"], w["message"], w.get("hint")))) for w in made.warnings],
         "note": f"Three rows in {took:.0f} ms. Seed {made.seed} gives them again.",
     }
@@ -275,16 +278,17 @@ def _grid(actor: Actor, given: dict[str, Any], asked: GridForm) -> dict[str, Any
     body = _draft_of(given, request.form.get("seed", ""))
     body |= {"offset": offset, "count": min(size, asked.count - offset), "format": "json"}
     try:
-        made = generate.draft(actor, parse(DraftInput, body, strict=False), own=template_id()).body
+        generation = generate.draft(actor, parse(DraftInput, body, strict=False), own=template_id())
     except ApiError as error:
         if error.code == "validation_error":
             return faulty(given, faults_of(error))
         if error.status >= 500:
             raise
         return {"error": error.message}
+    made = generation.body
     data = made if isinstance(made, bytes) else b"".join(made)
     return {
-        **rows_shown.upright(orjson.loads(data), first=offset + 1),
+        **rows_shown.upright(orjson.loads(data), offset + 1, generation.recipe.bad_cells()),
         "count": asked.count,
         "before": offset - size if offset else None,
         "after": offset + size if offset + size < asked.count else None,

@@ -21,6 +21,7 @@ from webapp.services.row_requests import GenerateInput, TemplateExportInput
 from webapp.views import events, exports_shown, snippets
 from webapp.views.generate import format_by_accept
 from webapp.views.inputs import ListQuery
+from webapp.views.leaks import LeakReport
 from webapp.views.outputs import Listed, Output, Raw
 from webapp.views.reply import matching, reply
 from webapp.views.routes import route
@@ -77,9 +78,10 @@ class ExportPins(Output):
 
 
 class ExportOut(Output):
-    """An export: one file, made or to be made, or `parts` files of `part_rows` rows each.
+    """An export: one file, made or to be made, or `parts` files of `part_rows` rows each. `leaks` is what the leak
+    check saw of rows that are taken from real data, once they are made.
 
-    `of_id` is the export that it retries.
+    `of_id` is the export that it retries. `answers_url` is where the bad values are told, where it has any on purpose.
     """
 
     id: str
@@ -97,6 +99,7 @@ class ExportOut(Output):
     file_name: str | None
     download_url: str | None
     manifest_url: str
+    answers_url: str | None
     part_rows: int | None
     parts: int | None
     parts_done: int | None
@@ -106,6 +109,7 @@ class ExportOut(Output):
     now: str | None
     pins: ExportPins
     request: dict[str, Any]
+    leaks: list[LeakReport] | None
     error: dict[str, Any] | None
     project_id: str
     team_id: str
@@ -123,7 +127,7 @@ def as_dict(export: Export) -> dict[str, Any]:
 
 def with_addresses(data: dict[str, Any]) -> dict[str, Any]:
     """The same with its addresses whole."""
-    for name in ("download_url", "manifest_url"):
+    for name in ("download_url", "manifest_url", "answers_url"):
         if data.get(name):
             data[name] = snippets.origin() + data[name]
     return data
@@ -138,7 +142,7 @@ def with_addresses(data: dict[str, Any]) -> dict[str, Any]:
     returns=ExportOut,
     status=201,
     idempotent=True,
-    errors=("row_limit_exceeded", "quota_exceeded"),
+    errors=("row_limit_exceeded", "quota_exceeded", "leak_found"),
 )
 def create(actor: Actor, template_id: str, body: TemplateExportInput) -> Response:
     """Have a file of rows made by a worker, or by many in parts."""

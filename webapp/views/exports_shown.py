@@ -65,6 +65,9 @@ def _code(data: Mapping[str, Any]) -> list[tuple[str, str]]:
     if data["parts"]:
         manifest = snippets.curl("GET", f"{base}/exports/{data['id']}/manifest")
         made.append(("What it is made of: rows, size and checksum of each part", manifest))
+    if data["answers_url"]:
+        key = snippets.curl("GET", f"{base}/exports/{data['id']}/answers")
+        made.append(("Which cells are bad on purpose, and their good values", key))
     if data["parts"] and not FORMATS[data["format"]].continues:
         part = snippets.curl("GET", f"{base}/exports/{data['id']}/parts/1", more="-OJ")
         made.append(("Download one part, a file of its own", part))

@@ -24,7 +24,7 @@ bp = Blueprint("generate", __name__)
 
 _PRODUCES = tuple(kind.media_type for name, kind in FORMATS.items() if name != "json")
 _ROWS = Raw({"type": "array", "items": {"type": "object"}})
-_ERRORS = ("row_limit_exceeded", "quota_exceeded")
+_ERRORS = ("row_limit_exceeded", "quota_exceeded", "leak_found")
 
 
 class DraftIn(DraftInput):
@@ -54,12 +54,23 @@ class PreviewIn(PreviewInput):
         return TemplateInput.more_faults(body)
 
 
+class BadCell(Output):
+    """A cell that is bad on purpose: its row, counted from 1, field, kind, and the good value behind it."""
+
+    row: int
+    field: str
+    kind: str
+    good: Annotated[Any, WithJsonSchema({})]
+
+
 class PreviewOut(Output):
-    """The first three rows, and the seed that makes them again."""
+    """The first three rows, and the seed that makes them again; of a template with bad values also which cells are
+    bad on purpose."""
 
     rows: Annotated[list[dict[str, Any]], WithJsonSchema({"type": "array", "items": {"type": "object"}})]
     seed: str
     warnings: list[dict[str, str]]
+    bad: list[BadCell] | None = None
 
 
 @route(
@@ -134,4 +145,6 @@ def _streamed(made: Generation) -> Response:
 def _previewed(made: Preview) -> Response:
     rows: Any = orjson.Fragment(made.rows) if g.face == "program" else orjson.loads(made.rows)
     data = {"rows": rows, "seed": made.seed, "warnings": made.warnings[: limits.MAX_FAULTS]}
+    if made.bad is not None:
+        data["bad"] = made.bad
     return reply(data, headers=made.recipe.pins.headers())

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from webapp.views.exports import ExportPins
+from webapp.views.leaks import LeakReport
 from webapp.views.outputs import Output
 
 
@@ -69,6 +70,7 @@ class PushOut(Output):
     progress: list[list[float]]
     pins: ExportPins
     request: dict[str, Any]
+    leaks: list[LeakReport] | None
     error: dict[str, Any] | None
     project_id: str
     team_id: str
@@ -186,3 +188,14 @@ class RowOut(Output):
     key: dict[str, Any] | None
     ms: int | None
     values: dict[str, Any] | None = None
+
+
+class BadRowsOut(Output):
+    """What became of the rows of a push that were bad on purpose: `bad` of those that have their end, which the target
+    `refused` or has `taken`, or of which it is `unknown`; and how many rows it refused that were good."""
+
+    bad: int
+    refused: int
+    taken: int
+    unknown: int
+    good_refused: int

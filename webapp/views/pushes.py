@@ -12,7 +12,7 @@ from pydantic import Field
 from webapp import clock, limits
 from webapp.extensions import db
 from webapp.models import Push
-from webapp.services import ledger, paging, push_again, push_prepare, pushes
+from webapp.services import ledger, paging, push_again, push_bad, push_prepare, pushes
 from webapp.services.actors import Actor
 from webapp.services.push_prepare import Prepared
 from webapp.services.push_requests import DatasetPushInput, PushInput, RetryInput, SendingInput, UndoInput
@@ -20,7 +20,7 @@ from webapp.services.run_logs import Piece
 from webapp.views import events, log_lines, pushes_shown
 from webapp.views.inputs import ListQuery, Query
 from webapp.views.outputs import Listed
-from webapp.views.push_models import DryRunOut, PlanOut, PushOut, RowOut
+from webapp.views.push_models import BadRowsOut, DryRunOut, PlanOut, PushOut, RowOut
 from webapp.views.reply import matching, reply
 from webapp.views.routes import route
 
@@ -34,7 +34,7 @@ TARGET_ERRORS = (
     "csrf_failed",
     "driver_missing",
 )
-ERRORS = (*TARGET_ERRORS, "read_only_connection", "row_limit_exceeded", "quota_exceeded")
+ERRORS = (*TARGET_ERRORS, "read_only_connection", "row_limit_exceeded", "quota_exceeded", "leak_found")
 
 # Routes that queue a push; those of the second kind show with `dry_run` what would be sent.
 _queueing = partial(route, methods=["POST"], scope="push", returns=PushOut, status=201, idempotent=True)
@@ -226,6 +226,15 @@ class _Followed:
     def last(self, _state: events.State) -> int:
         """Its state tells no line."""
         return 0
+
+
+@route(bp, "/pushes/<push_id>/bad", scope="read", returns=BadRowsOut, errors=("unavailable",))
+def bad(actor: Actor, push_id: str) -> Response:
+    """Read what became of the rows of a push that were bad on purpose, as far as they have their end.
+
+    `taken` are those that the target should have refused, `good_refused` those that it should have taken.
+    """
+    return reply(push_bad.report(pushes.get(actor, push_id)))
 
 
 @route(bp, "/pushes/<push_id>/events", scope="read", produces=("text/event-stream",))

@@ -11,9 +11,10 @@ from sqlalchemy import select
 
 from webapp import limits
 from webapp.connectors import KINDS
+from webapp.errors import ApiError
 from webapp.extensions import db
 from webapp.models import END_STATES, Connection, Dataset, Endpoint, Push, Template
-from webapp.services import ledger, paging, pushes
+from webapp.services import ledger, paging, push_bad, pushes
 from webapp.services.actors import Actor
 from webapp.views import exports_shown, push_reasons, push_repair, snippets
 
@@ -51,10 +52,21 @@ def context(actor: Actor, push: Push, data: Mapping[str, Any]) -> dict[str, Any]
         "source": _source(push),
         "connection": connection if connection is not None and connection.deleted_at is None else None,
         "needs": connection.name if connection is not None and connection.environment == "prod" else None,
+        "bad": _bad(push),
         "undo": _undoable(data),
         "repairs": {"ways": push_repair.WAYS, "lines": range(push_repair.LINES), "fields": push_repair.fields(data)},
         "code": code(data),
     }
+
+
+def _bad(push: Push) -> dict[str, int] | None:
+    """What became of rows that were bad on purpose; None where there are none, and while it goes on."""
+    if push.status not in END_STATES or not push_bad.has_bad(push):
+        return None
+    try:
+        return push_bad.report(push)
+    except ApiError:  # what they were made with is gone
+        return None
 
 
 def _unknown(push: Push) -> list[dict[str, Any]]:

@@ -42,25 +42,42 @@ def columns(rows: Iterable[Row]) -> list[str]:
     return [name for name in names if not any(other.startswith(f"{name}.") for other in names)]
 
 
-def side_on(rows: Sequence[Row]) -> dict[str, Any]:
-    """`{numbers, columns: [{path, cells}]}`: a line for each column."""
+def side_on(rows: Sequence[Row], bad: Iterable[Row] = ()) -> dict[str, Any]:
+    """`{numbers, columns: [{path, cells}]}`: a line for each column. `bad` is the answer key of the rows."""
     made = [flat(row) for row in rows]
-    names = columns(made)
-    return {
-        "numbers": list(range(1, len(made) + 1)),
-        "columns": [{"path": name, "cells": [cell(row.get(name)) for row in made]} for name in names],
-    }
-
-
-def upright(rows: Sequence[Row], first: int) -> dict[str, Any]:
-    """`{columns, rows: [{number, cells}], first, last}`."""
-    made = [flat(row) for row in rows]
-    names = columns(made)
+    names, wrong = columns(made), _wrong(bad)
     lines = [
-        {"number": first + place, "cells": [cell(row.get(name)) for name in names]}
+        {"path": name, "cells": [_marked(row, name, wrong.get((number, name))) for number, row in enumerate(made, 1)]}
+        for name in names
+    ]
+    return {"numbers": list(range(1, len(made) + 1)), "columns": lines}
+
+
+def upright(rows: Sequence[Row], first: int, bad: Iterable[Row] = ()) -> dict[str, Any]:
+    """`{columns, rows: [{number, cells}], first, last}`. `bad` as for `side_on`."""
+    made = [flat(row) for row in rows]
+    names, wrong = columns(made), _wrong(bad)
+    lines = [
+        {
+            "number": first + place,
+            "cells": [_marked(row, name, wrong.get((place + 1, name))) for name in names],
+        }
         for place, row in enumerate(made)
     ]
     return {"columns": names, "rows": lines, "first": first, "last": first + len(made) - 1}
+
+
+def _wrong(bad: Iterable[Row]) -> dict[tuple[int, str], Row]:
+    return {(one["row"], one["field"]): one for one in bad}
+
+
+def _marked(row: Row, name: str, wrong: Row | None) -> dict[str, str]:
+    """A cell and, where it is bad on purpose, `bad`: of which kind, and `good`: what stands behind it."""
+    made = cell(row.get(name))
+    if wrong is None:
+        return made
+    good = cell(wrong["good"])
+    return {**made, "bad": wrong["kind"].replace("_", " "), "good": good["full"] or good["text"]}
 
 
 def compared(preview: Mapping[str, Any]) -> dict[str, Any]:

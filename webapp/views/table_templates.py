@@ -20,7 +20,7 @@ from webapp.views.templates import Quantity, TemplateOut
 
 bp = Blueprint("table_templates", __name__)
 
-_TARGET_ERRORS = (
+TARGET_ERRORS = (
     "target_failed",
     "target_timeout",
     "target_not_allowed",
@@ -72,7 +72,7 @@ class RefreshedOut(Output):
     returns=TablesOut,
     status=201,
     idempotent=True,
-    errors=_TARGET_ERRORS,
+    errors=TARGET_ERRORS,
 )
 def create(actor: Actor, connection_id: str, body: TablesIn) -> Response:
     """Make one linked template for each of some tables.

@@ -5,12 +5,14 @@ from __future__ import annotations
 from typing import Annotated, Any
 
 from flask import Blueprint, Response, g, url_for
-from pydantic import Field, WithJsonSchema
+from pydantic import Field, ValidationError, WithJsonSchema
 
 from webapp import limits
 from webapp.engine import plan as engine_plan
 from webapp.engine import spec as engine_spec
+from webapp.engine.bad.invalid import Invalid
 from webapp.engine.errors import SpecError
+from webapp.engine.real import SourceSpec
 from webapp.errors import Fault
 from webapp.services import plans, template_diff, templates
 from webapp.services.actors import Actor
@@ -40,7 +42,12 @@ class TemplateInput(Input):
         if not isinstance(fields, list):
             return []
         try:
-            engine_plan.compile_plan(engine_spec.parse(fields), plans.vocabulary())
+            given = SourceSpec.model_validate(source) if isinstance(source := body.get("source"), dict) else None
+            wrong = Invalid.model_validate(invalid) if isinstance(invalid := body.get("invalid"), dict) else None
+            parsed = engine_spec.parse(fields, source=given, invalid=wrong)
+            engine_plan.compile_plan(parsed, plans.vocabulary())
+        except ValidationError:  # these have faults of their own, which stand in the answer already
+            return []
         except SpecError as error:
             # What templates there are to refer to is looked up when everything else is right.
             return [fault for fault in error.faults if fault.code not in ("unknown_template", "no_cardinality")]
@@ -56,6 +63,8 @@ class TemplateIn(TemplateInput):
     quantity: Quantity = limits.DEFAULT_QUANTITY
     locale: Locale | None = None
     anchor: Moment | None = None
+    source: SourceSpec | None = None
+    invalid: Invalid | None = None
 
 
 class TemplatePatch(TemplateInput):
@@ -67,6 +76,8 @@ class TemplatePatch(TemplateInput):
     quantity: Quantity = limits.DEFAULT_QUANTITY
     locale: Locale | None = None
     anchor: Moment | None = None
+    source: SourceSpec | None = None
+    invalid: Invalid | None = None
 
 
 class TemplateReference(Output):
@@ -88,6 +99,8 @@ class TemplateOut(Output):
     version: int
     locale: str | None
     anchor: str | None
+    source: dict[str, Any] | None
+    invalid: dict[str, Any] | None
     project_id: str
     team_id: str
     created_by: str | None

@@ -26,7 +26,7 @@ from webapp.services import workspace_files_kept as kept
 from webapp.services import workspace_files_names as names
 from webapp.views.inputs import FORM_ONLY
 
-ENDPOINT: Final = "workspace_files.upload"
+ENDPOINTS: Final = frozenset({"workspace_files.upload", "imports.create", "imports.compare"})
 MULTIPART: Final = "multipart/form-data"
 KNOWN: Final = ("name", "folder", "file")
 SCHEMA: Final[dict[str, Any]] = {
@@ -95,7 +95,7 @@ class Request(flask.Request):
         filename: str | None = None,
         content_length: int | None = None,
     ) -> Any:
-        if self.endpoint != ENDPOINT:
+        if self.endpoint not in ENDPOINTS:
             return super()._get_file_stream(total_content_length, content_type, filename, content_length)
         if len(self._spools) >= limits.MAX_FILES_PER_FORM:
             raise ApiError("invalid_request", f"One form may send {limits.MAX_FILES_PER_FORM} files.")
@@ -106,11 +106,11 @@ class Request(flask.Request):
     def make_form_data_parser(self) -> FormDataParser:
         """The parser; of an upload one that says what is wrong."""
         parser = super().make_form_data_parser()
-        parser.silent = self.endpoint != ENDPOINT
+        parser.silent = self.endpoint not in ENDPOINTS
         return parser
 
     def _load_form_data(self) -> None:
-        if self.endpoint != ENDPOINT or "form" in self.__dict__:
+        if self.endpoint not in ENDPOINTS or "form" in self.__dict__:
             return super()._load_form_data()
         db.session.rollback()  # who asks was looked up; a slow sender must not hold a transaction open
         try:

@@ -4,7 +4,7 @@ import { notConfigured } from "./errors.js";
 import { ApiKeys, Members, Projects, Secrets, Teams, Workspace } from "./resources/administration.js";
 import type { Changing, Creating } from "./resources/base.js";
 import { calling, tag } from "./resources/base.js";
-import { Fields, Service } from "./resources/catalogue.js";
+import { Fields, Masking, Service } from "./resources/catalogue.js";
 import { Datasets } from "./resources/datasets.js";
 import { Files } from "./resources/files.js";
 import { Runs, Scenarios } from "./resources/scenarios.js";
@@ -56,6 +56,7 @@ export class Rowsmith {
   readonly runs: Runs;
   readonly files: Files;
   readonly fields: Fields;
+  readonly masking: Masking;
   readonly workspace: Workspace;
   readonly members: Members;
   readonly teams: Teams;
@@ -89,6 +90,7 @@ export class Rowsmith {
     this.runs = new Runs(caller);
     this.files = new Files(caller);
     this.fields = new Fields(caller);
+    this.masking = new Masking(caller);
     this.workspace = new Workspace(caller);
     this.members = new Members(caller);
     this.teams = new Teams(caller);

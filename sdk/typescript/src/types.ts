@@ -1,5 +1,25 @@
 // What the API takes and answers, made from its OpenAPI document by tools/generate.py: do not edit.
 
+/** A schema beside a template. `table`: which one of several; `accept`: the columns that are taken over, by their */
+export interface AgainIn {
+  format?: "auto" | "csv" | "json" | "ndjson" | "xlsx" | "sql" | "json_schema" | "openapi" | "avro" | "protobuf" | "mockaroo";
+  content?: string | null;
+  file?: string | null;
+  name?: string | null;
+  table?: string | null;
+  accept?: string[] | null;
+}
+
+/** The template, how the schema differs from it, and which columns were taken over (null: none were asked for). */
+export interface AgainOut {
+  template: TemplateOut;
+  table: string;
+  format: string;
+  columns: ColumnChange[];
+  report: ColumnReport[];
+  accepted: string[] | null;
+}
+
 /** A new key. `scopes` left out: all that the maker's role allows. `project_id` left out: the present one. */
 export interface ApiKeyIn {
   name: string;
@@ -39,6 +59,23 @@ export interface AuditOut {
   details: Record<string, any>;
 }
 
+/** A cell that is bad on purpose: its row, counted from 1, field, kind, and the good value behind it. */
+export interface BadCell {
+  row: number;
+  field: string;
+  kind: string;
+  good: unknown;
+}
+
+/** What became of the rows of a push that were bad on purpose: `bad` of those that have their end, which the target */
+export interface BadRowsOut {
+  bad: number;
+  refused: number;
+  taken: number;
+  unknown: number;
+  good_refused: number;
+}
+
 /** The field types, and beside them the functions of formulas that fit `q`. */
 export interface CatalogueOut {
   items: FieldTypeOut[];
@@ -63,6 +100,31 @@ export interface CheckOut {
   warnings: WarningOut[];
 }
 
+/** One column. `kind`: of what it tells, null where nothing shows a person. `confidence`: 0 to 1, in the kind, or in */
+export interface ClassifiedOut {
+  name: string;
+  kind: string | null;
+  sensitive: boolean;
+  confidence: number;
+  reason: string;
+  type: string | null;
+  masking: Masking | null;
+}
+
+/** A sample: `rows`, or a workspace `file` (`sheet` of a workbook), or the `table` of a connection. Of a file the */
+export interface ClassifyIn {
+  rows?: Record<string, unknown>[] | null;
+  file?: string | null;
+  sheet?: string | null;
+  connection_id?: string | null;
+  table?: string | null;
+}
+
+/** The columns, in the sample's order. */
+export interface ClassifyOut {
+  columns: ClassifiedOut[];
+}
+
 /** A scenario's code, and whatever else of it is to change; what is left out stays. */
 export interface CodeInput {
   description?: string;
@@ -80,6 +142,16 @@ export interface CodeInput {
   /** The Python program, run as main.py: UTF-8, at most 1,048,576 bytes. */
   code: string;
   name?: string;
+}
+
+/** A column that differs: the template's field, and the one that the schema leads to now. */
+export interface ColumnChange {
+  column: string;
+  change: "added" | "removed" | "changed";
+  from: Record<string, any> | null;
+  to: Record<string, any> | null;
+  state: "green" | "yellow" | "red";
+  reason: string;
 }
 
 /** What one column came to. `state`: green, every value fits; yellow, look at it; red, the column needs a value */
@@ -371,6 +443,10 @@ export interface DraftIn {
   quantity?: number | null;
   /** What relative dates hang on when a seed is given and no now. */
   anchor?: string | null;
+  /** Real data that the rows are taken from: a workspace file, or a connection's table or query. */
+  source?: SourceSpec | null;
+  /** Bad values on purpose: a share of the rows, each with one bad cell. */
+  invalid?: Invalid | null;
 }
 
 /** Three rows of a template that is not saved: its definition, and preview's own keys beside it. */
@@ -406,6 +482,10 @@ export interface DraftPreviewIn {
   quantity?: number | null;
   /** What relative dates hang on when a seed is given and no now. */
   anchor?: string | null;
+  /** Real data that the rows are taken from: a workspace file, or a connection's table or query. */
+  source?: SourceSpec | null;
+  /** Bad values on purpose: a share of the rows, each with one bad cell. */
+  invalid?: Invalid | null;
   /** Ask connections for values that have not been fetched yet; else examples stand for them. */
   fetch?: boolean;
 }
@@ -573,7 +653,7 @@ export interface ExportDbInput {
   table?: string | null;
 }
 
-/** An export: one file, made or to be made, or `parts` files of `part_rows` rows each. */
+/** An export: one file, made or to be made, or `parts` files of `part_rows` rows each. `leaks` is what the leak */
 export interface ExportOut {
   id: string;
   status: string;
@@ -590,6 +670,7 @@ export interface ExportOut {
   file_name: string | null;
   download_url: string | null;
   manifest_url: string;
+  answers_url: string | null;
   part_rows: number | null;
   parts: number | null;
   parts_done: number | null;
@@ -599,6 +680,7 @@ export interface ExportOut {
   now: string | null;
   pins: ExportPins;
   request: Record<string, any>;
+  leaks: LeakReport[] | null;
   error: Record<string, any> | null;
   project_id: string;
   team_id: string;
@@ -685,8 +767,10 @@ export interface Field {
   name: string;
   type: string;
   options?: Record<string, any>;
+  /** Real values of it are masked before they leave. */
   sensitive?: boolean;
-  masking?: Record<string, any> | null;
+  /** How; a value of the same kind, if not said. */
+  masking?: Masking | null;
   percent_blank?: number | string;
   /** No two rows alike; a word instead: no two alike in all fields with it. */
   unique?: boolean | string;
@@ -698,6 +782,10 @@ export interface Field {
   suffix?: string;
   text_case?: "upper" | "lower" | "title" | "sentence" | null;
   description?: string;
+  /** Bad values on purpose among its cells. */
+  invalid?: Invalid | null;
+  /** Of a template with a source: the column it is taken from, where that is not called like it. */
+  column?: string | null;
   [other: string]: unknown;
 }
 
@@ -765,6 +853,41 @@ export interface GenerateInput {
   arrays?: "json" | "columns" | null;
 }
 
+/** What templates are made from. Nothing is saved where `save` is false; `quantity` is that of each template. */
+export interface ImportIn {
+  format?: "auto" | "csv" | "json" | "ndjson" | "xlsx" | "sql" | "json_schema" | "openapi" | "avro" | "protobuf" | "mockaroo";
+  content?: string | null;
+  file?: string | null;
+  name?: string | null;
+  save?: boolean;
+  quantity?: number;
+}
+
+/** The templates, what each column came to, and the dataset of several. A report without a column tells of a */
+export interface ImportOut {
+  format: string;
+  templates: ImportedTemplate[];
+  dataset: DatasetOut | null;
+  report: ColumnReport[];
+}
+
+/** A template of an import; without an id where it was not saved. */
+export interface ImportedTemplate {
+  id: string | null;
+  name: string;
+  quantity: number;
+  version: number | null;
+  fields: Field[];
+}
+
+/** Bad values on purpose: on a field a share of its cells, on a template a share of its rows, each of which then */
+export interface Invalid {
+  /** 0.01 is one in a hundred, exactly. */
+  rate: number | string;
+  /** Which kinds, each as often; all that the field can have, if left out. */
+  kinds?: ("wrong_type" | "too_long" | "bad_checksum" | "out_of_range" | "bad_format" | "missing" | "duplicate" | "orphan" | "injection" | "unicode_edge")[] | null;
+}
+
 /** Whom to invite, into the workspace or one team of it. */
 export interface InvitationIn {
   email: string;
@@ -781,6 +904,23 @@ export interface InvitationOut {
   created_by: string | null;
   created_at: string;
   expires_at: string;
+}
+
+/** One sensitive column: how many values were looked at, and how many stood unmasked in their own row (0: one would */
+export interface LeakColumn {
+  column: string;
+  source_column: string;
+  strategy: string;
+  key_version: number;
+  values: number;
+  survivors: number;
+  whole_column: WholeColumn;
+}
+
+/** What the leak check saw of one table. */
+export interface LeakReport {
+  table: string;
+  columns: LeakColumn[];
 }
 
 /** An Enterprise workspace's own numbers; null: the plan's. */
@@ -831,6 +971,32 @@ export interface ManifestOut {
   sha256: string | null;
   download_url: string | null;
   parts: PartOut[];
+}
+
+/** How real values of a field are masked. */
+export interface Masking {
+  /** How a real value becomes another one. */
+  strategy: "replace" | "format_preserve" | "tokenize" | "hash" | "shift" | "redact" | "null";
+  /** The same value is masked alike in every run; else in this run only. */
+  consistent?: boolean;
+  /** Fields of one domain mask the same value alike, in every template; the type's name, if not said. */
+  domain?: string | null;
+  /** The version of the workspace's masking key; the newest, if not said. */
+  key_version?: number | null;
+  /** The field that tells whose date it is: dates of one person are shifted by the same days. */
+  person?: string | null;
+}
+
+/** A version of the masking key, without the key. */
+export interface MaskingKeyOut {
+  version: number;
+  created_by: string | null;
+  created_at: string;
+}
+
+/** The versions, newest first. The newest masks, where a field does not say `key_version`. */
+export interface MaskingKeysOut {
+  items: MaskingKeyOut[];
 }
 
 /** Who is asking, where, and what they may do. */
@@ -996,15 +1162,20 @@ export interface PreviewIn {
   rows?: Record<string, number>;
   /** Field definitions of an unsaved draft. */
   fields?: Field[] | null;
+  /** Real data that the rows are taken from: a workspace file, or a connection's table or query. Of a draft; not said: the template's own. */
+  source?: SourceSpec | null;
+  /** Bad values on purpose: a share of the rows, each with one bad cell. Of a draft; not said: the template's own. */
+  invalid?: Invalid | null;
   /** Ask connections for values that have not been fetched yet; else examples stand for them. Not said: of a saved template, not of a draft. */
   fetch?: boolean | null;
 }
 
-/** The first three rows, and the seed that makes them again. */
+/** The first three rows, and the seed that makes them again; of a template with bad values also which cells are */
 export interface PreviewOut {
   rows: Record<string, any>[];
   seed: string;
   warnings: Record<string, string>[];
+  bad?: BadCell[] | null;
 }
 
 /** A new project; `team_id` left out: the team of the present project. */
@@ -1121,6 +1292,7 @@ export interface PushOut {
   progress: number[][];
   pins: ExportPins;
   request: Record<string, any>;
+  leaks: LeakReport[] | null;
   error: Record<string, any> | null;
   project_id: string;
   team_id: string;
@@ -1366,6 +1538,24 @@ export interface SettingsIn {
   redact_run_logs?: boolean | null;
 }
 
+/** Where the rows of a template come from: a file of the workspace, or a table or query of a connection. */
+export interface SourceSpec {
+  /** A workspace file: CSV, JSON, NDJSON, XLSX or Parquet, told by its name's ending. */
+  file?: string | null;
+  /** Of XLSX: the sheet; else the first. */
+  sheet?: string | null;
+  /** A connection to a database. */
+  connection_id?: string | null;
+  /** One of its tables, by its primary key. */
+  table?: string | null;
+  /** Which rows of the table: a condition in the target's own language, as after WHERE. */
+  where?: string | null;
+  /** A query in the target's own language; let it say an order. */
+  query?: string | null;
+  /** No more rows than these. */
+  limit?: number | null;
+}
+
 /** ``table`` may name a schema before a dot; without one it is made from the template's name. */
 export interface SqlOptions {
   table?: string | null;
@@ -1389,6 +1579,37 @@ export interface StageOut {
   message: string;
   hint: string;
   ms: number;
+}
+
+/** From which rows of which table, and how far. */
+export interface SubsetIn {
+  table: string;
+  /** Which rows of it: a condition in the target's own language, as after WHERE. */
+  where?: string;
+  /** No more rows of it than these, the first by its primary key. */
+  limit?: number | null;
+  /** Tables whose rows come along where they refer to such rows; null: all, []: none. */
+  children?: string[] | null;
+  /** Steps down to children. */
+  depth?: number;
+  /** Of the dataset. */
+  name?: string | null;
+}
+
+/** The dataset that was made, its templates, and what each table holds. */
+export interface SubsetOut {
+  dataset: DatasetOut;
+  templates: TemplateOut[];
+  report: SubsetTable[];
+}
+
+/** What one table holds of the subset, over which ways, and which of its columns are masked. */
+export interface SubsetTable {
+  table: string;
+  template_id: string;
+  rows: number;
+  ways: string[];
+  sensitive: string[];
 }
 
 /** A field, and what is known of it. `sample`: some of its values, which a model is shown where one is asked. */
@@ -1495,6 +1716,8 @@ export interface TemplateIn {
   quantity?: number;
   locale?: string | null;
   anchor?: string | null;
+  source?: SourceSpec | null;
+  invalid?: Invalid | null;
 }
 
 /** A template as of one version. */
@@ -1507,6 +1730,8 @@ export interface TemplateOut {
   version: number;
   locale: string | null;
   anchor: string | null;
+  source: Record<string, any> | null;
+  invalid: Record<string, any> | null;
   project_id: string;
   team_id: string;
   created_by: string | null;
@@ -1525,6 +1750,8 @@ export interface TemplatePatch {
   quantity?: number;
   locale?: string | null;
   anchor?: string | null;
+  source?: SourceSpec | null;
+  invalid?: Invalid | null;
 }
 
 /** A template that fields reach, directly or through others, as it was when the version was saved. */
@@ -1562,6 +1789,15 @@ export interface WarningOut {
   message: string;
   hint?: string | null;
   position?: number | null;
+}
+
+/** Whether real values of the column stand in any row. `kind` is none where that cannot be by design and one would */
+export interface WholeColumn {
+  kind: string;
+  distinct: number;
+  share: number;
+  found: number;
+  expected: number | null;
 }
 
 /** The workspace. */

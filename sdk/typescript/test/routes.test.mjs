@@ -19,6 +19,8 @@ const CALLS = {
     restore: (one, how) => one.restore("x", how),
     versions: (one, how) => one.versions("x", how).all(),
     restoreVersion: (one, how) => one.restoreVersion("x", 1, how),
+    importSchema: (one, how) => one.importSchema({ content: "x" }, how),
+    compareSchema: (one, how) => one.compareSchema("x", { content: "x" }, how),
     diff: (one, how) => one.diff("x", 1, { to: 2, seed: "s" }, how),
     refreshReferences: (one, how) => one.refreshReferences("x", how),
     preview: [(one, how) => one.preview("x", {}, how), (one, how) => one.preview(DRAFT, {}, how)],
@@ -86,6 +88,7 @@ const CALLS = {
     uploadMetadataDocument: (one, how) => one.uploadMetadataDocument("x", "<xml/>", how),
     deleteMetadataDocument: (one, how) => one.deleteMetadataDocument("x", how),
     makeTemplates: (one, how) => one.makeTemplates("x", { entities: ["e"] }, how),
+    subset: (one, how) => one.subset("x", { table: "t" }, how),
     refreshFetched: (one, how) => one.refreshFetched("x", how),
   },
   endpoints: {
@@ -181,6 +184,11 @@ const CALLS = {
     list: (one, how) => one.list({ q: "x" }, how).all(),
     put: (one, how) => one.put("x", "v", how),
     delete: (one, how) => one.delete("x", how),
+  },
+  masking: {
+    classify: (one, how) => one.classify({ file: "f" }, how),
+    keys: (one, how) => one.keys(how),
+    rotate: (one, how) => one.rotate(how),
   },
   service: {
     live: (one, how) => one.live(how),

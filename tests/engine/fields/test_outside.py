@@ -220,9 +220,9 @@ def test_sensitive_values_are_replaced_before_any_other_field_sees_them():
 
 
 def test_other_maskings_of_sensitive_values_are_refused_by_name():
-    field = ask(sensitive=True, masking={"method": "replace"})
+    field = ask(sensitive=True, masking={"strategy": "replace"})
     assert faults(field) == {"fields[0].masking": "not_available"}
-    assert faults(ask(sensitive=True, masking={"method": "redact"})) == {}
+    assert faults(ask(sensitive=True, masking={"strategy": "redact"})) == {}
 
 
 def test_what_is_fetched_is_never_taken_for_unique():

@@ -29,7 +29,7 @@ import pyarrow as pa
 from webapp.engine.data import archive
 from webapp.engine.data.vocabulary import LOCK, REPOSITORY, Lock, VocabularyError, history, lock_of, locked
 
-EXTRACTOR: Final = "extract"
+EXTRACTOR: Final = "extract_2"
 """The package beside this file that builds new vocabularies."""
 
 

@@ -84,6 +84,10 @@ class Vocabulary:
                 return found
         raise KeyError(f"{name} of {locale}" if locale else name)
 
+    def has_table(self, name: str) -> bool:
+        """Whether there is a table ``name``: one that came later is not in every vocabulary."""
+        return name in self._tables
+
     def has_words(self, name: str, locale: str) -> bool:
         """Whether there is a list ``name`` of exactly that locale."""
         return (name, locale) in self._words

@@ -71,7 +71,16 @@ class Ipv4(IndexedType):
     label = "IPv4"
     category = "internet"
     description = "An IPv4 address: of the internet, of private networks, or of one network."
-    aliases = ("ip", "ip address", "ip address v4", "ipv4 address", "ip v4", "inet")
+    aliases = (
+        "ip",
+        "ip address",
+        "ip address v4",
+        "ipv4 address",
+        "ip v4",
+        "inet",
+        "ipv4 private",
+        "ipv4 public",
+    )
     example = "81.204.17.93"
     dtype = pa.string()
     max_length = 15

@@ -15,10 +15,17 @@ _PIECE = re.compile(r"(\d+)!([nac])")
 COMMON = ("DE", "ES", "FR", "GB", "IT", "NL")
 """Countries of accounts where neither a country nor a locale says otherwise."""
 
+_OTHER_BIC_COUNTRIES = ("AU", "CA", "CN", "HK", "IN", "JP", "KR", "MX", "NZ", "SG", "US", "ZA")
+
 
 def countries(vocabulary: Vocabulary) -> tuple[str, ...]:
     """ISO codes of the countries that have IBANs, in alphabetical order."""
     return vocabulary.shared("iban countries", lambda: tuple(vocabulary.table("iban")["country"].to_pylist()))
+
+
+def bic_countries(vocabulary: Vocabulary) -> tuple[str, ...]:
+    """ISO codes of the countries that bank identifiers are made for: those of IBANs, and some large ones more."""
+    return tuple(sorted({*countries(vocabulary), *_OTHER_BIC_COUNTRIES}))
 
 
 def iban(vocabulary: Vocabulary, country: str, formatted: bool) -> Code:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 import pyarrow as pa
@@ -69,6 +69,8 @@ class Year(FieldType):
     aliases = ("calendar year", "random year", "yyyy")
     example = 2019
     dtype = pa.int64()
+    span: ClassVar[int] = _YEARS
+    """Years before the last one, where no first one is given."""
 
     class Options(Options):
         min: int | None = Field(
@@ -88,7 +90,7 @@ class Year(FieldType):
         return self._span(env.now.year if self.options.max is None else self.options.max)
 
     def _span(self, high: int) -> Span:
-        low = max(1, high - _YEARS) if self.options.min is None else self.options.min
+        low = max(1, high - self.span) if self.options.min is None else self.options.min
         if low > high:
             message = f"min ({low}) is later than max ({high})."
             raise SpecError([Fault(f"{self.field.path}.options.min", "min_above_max", message, "Swap them.")])

@@ -82,7 +82,7 @@ class Enum(_Listed):
     name = "enum"
     label = "Enum"
     description = "One of several values, with a weight each if you like."
-    aliases = ("enumeration", "weighted list", "weighted", "set of values", "pick list", "status")
+    aliases = ("enumeration", "weighted", "set of values", "pick list", "status")
     example = "paid"
 
     class Options(Options):
@@ -131,6 +131,27 @@ class Enum(_Listed):
         if self.options.weights is not None:
             return "Unique values are drawn evenly: take the weights away, or take unique away."
         return super().unique_hint()
+
+
+class WeightedList(Enum):
+    """One of the values, by weights, which are not left out."""
+
+    name = "weighted_list"
+    label = "Weighted list"
+    description = "One of several values, each with a weight."
+    aliases = (
+        "weighted choice",
+        "custom distribution",
+        "random elements",
+        "weighted values",
+        "weighted random",
+    )
+    example = "paid"
+
+    class Options(Enum.Options):
+        weights: tuple[Amount, ...] = Field(
+            description="A weight for each value, in the same order; any scale.", examples=[[70, 25, 5]]
+        )
 
 
 class ListSequential(_Listed):

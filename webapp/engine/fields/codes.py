@@ -253,6 +253,15 @@ class Code:
         """How many rows `draw_unique` serves."""
         return self.sizes[0]
 
+    @property
+    def check_place(self) -> int | None:
+        """Where the last character of a check stands that no other check counts; None where there is no check."""
+        if not self._checks:
+            return None
+        check, target = self._checks[self._order[-1]]
+        at = target.offset + check.width - 1
+        return at + at // self._every if self._every else at
+
 
 def mixed(codes: Sequence[Code], which: np.ndarray, source: Draws, unique: bool = False) -> pa.Array:
     """``string[n]``: for each row a text of ``codes[which]``. Unique if each code is and no two codes share a text;

@@ -33,6 +33,7 @@ class CompanyName(FieldType):
         "vendor",
         "supplier",
         "firm",
+        "fake company name",
     )
     example = "Hartmann Group"
     group_kind = "company"

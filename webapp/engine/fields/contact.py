@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import pyarrow as pa
@@ -43,7 +43,15 @@ class Email(PersonField):
     label = "E-mail"
     category = "contact"
     description = "An e-mail address made of the person's names, at a domain that receives no mail."
-    aliases = ("email address", "mail", "e mail address", "contact email", "electronic mail")
+    aliases = (
+        "email address",
+        "mail",
+        "e mail address",
+        "contact email",
+        "electronic mail",
+        "ascii email",
+        "ascii free email",
+    )
     example = "anna.lee7@example.com"
 
     class Options(Options):
@@ -119,7 +127,7 @@ class CompanyEmail(PersonField):
     label = "Company e-mail"
     category = "contact"
     description = "An e-mail address made of the person's names, at the site of the row's company."
-    aliases = ("work email", "business email", "corporate email", "office email")
+    aliases = ("work email", "business email", "corporate email", "office email", "ascii company email")
     example = "anna.lee7@hartmann-group.example"
 
     def __init__(self, field: FieldSpec, options: Any, compiler: Compiler) -> None:
@@ -154,6 +162,54 @@ class CompanyEmail(PersonField):
         return joining.joined((unique_handles(cells.group(), "@"), np.arange(cells.n)), *self._site(cells))
 
 
+class MessagingHandle(PersonField):
+    """The person's user name, as a messaging service writes it."""
+
+    name = "messaging_handle"
+    label = "Messaging handle"
+    category = "contact"
+    description = "What a person is called in a messaging service, such as @anna.lee7."
+    aliases = ("telegram", "discord", "skype", "slack handle", "twitter handle", "social handle", "im handle",
+               "instagram", "matrix id", "screen handle", "chat name")  # fmt: skip
+    example = "@anna.lee7"
+
+    class Options(Options):
+        service: Literal["at", "plain", "matrix", "skype", "mastodon"] = Field(
+            "at",
+            description="at: @anna.lee7, as Telegram, Slack and X; plain: anna.lee7, as Discord; matrix: "
+            "@anna.lee7:example.org; skype: live:anna.lee7; mastodon: @anna.lee7@example.org.",
+        )
+
+    def __init__(self, field: FieldSpec, options: Any, compiler: Compiler) -> None:
+        super().__init__(field, options, compiler)
+        lead, self._end = _SERVICES[options.service]
+        digits = SUFFIX_DIGITS if field.common.unique else 2
+        self.max_length = len(lead) + self.names.longest_handle + digits + len(self._end)
+        self._heads = compiler.vocabulary.shared(
+            ("handles", lead, self.locale),
+            lambda: pc.binary_join_element_wise(lead, self.names.handle_heads, ""),
+        )
+
+    def fill(self, cells: Cells) -> pa.Array:
+        return handles(cells.group(), handle_tails(self._end), heads=self._heads)
+
+    def space(self) -> int:
+        return joining.SUFFIX_SPACE
+
+    def fill_unique(self, cells: Cells) -> pa.Array:
+        return unique_handles(cells.group(), self._end, heads=self._heads)
+
+
+_SERVICES = {
+    "at": ("@", ""),
+    "plain": ("", ""),
+    "matrix": ("@", ":example.org"),
+    "skype": ("live:", ""),
+    "mastodon": ("@", "@example.org"),
+}
+"""What stands before and behind the user name."""
+
+
 class PhoneNumber(PlaceField):
     """A valid number of the row's country; in the United States and Canada of the row's state."""
 
@@ -161,7 +217,7 @@ class PhoneNumber(PlaceField):
     label = "Phone number"
     category = "contact"
     description = "A valid telephone number of the row's country."
-    aliases = ("phone", "telephone", "telephone number", "tel")
+    aliases = ("phone", "telephone", "telephone number", "tel", "fax", "home phone")
     example = "+33 6 42 40 18 05"
 
     class Options(Options):
@@ -250,7 +306,7 @@ class Mobile(PhoneNumber):
     name = "mobile"
     label = "Mobile number"
     description = "A second valid telephone number of the row's country, a mobile one."
-    aliases = ("mobile number", "mobile phone", "cell phone", "cell", "cellphone", "handy")
+    aliases = ("mobile number", "mobile phone", "cell phone", "cell", "cellphone", "handy", "msisdn")
     example = "+33 7 53 40 18 05"
 
     def number(self, places: Places) -> tuple[np.ndarray, np.ndarray]:

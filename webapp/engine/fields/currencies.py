@@ -34,7 +34,7 @@ class Currency(FieldType):
     label = "Currency"
     category = "finance"
     description = "An amount of money with two decimals."
-    aliases = ("currency amount", "price", "money amount", "amount", "currency value")
+    aliases = ("currency amount", "money amount", "amount", "currency value", "salary")
     example = 482.17
 
     class Options(Options):

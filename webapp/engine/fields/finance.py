@@ -36,13 +36,12 @@ _PURPOSES = (
 # First two digits of a US routing number: Federal Reserve districts, thrifts, electronic and traveller's cheques.
 _ROUTING = tuple(f"{number:02d}" for number in (*range(1, 13), *range(21, 33), *range(61, 73), 80))
 
-_OTHER_BIC_COUNTRIES = ("AU", "CA", "CN", "HK", "IN", "JP", "KR", "MX", "NZ", "SG", "US", "ZA")
-
 
 class Iban(FieldType):
     """International bank account numbers (ISO 13616), national check digits included.
 
-    Without a country those of the locale's country; where that has none, or no locale is given, of several.
+    Without a country those of the locale's country; where that has none, or no locale is given, of several. In a
+    group the country is that of the row's bank.
     """
 
     name = "iban"
@@ -51,6 +50,9 @@ class Iban(FieldType):
     description = "An international bank account number with right check digits."
     aliases = ("international bank account number", "iban number", "bank account iban")
     example = "DE04713857724737619296"
+    group_kind = "bank"
+    solitary = True
+    joins = True
     localised = True
     dtype = pa.string()
 
@@ -72,6 +74,8 @@ class Iban(FieldType):
             chosen = listed(
                 field, options.countryCode, known, "countryCode", "accounts with an IBAN", compiler
             )
+        if field.group:
+            chosen = compiler.kind_of(field).countries
         self._codes = [banks.iban(compiler.vocabulary, country, options.formatted) for country in chosen]
         self.max_length = max((code.width for code in self._codes), default=0)
 
@@ -82,7 +86,11 @@ class Iban(FieldType):
         if len(self._codes) == 1:
             code = self._codes[0]
             return code.text(code.draw_unique(cells) if unique else code.draw(cells))
-        which = cells.below(len(self._codes), _COUNTRY_SALT).view(np.int64)
+        which = (
+            cells.group().country
+            if self.field.group
+            else cells.below(len(self._codes), _COUNTRY_SALT).view(np.int64)
+        )
         return mixed(self._codes, which, cells, unique)
 
     def space(self) -> int | None:
@@ -99,8 +107,11 @@ class Bic(CodeType):
     label = "BIC"
     category = "finance"
     description = "A bank identifier (SWIFT code) from the range that is set aside for tests."
-    aliases = ("swift", "swift code", "bic swift", "swift bic", "bank identifier code")
+    aliases = ("swift", "swift code", "bic swift", "swift bic", "bank identifier code", "swift8", "swift11")
     example = "SOFVDEK0"
+    group_kind = "bank"
+    solitary = True
+    joins = True
     localised = True
 
     class Options(Options):
@@ -114,14 +125,30 @@ class Bic(CodeType):
 
     def __init__(self, field: FieldSpec, options: Any, compiler: Compiler) -> None:
         super().__init__(field, options, compiler)
-        known = tuple(sorted({*banks.countries(compiler.vocabulary), *_OTHER_BIC_COUNTRIES}))
+        known = banks.bic_countries(compiler.vocabulary)
         if options.country is None:
             chosen = of_locale(compiler.locale_of(field), known) or known
         else:
             chosen = listed(field, options.country, known, "country", "a BIC", compiler) or known
-        self.use(
-            compiler.vocabulary.shared(("bic", chosen, options.branch), lambda: _bic(chosen, options.branch))
-        )
+        self.use(self._of(chosen, compiler))
+        countries = compiler.kind_of(field).countries if field.group else ()
+        self._codes = [self._of((country,), compiler) for country in countries]
+
+    def _of(self, countries: tuple[str, ...], compiler: Compiler) -> Code:
+        branch = self.options.branch
+        return compiler.vocabulary.shared(("bic", countries, branch), lambda: _bic(countries, branch))
+
+    def space(self) -> int | None:
+        return min((code.capacity for code in self._codes), default=self.code.capacity)
+
+    def fill(self, cells: Cells) -> pa.Array:
+        return self._mixed(cells, unique=False) if self._codes else super().fill(cells)
+
+    def fill_unique(self, cells: Cells) -> pa.Array:
+        return self._mixed(cells, unique=True) if self._codes else super().fill_unique(cells)
+
+    def _mixed(self, cells: Cells, unique: bool) -> pa.Array:
+        return mixed(self._codes, cells.group().country, cells, unique)
 
 
 def _bic(countries: tuple[str, ...], branch: bool) -> Code:
@@ -137,7 +164,7 @@ class AccountNumber(CodeType):
     label = "Account Number"
     category = "finance"
     description = "The number of a bank account: digits."
-    aliases = ("bank account", "bank account number", "account", "account no", "bban")
+    aliases = ("bank account", "bank account number", "account", "account no", "bban", "acct no")
     example = "8471936025"
 
     class Options(Options):

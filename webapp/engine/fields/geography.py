@@ -70,6 +70,17 @@ class Streets:
     """``bool[locales]``."""
     locale_of: np.ndarray
     """``int64[countries]``: which locale's streets a country has."""
+    locales: tuple[str, ...]
+    countries: np.ndarray
+    """``int64[locales]``: the country that each locale names."""
+
+    def spoken_in(self, country: np.ndarray, spoken: int | None) -> np.ndarray:
+        """Rows of the locales whose streets countries have, ``int64[n]``; ``spoken`` is the locale that is asked for,
+        where its country has the streets of another one."""
+        found = self.locale_of[country]
+        if spoken is None:
+            return found
+        return np.where(self.countries[spoken] == country, spoken, found)
 
     def lines(
         self, locale: np.ndarray, street: np.ndarray, number: np.ndarray
@@ -194,9 +205,17 @@ class Geography:
         return Anchor(Range(starts.astype(np.uint64), counts.astype(np.uint64)))
 
     @Lazy
+    def spoken_beside(self) -> tuple[str, ...]:
+        """Locales whose country has the streets of another one, unless its places are asked for in just this; none in
+        the first vocabulary."""
+        vocabulary = self._vocabulary
+        found = vocabulary.table("street_locales")["locale"] if vocabulary.has_table("street_locales") else []
+        return tuple(str(locale) for locale in found)
+
+    @Lazy
     def streets(self) -> Streets:
         """Made when an address is first asked for."""
-        locales = sorted(set(self.countries["street_locale"].to_pylist()))
+        locales = sorted({*self.countries["street_locale"].to_pylist(), *self.spoken_beside})
         lists = [self._vocabulary.words("street", locale) for locale in locales]
         names = pa.concat_arrays(lists)
         numbers = pa.array(_house_numbers())
@@ -212,6 +231,8 @@ class Geography:
             locale_of=np.array(
                 [locales.index(locale) for locale in self.countries["street_locale"].to_pylist()]
             ),
+            locales=tuple(locales),
+            countries=np.array([self.country_row(locale.partition("_")[2]) for locale in locales]),
         )
 
     @Lazy

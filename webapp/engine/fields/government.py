@@ -93,11 +93,13 @@ class Ein(CodeType):
         self.use(national.tax_number(compiler.vocabulary, "US"))
 
 
-class _ByCountry(CodeType):
+class ByCountry(CodeType):
+    """A type whose code is that of the option ``country``, else of the locale's country."""
+
     category = "government"
     localised = True
 
-    def _country(self, known: tuple[str, ...], what: str, default: str, compiler: Compiler) -> str:
+    def country(self, known: tuple[str, ...], what: str, default: str, compiler: Compiler) -> str:
         if self.options.country is not None:
             found = listed(self.field, self.options.country, known, "country", what, compiler)
             return found[0] if found else default
@@ -109,7 +111,7 @@ class _ByCountry(CodeType):
         return found[0] if found else default
 
 
-class TaxId(_ByCountry):
+class TaxId(ByCountry):
     """What a country calls its tax number, check digits included: EIN, Steuer-ID, NIF, BSN, CPF ..."""
 
     name = "tax_id"
@@ -128,11 +130,11 @@ class TaxId(_ByCountry):
 
     def __init__(self, field: FieldSpec, options: Any, compiler: Compiler) -> None:
         super().__init__(field, options, compiler)
-        country = self._country(national.TAX_COUNTRIES, "a tax number", "US", compiler)
+        country = self.country(national.TAX_COUNTRIES, "a tax number", "US", compiler)
         self.use(national.tax_number(compiler.vocabulary, country))
 
 
-class VatId(_ByCountry):
+class VatId(ByCountry):
     """VAT numbers of the European Union, Norway, Switzerland and the United Kingdom, check digits included."""
 
     name = "vat_id"
@@ -151,7 +153,7 @@ class VatId(_ByCountry):
 
     def __init__(self, field: FieldSpec, options: Any, compiler: Compiler) -> None:
         super().__init__(field, options, compiler)
-        country = self._country(national.VAT_COUNTRIES, "a VAT number", "DE", compiler)
+        country = self.country(national.VAT_COUNTRIES, "a VAT number", "DE", compiler)
         self.use(national.vat_number(compiler.vocabulary, country))
 
 

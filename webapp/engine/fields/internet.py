@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from webapp.engine.spec import FieldSpec
 
 # RFC 2606, sections 2 and 3: a top-level domain and three domains that never belong to anybody.
-_RESERVED = (".example", ".example.com", ".example.net", ".example.org")
+RESERVED = (".example", ".example.com", ".example.net", ".example.org")
 _TLD = re.compile(r"\.?([a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?(\.[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?)*)", re.I)
 
 _SCHEME = "https://"
@@ -35,8 +35,13 @@ _CLASSES = {"lower": LOWER, "upper": UPPER, "digits": DIGITS, "symbols": _SYMBOL
 _END_SALT, _TURN_SALT = 59, 60
 
 
+def is_domain(text: str) -> bool:
+    """Whether a domain name may end in ``text``, with or without a full stop before it."""
+    return _TLD.fullmatch(text) is not None
+
+
 def _endings(tld: str | None) -> tuple[str, ...]:
-    return _RESERVED if tld is None else (f".{tld.lower().lstrip('.')}",)
+    return RESERVED if tld is None else (f".{tld.lower().lstrip('.')}",)
 
 
 class DomainName(IndexedType):
@@ -47,7 +52,7 @@ class DomainName(IndexedType):
     label = "Domain Name"
     category = "internet"
     description = "The name of a site, under a domain that is reserved for examples."
-    aliases = ("domain", "host name", "website domain", "site")
+    aliases = ("domain", "website domain", "site", "safe domain name")
     example = "brightriver-labs.example"
     group_kind = "company"
     solitary = True
@@ -64,7 +69,7 @@ class DomainName(IndexedType):
 
     def __init__(self, field: FieldSpec, options: Any, compiler: Compiler) -> None:
         super().__init__(field, options, compiler)
-        if options.tld is not None and not _TLD.fullmatch(options.tld):
+        if options.tld is not None and not is_domain(options.tld):
             text = f'"{options.tld}" cannot be the end of a domain name.'
             compiler.fault(field, "options.tld", "wrong_format", text, "Write it as com or co.uk.")
         vocabulary, endings = compiler.vocabulary, _endings(options.tld)
@@ -218,7 +223,14 @@ class UserAgent(PoolType):
     label = "User Agent"
     category = "internet"
     description = "What a browser calls itself in a request."
-    aliases = ("useragent", "browser", "browser user agent")
+    aliases = (
+        "useragent",
+        "browser",
+        "browser user agent",
+        "android platform token",
+        "linux user agent",
+        "chrome user agent",
+    )
     example = "Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0"
 
     def __init__(self, field: FieldSpec, options: Any, compiler: Compiler) -> None:
@@ -319,11 +331,15 @@ class FileName(IndexedType):
         self.max_length = longest(self._stems) + longest(self._numbers) + longest(self._ends)
 
     def at(self, index: np.ndarray, cells: Cells) -> pa.Array:
+        return joined(*self.parts(index))
+
+    def parts(self, index: np.ndarray) -> tuple[Part, ...]:
+        """Word, number and extension of the files number ``index``."""
         end = index // np.uint64(self._inner)
         rest = index - end * np.uint64(self._inner)
         stem = rest // np.uint64(len(self._numbers))
         number = rest - stem * np.uint64(len(self._numbers))
-        return joined((self._stems, stem), (self._numbers, number), (self._ends, end))
+        return (self._stems, stem), (self._numbers, number), (self._ends, end)
 
 
 def _file_ends(vocabulary: Vocabulary, extension: str | None) -> pa.Array:

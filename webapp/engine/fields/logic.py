@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
-from pydantic import Field
+from pydantic import AliasChoices, Field
 
 from webapp import limits
 from webapp.engine import picks, placeholders, postprocess
@@ -77,7 +77,7 @@ class Derived(Reckoned):
     label = "Derived"
     category = "logic"
     description = "Text built from other fields of the row, such as {{first}}.{{last}}."
-    aliases = ("derived value", "concatenate", "concat", "template string")
+    aliases = ("derived value", "concatenate", "concat")
     example = "ann.lee"
     dtype = pa.string()
 
@@ -94,7 +94,7 @@ class Derived(Reckoned):
         self._pattern: placeholders.Pattern | None = None
         self._made: dict[str, Expression] = {}
         self._proof: unique.Proof | None = None
-        if "{{" not in options.value:
+        if self._is_formula(options.value):
             self._reckon(options.value, compiler)
             return
         try:
@@ -107,6 +107,9 @@ class Derived(Reckoned):
             compiler.faults.append(fault)
             return
         self._fill_holes(self._pattern, compiler)
+
+    def _is_formula(self, source: str) -> bool:
+        return "{{" not in source
 
     def _reckon(self, source: str, compiler: Compiler) -> None:
         before = len(compiler.faults)
@@ -164,6 +167,35 @@ class Derived(Reckoned):
 
     def unique_hint(self) -> str:
         return f"Make the field it is derived from unique instead. {unique.ADVICE}"
+
+
+class TemplateString(Derived):
+    """Text with other fields of the row put into it; without braces it is the same in every row."""
+
+    name = "template_string"
+    label = "Template string"
+    description = "A text with other fields of the row in it, such as Dear {{first}} {{last}}."
+    aliases = (
+        "string template",
+        "text template",
+        "interpolated string",
+        "f string",
+        "pystr format",
+        "mail merge",
+    )
+    example = "Dear Ann Lee"
+
+    class Options(Options):
+        value: str = Field(
+            min_length=1,
+            max_length=limits.MAX_FORMULA_CHARS,
+            validation_alias=AliasChoices("value", "template", "text"),
+            description="Text with {{field}} or {{formula}} in it; filters: json, upper, lower, date('YYYY-MM-DD').",
+            json_schema_extra=picks.PATTERN,
+        )
+
+    def _is_formula(self, source: str) -> bool:
+        return False
 
 
 _NO_BRACES = (

@@ -30,7 +30,7 @@ class Color(PoolType):
     label = "Color"
     category = "misc"
     description = "The name of a color."
-    aliases = ("colour", "color name", "colour name")
+    aliases = ("colour", "color name", "colour name", "safe color name")
     example = "Dark Turquoise"
     localised = True
 
@@ -46,7 +46,7 @@ class HexColor(CodeType):
     label = "Hex Color"
     category = "misc"
     description = "A color as six hexadecimal digits."
-    aliases = ("color hex", "hex colour", "html color", "color code", "hex color code")
+    aliases = ("color hex", "hex colour", "html color", "color code", "hex color code", "safe hex color")
     example = "#4e9f2c"
 
     class Options(Options):

@@ -84,7 +84,7 @@ class Number(Numeric):
     description = "A whole or decimal number, evenly spread or by a distribution."
     aliases = (
         "integer", "int", "bigint", "smallint", "tinyint", "long integer", "numeric", "random number", "random int",
-        "pyint", "random integer", "number int",
+        "pyint", "random integer", "number int", "random digit",
     )  # fmt: skip
     example = 417
 
@@ -144,7 +144,7 @@ class Boolean(FieldType):
     label = "Boolean"
     category = "number"
     description = "True or false, or two values of your own."
-    aliases = ("bool", "bit", "flag", "true false", "yes no", "pybool")
+    aliases = ("bool", "bit", "flag", "true false", "yes no", "pybool", "is active")
     example = True
 
     class Options(Options):

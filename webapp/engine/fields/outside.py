@@ -64,10 +64,10 @@ class Outside(FieldType):
         self._default: pa.Array | None = None
         self._pool = outside.stand_in(options.kind or self._kind, options.decimals)
         self.dtype = self._pool.type
-        method = (field.common.masking or {}).get("method", "redact")
-        if self.redacted and method != "redact":
-            text = f'Values of this type are masked by redacting them; "{method}" is not available for them.'
-            compiler.fault(field, "masking", "not_available", text, 'Write {"method": "redact"}, or nothing.')
+        masking = field.common.masking
+        if masking is not None and masking.strategy != "redact":
+            text = f"Values of this type are masked by redacting them; {masking.strategy} is not available for them."
+            compiler.fault(field, "masking", "not_available", text, 'Write {"strategy": "redact"}, or nothing.')
         if not options.falls_back and options.default is not None:
             text = f"default is not used where on_empty is {options.on_empty}."
             compiler.fault(

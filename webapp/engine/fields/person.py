@@ -89,7 +89,9 @@ class FirstName(_NamePool):
     name = "first_name"
     label = "First name"
     description = "A given name, such as Anna."
-    aliases = ("given name", "forename", "fname", "firstname female", "firstname male", "prename")
+    aliases = (
+        "given name", "forename", "fname", "firstname female", "firstname male", "prename", "first name nonbinary",
+    )  # fmt: skip
     example = "Anna"
     which = "first"
 
@@ -103,7 +105,7 @@ class LastName(_NamePool):
     name = "last_name"
     label = "Last name"
     description = "A family name, such as Lee."
-    aliases = ("surname", "family name", "lname")
+    aliases = ("surname", "family name", "lname", "last name female", "last name male")
     example = "Lee"
     which = "last"
 
@@ -134,7 +136,10 @@ class Name(PersonField):
     name = "name"
     label = "Full name"
     description = "A whole name, such as Anna Lee."
-    aliases = ("person name", "person", "contact name", "customer name", "display name", "fullname")
+    aliases = (
+        "person name", "person", "contact name", "customer name", "display name", "fullname", "name female",
+        "name male", "name nonbinary",
+    )  # fmt: skip
     example = "Anna Lee"
 
     def __init__(self, field: FieldSpec, options: Any, compiler: Compiler) -> None:
@@ -198,7 +203,7 @@ class Sex(PersonField):
     name = "sex"
     label = "Sex"
     description = "female or male, in agreement with the first name."
-    aliases = ("sex type", "biological sex")
+    aliases = ("sex type", "biological sex", "gender binary")
     example = "female"
     max_length = len("female")
     localised = False
@@ -270,7 +275,7 @@ class Department(PersonField):
     name = "department"
     label = "Department"
     description = "A department of a company, such as Engineering, in English."
-    aliases = ("department name", "corporate department", "dept")
+    aliases = ("department name", "corporate department", "dept", "department corporate")
     example = "Engineering"
     localised = False
 

@@ -38,7 +38,15 @@ class Title(PersonField):
     name = "title"
     label = "Title"
     description = "How the person is addressed, such as Ms. or Mr., in agreement with the first name."
-    aliases = ("honorific", "salutation", "name prefix", "form of address", "courtesy title")
+    aliases = (
+        "honorific",
+        "salutation",
+        "name prefix",
+        "form of address",
+        "courtesy title",
+        "prefix male",
+        "prefix female",
+    )
     example = "Ms."
 
     def __init__(self, field: FieldSpec, options: Any, compiler: Compiler) -> None:
@@ -56,7 +64,14 @@ class Suffix(PersonField):
     name = "suffix"
     label = "Name suffix"
     description = "What follows a name, such as PhD or, for a man, Jr."
-    aliases = ("name suffix", "generational suffix", "post nominal", "suffix name")
+    aliases = (
+        "name suffix",
+        "generational suffix",
+        "post nominal",
+        "suffix name",
+        "suffix female",
+        "suffix male",
+    )
     example = "PhD"
     localised = False
     max_length = max(map(len, titles.SUFFIXES))

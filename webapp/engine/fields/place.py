@@ -118,7 +118,7 @@ class Country(_Column):
     name = "country"
     label = "Country"
     description = "A country by its English name, such as France."
-    aliases = ("country name", "nation", "land")
+    aliases = ("country name", "nation", "land", "current country")
     example = "France"
     vector = "country"
 
@@ -132,7 +132,15 @@ class CountryCode(_Column):
     name = "country_code"
     label = "Country code"
     description = "A country by its ISO 3166-1 code, such as FR."
-    aliases = ("country iso", "iso country", "alpha 2 code", "country abbreviation", "country alpha2")
+    aliases = (
+        "country iso",
+        "iso country",
+        "alpha 2 code",
+        "country abbreviation",
+        "country alpha2",
+        "bank country",
+        "current country code",
+    )
     example = "FR"
     vector = "country"
 
@@ -181,6 +189,7 @@ class StateAbbr(_Column):
         "us state",
         "province abbr",
         "region code",
+        "state abbrev",
     )
     example = "CA"
     vector = "state"

@@ -40,6 +40,8 @@ class Coordinates(PlaceField):
         "gps",
         "gps coordinates",
         "geo coordinates",
+        "local latlng",
+        "location on land",
     )
     example = "45.74846, 4.84671"
     max_length = len("-89.12345, -179.12345")

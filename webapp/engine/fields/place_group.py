@@ -13,6 +13,7 @@ import numpy as np
 
 from webapp.engine import cells as cellular
 from webapp.engine.fields import joining, nations
+from webapp.engine.fields.airport_tables import airports_of
 from webapp.engine.fields.base import GroupKind
 from webapp.engine.fields.geography import Anchor, Geography, Pool, geography_of
 from webapp.engine.fields.joining import Lazy, Salted
@@ -36,6 +37,7 @@ ANCHORS = {"city": "city", "country": "country", "country_code": "country", "sta
 _POSTAL_SALT, _PHONE_SALT, _POINT_SALT, _STREET_SALT, _ANCHOR_SALT = 1, 2, 3, 4, 5
 _SALTS = 6
 _MOBILE_SALT = 6
+AIRPORT_SALT, DISTRICT_SALT = 7, 8
 _U32 = np.uint64(32)
 _LOW_32 = np.uint64(0xFFFFFFFF)
 
@@ -52,10 +54,17 @@ class Places(Salted):
     """The places of a block's rows, each part made when it is first asked for. Vectors hold rows of the tables."""
 
     def __init__(
-        self, draws: Draws, salts: int, geography: Geography, chosen: Chosen, anchor: Anchor | None
+        self,
+        draws: Draws,
+        salts: int,
+        geography: Geography,
+        chosen: Chosen,
+        anchor: Anchor | None,
+        spoken: int | None = None,
     ) -> None:
         super().__init__(draws, salts)
         self.geography, self._pool, self._code, self._anchor = geography, chosen.pool, chosen.code, anchor
+        self._spoken = spoken
 
     @property
     def complete(self) -> bool:
@@ -132,7 +141,7 @@ class Places(Salted):
     @Lazy
     def street_locale(self) -> np.ndarray:
         """``int64[n]``: whose streets a place has."""
-        return self.geography.streets.locale_of[self.country]
+        return self.geography.streets.spoken_in(self.country, self._spoken)
 
     @Lazy
     def street(self) -> np.ndarray:
@@ -169,6 +178,7 @@ class Place(GroupKind):
         self._salts = _SALTS if len(fields) >= joining.SALTS_PAY else 0
         self._anchored = anchored(fields)
         self._anchor = None if self._anchored is None else anchor_of_group(fields, compiler)
+        self._spoken = spoken_of_group(fields, compiler)
 
     def prepare(self, env: Env, fixed: dict[str, Any]) -> tuple[Chosen, list[Fault]]:
         if not fixed:
@@ -193,7 +203,7 @@ class Place(GroupKind):
         return chosen, [_unmet(name, fixed[name]) for name in unmet]
 
     def draw(self, draws: Draws, state: Chosen) -> Places:
-        return Places(draws, self._salts, self._geography, state, self._anchor)
+        return Places(draws, self._salts, self._geography, state, self._anchor, self._spoken)
 
     def _narrowed(self, found: list[np.ndarray]) -> Pool | None:
         """Cities that are in all of ``found``: of the group's own pool if there are such, else of all the world."""
@@ -224,6 +234,8 @@ class Place(GroupKind):
                 return np.flatnonzero(np.isin(tables.time_zone, joining.where(tables.zone_names, text)))
             case "phone_number" | "mobile":
                 return self._cities_with_number(text)
+            case "airport_code" | "airport_name":
+                return airports_of(tables.vocabulary).cities_with(text)
             case (
                 "continent"
                 | "language"
@@ -274,6 +286,13 @@ def country_of_group(fields: Sequence[FieldSpec], compiler: Compiler) -> str | N
             return geography.countries["alpha2"][row].as_py()
     locale = locale_of_group(fields, compiler, None)
     return locale.partition("_")[2] if locale else None
+
+
+def spoken_of_group(fields: Sequence[FieldSpec], compiler: Compiler) -> int | None:
+    """The row of the group's locale in `Streets.locales`, if its country has the streets of another one."""
+    geography = geography_of(compiler.vocabulary)
+    locale = locale_of_group(fields, compiler, None)
+    return geography.streets.locales.index(locale) if locale in geography.spoken_beside else None
 
 
 def anchored(fields: Sequence[FieldSpec]) -> FieldSpec | None:

@@ -131,7 +131,7 @@ class Product(_ProductField):
     name = "product"
     label = "Product"
     description = "A kind of product, such as Desk Lamp."
-    aliases = ("product type", "item", "merchandise", "commerce product")
+    aliases = ("product type", "item", "merchandise", "commerce product", "product grocery")
     example = "Desk Lamp"
 
     def __init__(self, field: FieldSpec, options: Any, compiler: Compiler) -> None:
@@ -180,7 +180,14 @@ class ProductCategory(_ProductField):
     name = "product_category"
     label = "Product Category"
     description = "The department of a shop that sells the row's product."
-    aliases = ("category", "commerce department", "product department", "item category")
+    aliases = (
+        "category",
+        "commerce department",
+        "product department",
+        "item category",
+        "department retail",
+        "category name",
+    )
     example = "Furniture"
 
     def __init__(self, field: FieldSpec, options: Any, compiler: Compiler) -> None:
@@ -267,7 +274,7 @@ class Ean13(_ArticleNumber):
     description = (
         "An article number (GTIN-13) with a right check digit, from the range for use inside a shop."
     )
-    aliases = ("ean", "gtin", "gtin 13", "barcode", "international article number")
+    aliases = ("ean", "gtin", "gtin 13", "barcode", "international article number", "localized ean13")
     example = "2713857724736"
 
     @staticmethod

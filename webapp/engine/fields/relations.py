@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from webapp.engine.layers import Column
     from webapp.engine.spec import FieldSpec
 
-_NUMBERED = ("row_number", "sequence", "uuid", "ulid", "mongodb_objectid")
+NUMBERED = ("row_number", "sequence", "uuid", "ulid", "mongodb_objectid")
 
 
 class Reference(FieldType):
@@ -104,6 +104,21 @@ class Reference(FieldType):
             else column.type.bounds(max(1, self._kind.rows))
         )
 
+    @property
+    def shown_column(self) -> Column | None:
+        """The other template's column that it shows."""
+        return self._column
+
+    @property
+    def parent_rows(self) -> int:
+        """Rows that the other template has."""
+        return self._kind.rows
+
+    @property
+    def address(self) -> str | None:
+        """Which template that is; see ``kinship.py``."""
+        return self._kind.address
+
     @classmethod
     def part(cls, options: Any) -> str:
         return f"{cls.name}:{options.field}"
@@ -116,7 +131,7 @@ class Reference(FieldType):
 def _never_repeats(column: Column) -> bool:
     if column.spec.common.unique:
         return True
-    return (column.type.primary or column.type.name in _NUMBERED) and column.formula is None
+    return (column.type.primary or column.type.name in NUMBERED) and column.formula is None
 
 
 def key_of(fields: tuple[FieldSpec, ...], reader: str) -> str:
@@ -127,7 +142,7 @@ def key_of(fields: tuple[FieldSpec, ...], reader: str) -> str:
         if wanted in names:
             return wanted
     unique = [field.name for field in fields if field.common.unique]
-    numbered = [field.name for field in fields if field.type.name in _NUMBERED]
+    numbered = [field.name for field in fields if field.type.name in NUMBERED]
     return (unique or numbered or names)[0]
 
 

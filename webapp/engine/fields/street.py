@@ -11,7 +11,7 @@ from pydantic import AliasChoices, Field
 from webapp.engine.fields import joining
 from webapp.engine.fields.base import Options
 from webapp.engine.fields.place import PlaceField
-from webapp.engine.fields.place_group import Places
+from webapp.engine.fields.place_group import Places, spoken_of_group
 
 if TYPE_CHECKING:
     from webapp.engine.block import Cells
@@ -25,7 +25,7 @@ class StreetName(PlaceField):
     name = "street_name"
     label = "Street name"
     description = "A street in the words of the row's country, such as rue Lesage."
-    aliases = ("street",)
+    aliases = ("street", "street suffix")
     example = "rue Lesage"
 
     def __init__(self, field: FieldSpec, options: Any, compiler: Compiler) -> None:
@@ -48,7 +48,8 @@ class _StreetLine(PlaceField):
         self.max_length = self.longest_in("street lines", streets.names) + len(" 10000")
         self._single = None
         if field.common.unique and self.country is not None:
-            locale = int(streets.locale_of[self.geography.country_row(self.country)])
+            country = self.geography.country_row(self.country)
+            locale = int(streets.spoken_in(np.array([country]), spoken_of_group(self.members, compiler))[0])
             self._single = tuple(
                 int(n)
                 for range_ in (streets.streets, streets.numbers)

@@ -11,10 +11,13 @@ from pydantic import Field, model_validator
 from webapp import limits
 from webapp.engine import cells as cellular
 from webapp.engine.fields.base import FieldType, Options
+from webapp.engine.formats.nested import json_texts
+from webapp.engine.text import decode
 
 if TYPE_CHECKING:
     from webapp.engine.block import Block, Cells
     from webapp.engine.compiler import Compiler
+    from webapp.engine.layers import Layer
     from webapp.engine.spec import FieldSpec
 
 
@@ -52,38 +55,110 @@ class Nested(FieldType):
 
     def __init__(self, field: FieldSpec, options: Any, compiler: Compiler) -> None:
         super().__init__(field, options, compiler)
-        count = options.count
-        self._low, self._high = (count, count) if isinstance(count, int) else (count.min, count.max)
-        if self._low < 0 or self._high > limits.MAX_ARRAY_PRODUCT:
-            text = f"An array has 0 to {limits.MAX_ARRAY_PRODUCT:,} elements."
-            compiler.fault(field, "options.count", "out_of_range", text)
-            self._low = self._high = 1
+        self._low, self._high = _counts(field, options.count, compiler)
         if "count" in options.model_fields_set and not options.array:
             text = "count is for arrays."
             compiler.fault(
                 field, "options.count", "not_for_this_type", text, "Set array to true, or remove count."
             )
-        self.layer = compiler.nested(field.children, max(1, self._high) if options.array else 1, options.array)
+        self.layer = compiler.nested(
+            field.children, max(1, self._high) if options.array else 1, options.array
+        )
         inner = [self.layer.columns[name] for name in self.layer.visible if name in self.layer.columns]
         if not self.layer.visible:
             compiler.fault(field, "options.fields", "all_hidden", "At least one field must be visible.")
         self._struct = pa.struct([column.arrow_field() for column in inner])
         element = pa.field("item", self._struct, metadata={b"max_items": str(self._high).encode()})
-        self.dtype = pa.list_(element) if options.array else self._struct
+        self._arrow = self.dtype = pa.list_(element) if options.array else self._struct
 
     def fill(self, cells: Cells) -> pa.Array:
+        return self.made(cells)
+
+    def made(self, cells: Cells) -> pa.Array:
+        """The objects, or the arrays of them."""
         if not self.options.array:
             return self._objects(cells.inner(self.layer, cells.rows, None))
-        counts = cellular.between(cells.bits(), self._low, self._high)
-        offsets = np.zeros(cells.n + 1, np.int32)
-        np.cumsum(counts, out=offsets[1:])
-        owner = np.repeat(np.arange(cells.n), counts)
-        place = np.arange(owner.size) - offsets[owner]
-        address = cells.rows[owner] * np.uint64(max(1, self._high)) + place.astype(np.uint64)
-        elements = self._objects(cells.inner(self.layer, address, owner))
-        return pa.ListArray.from_arrays(pa.array(offsets), elements, type=self.dtype)
+        offsets, block = elements(cells, self.layer, self._low, self._high)
+        return pa.ListArray.from_arrays(offsets, self._objects(block), type=self._arrow)
 
     def _objects(self, block: Block) -> pa.Array:
         columns = [block.column(name) for name in self.layer.visible]
         plain = [c.dictionary_decode() if pa.types.is_dictionary(c.type) else c for c in columns]
         return pa.StructArray.from_arrays(plain, fields=list(self._struct))
+
+
+class Json(Nested):
+    """What `Nested` makes, as JSON in one text: for columns of tables that hold documents. In JSON it stands as the
+    object that it is."""
+
+    name = "json"
+    label = "JSON"
+    description = "An object, or an array of objects, with fields of its own, as one JSON text."
+    aliases = ("jsonb", "json text", "json document", "json column", "json array", "json string")
+    example: ClassVar[Any] = {"sku": "A-17", "quantity": 2}
+    json_text = True
+
+    def __init__(self, field: FieldSpec, options: Any, compiler: Compiler) -> None:
+        super().__init__(field, options, compiler)
+        self.dtype = pa.string()
+
+    def fill(self, cells: Cells) -> pa.Array:
+        return json_texts(self.made(cells))
+
+
+class Array(FieldType):
+    """Several values of one field: numbers, texts, objects, or arrays again. Elements have addresses as those of
+    `Nested` do."""
+
+    name = "array"
+    label = "Array"
+    category = "structure"
+    description = "An array of values, each made by one field: tags, scores, readings."
+    aliases = ("list of values", "array of", "repeated field", "repeating element", "set of", "multi value")
+    example: ClassVar[Any] = [4, 8, 1]
+
+    class Options(Options):
+        of: dict[str, Any] | None = Field(
+            None,
+            description="What the elements are: a field with type and options, and without a name.",
+            examples=[{"type": "number", "options": {"max": 9}}],
+        )
+        count: Count | int = Field(Count(), description="Elements of the array: a number, or min and max.")
+
+    def __init__(self, field: FieldSpec, options: Any, compiler: Compiler) -> None:
+        super().__init__(field, options, compiler)
+        self._low, self._high = _counts(field, options.count, compiler)
+        self._element = field.children[0]
+        if self._element.common.hidden:
+            text = "The elements of an array are there to be seen."
+            compiler.fault(field, "options.of.hidden", "all_hidden", text, "Remove hidden.")
+        self.layer = compiler.nested(field.children, max(1, self._high))
+        column = self.layer.columns.get(self._element.name)
+        inner = pa.field("item", pa.null()) if column is None else column.arrow_field().with_name("item")
+        most = {b"max_items": str(self._high).encode(), **(inner.metadata or {})}
+        self.dtype = pa.list_(inner.with_metadata(most))
+
+    def fill(self, cells: Cells) -> pa.Array:
+        offsets, block = elements(cells, self.layer, self._low, self._high)
+        made = decode(block.column(self._element.name))
+        return pa.ListArray.from_arrays(offsets, made, type=self.dtype)
+
+
+def _counts(field: FieldSpec, count: Count | int, compiler: Compiler) -> tuple[int, int]:
+    low, high = (count, count) if isinstance(count, int) else (count.min, count.max)
+    if low >= 0 and high <= limits.MAX_ARRAY_PRODUCT:
+        return low, high
+    text = f"An array has 0 to {limits.MAX_ARRAY_PRODUCT:,} elements."
+    compiler.fault(field, "options.count", "out_of_range", text)
+    return 1, 1
+
+
+def elements(cells: Cells, layer: Layer, low: int, high: int) -> tuple[pa.Array, Block]:
+    """``low`` to ``high`` elements for each row: where each row's begin (``int32[n + 1]``), and all of them."""
+    counts = cellular.between(cells.bits(), low, high)
+    offsets = np.zeros(cells.n + 1, np.int32)
+    np.cumsum(counts, out=offsets[1:])
+    owner = np.repeat(np.arange(cells.n), counts)
+    place = np.arange(owner.size) - offsets[owner]
+    address = cells.rows[owner] * np.uint64(max(1, high)) + place.astype(np.uint64)
+    return pa.array(offsets), cells.inner(layer, address, owner)

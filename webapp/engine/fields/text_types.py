@@ -258,7 +258,7 @@ class CharacterSequence(_Pattern):
     name = "character_sequence"
     label = "Character sequence"
     description = "A mask: # digit, @ lower-case letter, ^ upper-case letter, * any of them."
-    aliases = ("mask", "char sequence", "numerify", "lexify")
+    aliases = ("mask", "char sequence", "numerify", "lexify", "bothify")
     example = "AB-4921-kx"
     option = "mask"
 
@@ -275,7 +275,11 @@ class CharacterSequence(_Pattern):
 
     def __init__(self, field: FieldSpec, options: Any, compiler: Compiler) -> None:
         super().__init__(field, options, compiler)
-        self.compile(lambda: _masked(options.mask, "#@^*"), compiler)
+        self.compile(lambda: _masked(self.mask(options), "#@^*"), compiler)
+
+    def mask(self, options: Any) -> str:
+        """The mask in ``options``."""
+        return options.mask
 
 
 class DigitSequence(_Pattern):

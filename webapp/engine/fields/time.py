@@ -35,7 +35,17 @@ class Date(Point):
     name = "date"
     label = "Date"
     description = "A day between two dates."
-    aliases = ("day", "date between", "random date", "calendar date", "past date")
+    aliases = (
+        "day",
+        "date between",
+        "random date",
+        "calendar date",
+        "past date",
+        "date object",
+        "date this year",
+        "date this month",
+        "future date",
+    )
     example = "2024-05-17"
     unit = DAY_SECONDS
 
@@ -86,6 +96,15 @@ class DateTime(Point):
         "datetimeoffset",
         "iso datetime",
         "instant",
+        "date time this month",
+        "date time this year",
+        "future datetime",
+        "past datetime",
+        "iso8601",
+        "created at",
+        "updated at",
+        "modified at",
+        "last login",
     )
     example = "2024-05-17T08:31:04Z"
     unit = 1

@@ -11,9 +11,11 @@ from webapp.engine.formats.base import Arrays, Format
 from webapp.engine.formats.column import Column, Frame, Wrapping
 from webapp.engine.formats.escape import CsvEscape
 from webapp.engine.formats.flat import Leaf, flatten
+from webapp.engine.formats.mixed_codec import mixed_column
 from webapp.engine.formats.nested import NestedCodec, scalar_codec, value_type
 from webapp.engine.formats.rows import Rows
 from webapp.engine.formats.text import TextFormat
+from webapp.engine.mixed import clean_type, is_mixed
 
 _LINE_END = "\r\n"
 
@@ -50,6 +52,9 @@ class CsvFormat(TextFormat):
 
     def _column(self, leaf: Leaf, index: int) -> Column:
         kind = value_type(leaf.field)
+        if is_mixed(kind):
+            value, text = (self._column(leaf.of_type(each), index) for each in (clean_type(kind), pa.string()))
+            return mixed_column(value, text)
         codec = (
             NestedCodec(leaf.field, self._escape, one_line=True)
             if pa.types.is_nested(kind)

@@ -7,7 +7,7 @@ The columns hang on the schema alone, never on the data: an array has as many as
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pyarrow as pa
@@ -27,6 +27,10 @@ class Leaf:
     field: pa.Field
     root: int
     steps: tuple[Step, ...]
+
+    def of_type(self, dtype: pa.DataType) -> Leaf:
+        """The same column, were its values of another type."""
+        return replace(self, field=self.field.with_type(dtype))
 
     def of(self, block: Sequence[pa.Array]) -> pa.Array:
         """The column's values in a block."""

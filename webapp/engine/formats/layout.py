@@ -55,6 +55,10 @@ class Slot:
         for piece in pieces:
             self._layout.pieces.blank(self._first + piece)
 
+    def punch(self, piece: int, rows: np.ndarray) -> None:
+        """Nothing into the value's piece number ``piece`` where ``rows`` (``bool[n]``) holds."""
+        self._layout.pieces.punch(self._first + piece, rows)
+
     def text(self, piece: int, texts: pa.Array, escape: Escape | None) -> None:
         """A string array into the value's piece number ``piece``, treated by ``escape``."""
         self._layout.texts.setdefault(escape, []).append((self._first + piece, self._index, texts))

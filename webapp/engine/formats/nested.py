@@ -10,10 +10,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from webapp.engine.formats import codecs
-from webapp.engine.formats.column import Codec, Column, Frame, Wrapping
+from webapp.engine.formats.column import PLAIN, Codec, Column, Frame, Wrapping
 from webapp.engine.formats.escape import Escape, JsonEscape, LineEscape
 from webapp.engine.formats.layout import Slot
+from webapp.engine.formats.mixed_codec import as_text, mixed_column
 from webapp.engine.formats.rows import Rows
+from webapp.engine.mixed import clean_type, is_mixed
 
 _encode = json.JSONEncoder(ensure_ascii=False).encode
 _UTC = "Z"
@@ -39,6 +41,9 @@ def json_key(name: str) -> str:
 def json_column(field: pa.Field, lead: str, *, one_line: bool) -> Column:
     """A column of JSON values after ``lead`` (what stands before the value in each row)."""
     kind = value_type(field)
+    if is_mixed(kind):
+        inner = json_column(field.with_type(clean_type(kind)), lead, one_line=one_line)
+        return mixed_column(inner, json_column(field.with_type(pa.string()), lead, one_line=one_line))
     quote, after = "", ""
     if (
         (pa.types.is_string(kind) and not is_json_text(field))
@@ -167,3 +172,12 @@ def json_texts(column: pa.Array) -> pa.Array:
         return pa.array([], pa.string())
     element = json_column(pa.field("value", column.type), "", one_line=True)
     return Rows([element], Frame(), joint=False).texts_of([column])
+
+
+def mixed_texts(column: pa.Array) -> pa.Array:
+    """``string[n]``: a mixed column as text, its values spelled as in JSON but without quotes."""
+    kind = clean_type(column.type)
+    spelled = json_column(pa.field("value", kind), "", one_line=True)
+    end = spelled.wrapping.after[PLAIN].removesuffix('"')
+    bare = Wrapping(("", "", ""), (end, "", end))
+    return as_text(column, Column("value", spelled.codec, bare))

@@ -10,6 +10,8 @@ import pyarrow.parquet as pq
 
 from webapp import limits
 from webapp.engine.formats.base import Format
+from webapp.engine.formats.nested import mixed_texts
+from webapp.engine.mixed import is_mixed
 
 
 class _Drain:
@@ -34,7 +36,10 @@ class _Drain:
 
 
 class ParquetFormat(Format):
-    """Apache Parquet 2.6, compressed with Snappy, readable by any tool: pools are written as plain columns."""
+    """Apache Parquet 2.6, compressed with Snappy, readable by any tool: pools are written as plain columns.
+
+    A column has one type here: one that has texts among its values is a column of texts.
+    """
 
     name: ClassVar[str] = "parquet"
     media_type: ClassVar[str] = "application/vnd.apache.parquet"
@@ -94,7 +99,7 @@ def _plain(field: pa.Field) -> pa.Field:
 def _plain_type(kind: pa.DataType) -> pa.DataType:
     if pa.types.is_dictionary(kind):
         return _plain_type(kind.value_type)
-    if pa.types.is_null(kind):
+    if pa.types.is_null(kind) or is_mixed(kind):
         return pa.string()
     if pa.types.is_list(kind):
         return pa.list_(_plain(kind.value_field))
@@ -104,4 +109,6 @@ def _plain_type(kind: pa.DataType) -> pa.DataType:
 
 
 def _decoded(column: pa.Array, kind: pa.DataType) -> pa.Array:
+    if is_mixed(column.type):
+        return mixed_texts(column)
     return column if column.type == kind else column.cast(kind)

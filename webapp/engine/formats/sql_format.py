@@ -18,10 +18,12 @@ from webapp.engine.formats import codecs
 from webapp.engine.formats.base import Arrays, Format, FormatError
 from webapp.engine.formats.column import Codec, Column, Frame, Wrapping
 from webapp.engine.formats.flat import Leaf, flatten
+from webapp.engine.formats.mixed_codec import mixed_column
 from webapp.engine.formats.nested import NestedCodec, is_json_text, scalar_codec, value_type
 from webapp.engine.formats.rows import Rows
 from webapp.engine.formats.sql_dialects import DIALECTS, Dialect, SqlEscape
 from webapp.engine.formats.text import TextFormat
+from webapp.engine.mixed import clean_type, is_mixed
 from webapp.errors import Fault
 
 _MAX_SLUG = 63  # the shortest limit of a name among the dialects
@@ -140,6 +142,9 @@ class SqlFormat(TextFormat):
 
     def _column(self, field: pa.Field, lead: str) -> Column:
         dialect, kind = self._dialect, value_type(field)
+        if is_mixed(kind):
+            value, text = (self._column(field.with_type(each), lead) for each in (clean_type(kind), pa.string()))
+            return mixed_column(value, text)
         start = end = ""
         tail = dialect.exponent_tail if pa.types.is_floating(kind) else ""
         if pa.types.is_string(kind) or pa.types.is_nested(kind):
@@ -190,7 +195,7 @@ class SqlFormat(TextFormat):
         leaf = next((leaf for leaf in self._leaves if leaf.field.name == name), None)
         if leaf is None or is_json_text(leaf.field):
             return None
-        kind, length = value_type(leaf.field), self._bound(leaf)
+        kind, length = clean_type(value_type(leaf.field)), self._bound(leaf)
         most = self._dialect.key_chars
         if pa.types.is_nested(kind) or pa.types.is_null(kind):
             return None
@@ -201,7 +206,7 @@ class SqlFormat(TextFormat):
     def _type(self, leaf: Leaf) -> str:
         if is_json_text(leaf.field):
             return self._dialect.types["json"]
-        return self._dialect.type_of(value_type(leaf.field), self._bound(leaf))
+        return self._dialect.type_of(clean_type(value_type(leaf.field)), self._bound(leaf))
 
     def _bound(self, leaf: Leaf) -> int | None:
         length = (leaf.field.metadata or {}).get(b"max_length")

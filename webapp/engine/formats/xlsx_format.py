@@ -13,10 +13,12 @@ from webapp.engine.formats.base import Arrays, Format, FormatError
 from webapp.engine.formats.column import Codec, Column, Frame, Wrapping
 from webapp.engine.formats.escape import Unfit, XmlEscape
 from webapp.engine.formats.flat import Leaf, flatten
+from webapp.engine.formats.mixed_codec import mixed_column
 from webapp.engine.formats.nested import NestedCodec, value_type
 from webapp.engine.formats.rows import Rows
 from webapp.engine.formats.text import TextFormat
 from webapp.engine.formats.xlsx_book import Workbook
+from webapp.engine.mixed import clean_type, is_mixed
 from webapp.errors import Fault
 
 _TEXT = '<c t="inlineStr"><is><t>'
@@ -55,9 +57,10 @@ class XlsxFormat(TextFormat):
         self._escape = XmlEscape()
         fields = [leaf.field for leaf in self._leaves]
         kinds = [value_type(field) for field in fields]
+        clean = [clean_type(kind) for kind in kinds]
         self._own_book = book is None
         self._book = book or Workbook(self.places([(schema, options)]))
-        self._widths = [_WIDTHS.get(self._style(kind)) for kind in kinds]
+        self._widths = [_WIDTHS.get(self._style(kind)) for kind in clean]
         self._header = [self._name(field.name) for field in fields]
         columns = [self._column(field, kind) for field, kind in zip(fields, kinds, strict=True)]
         self._rows = Rows(columns, Frame("<row>", ("</row>",)), joint=True)
@@ -71,7 +74,7 @@ class XlsxFormat(TextFormat):
     @classmethod
     def places(cls, tables: Iterable[tuple[pa.Schema, Options]]) -> list[int]:
         """The counts of decimal places in the columns of some tables: a workbook has a style for each."""
-        kinds = [value_type(leaf.field) for table in tables for leaf in cls._flat(*table)]
+        kinds = [clean_type(value_type(leaf.field)) for table in tables for leaf in cls._flat(*table)]
         return sorted({kind.scale for kind in kinds if pa.types.is_decimal(kind)})
 
     def _name(self, name: str) -> str:
@@ -92,6 +95,9 @@ class XlsxFormat(TextFormat):
         return xlsx_parts.TIME if pa.types.is_time(kind) else xlsx_parts.GENERAL
 
     def _column(self, field: pa.Field, kind: pa.DataType) -> Column:
+        if is_mixed(kind):
+            value, text = (self._column(field, each) for each in (clean_type(kind), pa.string()))
+            return mixed_column(value, text, marks=True)
         style = self._style(kind)
         number = f'<c s="{style}"><v>' if style else "<c><v>"
         if pa.types.is_boolean(kind):

@@ -94,6 +94,11 @@ ADVICE: Final = MappingProxyType(
             "More rows were asked for than one call may have; `details.limit` is how many.",
             "Ask in pieces with `offset`: the same seed gives the same rows.",
         ),
+        "leak_found": (
+            "The leak check found a real value in rows taken from real data, before they left. `details` names the "
+            "sensitive `column`, the column it was `found_in` and the row, never the value.",
+            "Mask the column that shows it as well, or take it out of the template.",
+        ),
         "idempotency_mismatch": (
             "This `Idempotency-Key` came before with another request.",
             "Use a new key for a new request.",

@@ -20,6 +20,10 @@ OPTIONS: Final[MappingProxyType[str, dict[str, Any]]] = MappingProxyType(
         "formula": {"expression": "round(amount * 0.19, 2)"},
         "case": {"cases": [{"when": "status == 'open'", "then": "remind"}], "else": "nothing to do"},
         "nested": {"fields": [{"name": "city", "type": "city"}, {"name": "zip", "type": "zip_code"}]},
+        "array": {"of": {"type": "number", "options": {"min": 1, "max": 9}}},
+        "json": {"fields": [{"name": "city", "type": "city"}, {"name": "zip", "type": "zip_code"}]},
+        "template_string": {"value": "{{amount}} EUR, {{status}}"},
+        "weighted_list": {"values": ["open", "paid", "lost"], "weights": [60, 35, 5]},
         "custom": {"values": ["red", "green", "blue"]},
         "enum": {"values": ["open", "paid", "lost"]},
         "list_sequential": {"values": ["open", "paid", "lost"]},
@@ -28,6 +32,7 @@ OPTIONS: Final[MappingProxyType[str, dict[str, Any]]] = MappingProxyType(
         "cartesian": {"lists": [["red", "blue"], ["small", "large"]]},
         "previous": {"field": "status", "default": "none"},
         "running_total": {"field": "amount"},
+        "faker": {"method": "color_name"},
         "date_relative": {"field": "ordered", "min": "1w", "max": "3w"},
     }
 )
@@ -36,6 +41,7 @@ OPTIONS: Final[MappingProxyType[str, dict[str, Any]]] = MappingProxyType(
 BESIDE: Final[MappingProxyType[str, tuple[dict[str, Any], ...]]] = MappingProxyType(
     {
         "derived": (_STATUS, _AMOUNT),
+        "template_string": (_STATUS, _AMOUNT),
         "formula": (_AMOUNT,),
         "case": (_STATUS,),
         "mapped": (_STATUS,),

@@ -54,9 +54,13 @@ GROUPS: Final = (
             _guide(
                 "relations", "Relations", "References, children by cardinality, totals, rows inside rows."
             ),
+            _guide("import", "Files and schemas", "Templates from CSV, SQL, JSON Schema and others."),
             _guide("determinism", "Determinism", "What stays equal, and why: seeds, versions, anchors."),
             _guide("datasets", "Datasets", "Tables generated together: counts, versions, files."),
+            _guide("bad-data", "Bad data on purpose", "Wrong values of ten kinds, and the answer key."),
             _guide("outside", "Values from outside", "Existing keys, answers of queries and of APIs."),
+            _guide("real-data", "Real data", "Rows out of files and databases, masked, checked, in subsets."),
+            _guide("masking", "Masking", "Personal columns found, real values made safe, keys rotated."),
             _guide("ai", "AI", "Values that a model writes, templates from a description."),
         ),
     ),

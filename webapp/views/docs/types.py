@@ -20,7 +20,6 @@ from webapp.views.docs import examples
 from webapp.views.docs.writing import code, table, text
 
 SEED: Final = "docs"
-_BRIEF: Final = 32  # characters of an example in the list of all types
 COMMON: Final = MappingProxyType(
     {
         "id": "The field's own id, which the service gives and which seeds its column. Send it back and the column"
@@ -28,8 +27,10 @@ COMMON: Final = MappingProxyType(
         "name": "The column's name. No two fields of one level share it.",
         "type": "A type of this reference, by its name or an alias.",
         "options": "What the type takes.",
-        "sensitive": "Marks personal data; a model is not sent such values unless its field allows it.",
-        "masking": "Kept with the field.",
+        "sensitive": "Marks personal data: real values of it are [masked](/docs/guide/masking) before they leave, and a"
+        " model is not sent them unless its field allows it.",
+        "masking": "How real values become others: [strategies](/docs/guide/masking). Without it a sensitive field's"
+        " values are replaced by others of the same kind.",
         "percent_blank": "How many rows in a hundred have no value here.",
         "unique": "No two rows alike. A word in place of `true`: no two rows alike in all fields with that word.",
         "hidden": "Made, and read by other fields, but not given out.",
@@ -42,6 +43,9 @@ COMMON: Final = MappingProxyType(
         "suffix": "Put behind the value.",
         "text_case": "The letters' case.",
         "description": "For people.",
+        "column": "The column of the template's [source](/docs/guide/real-data) that the values are taken from, where"
+        " it is not called like the field.",
+        "invalid": "[Bad values on purpose](/docs/guide/bad-data): which share of the cells, and of which kinds.",
     }
 )
 """What the keys of every field mean, in Markdown; `engine.spec.CommonKeys` has the keys themselves."""
@@ -97,13 +101,11 @@ def every_field() -> str:
 
 
 def _listed(types: list[dict[str, Any]]) -> str:
-    rows = []
-    for one in types:
-        shown = rows_shown.cell(one["example"])["text"]
-        brief = shown if len(shown) <= _BRIEF else f"{shown[: _BRIEF - 1]}…"
-        link = f"[{code(one['name'])}](/docs/field-types/{one['category']}#{one['name']})"
-        rows.append((link, text(one["description"]), code(brief)))
-    return table(("Type", "What it makes", "Example"), rows)
+    rows = [
+        (f"[{code(one['name'])}](/docs/field-types/{one['category']}#{one['name']})", text(one["description"]))
+        for one in types
+    ]
+    return table(("Type", "What it makes"), rows)
 
 
 def _common_rows() -> list[tuple[str, str, str, str]]:

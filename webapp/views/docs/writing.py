@@ -25,10 +25,10 @@ def text(plain: str) -> str:
 
 
 def code(plain: str) -> str:
-    """A text as code within a line or a cell; "" for nothing."""
-    if not plain:
-        return ""
+    """A text as code within a line or a cell; "" for nothing, and for line ends alone."""
     one_line = " ".join(plain.splitlines()) if "\n" in plain or "\r" in plain else plain
+    if not one_line:
+        return ""
     longest = max((len(run) for run in re.findall(r"`+", one_line)), default=0)
     marks = "`" * (longest + 1)
     padding = " " if one_line[0] in "` " or one_line[-1] in "` " else ""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
+_TABLES: Final = "CREATE TABLE customers (id INT PRIMARY KEY, email VARCHAR(120) UNIQUE);"
 _FIELDS: Final[list[dict[str, Any]]] = [
     {"name": "id", "type": "row_number"},
     {"name": "email", "type": "email", "unique": True},
@@ -18,8 +19,10 @@ _DATASET_TARGET: Final = {"connection_id": "OWN_CONNECTION_ID", "create_table": 
 
 BODIES: Final[dict[str, dict[str, Any]]] = {
     "POST /api-keys": {"name": "Pipeline", "scopes": ["read", "generate"]},
+    "POST /classify": {"table": "customers", "rows": [{"id": 1, "email": "ada@example.org", "born": "1985-12-10"}]},
     "POST /connections": {"name": "Fixtures", "type": "sqlite", "settings": {"file": "fixtures.db"}},
     "PATCH /connections/{connection_id}": {"name": "Fixtures of the tests", "environment": "test"},
+    "POST /connections/{connection_id}/subsets": {"table": "customers", "limit": 100, "children": []},
     "POST /connections/{connection_id}/templates": {"entities": ["customers"], "quantity": 100},
     "POST /datasets": {
         "name": "Shop",
@@ -44,6 +47,7 @@ BODIES: Final[dict[str, dict[str, Any]]] = {
     "POST /export/rest": {"endpoint_id": "ENDPOINT_ID", "rows": [{"id": 1, "email": "ada@example.org"}]},
     "POST /fields/suggest": {"name": "email", "sample": ["ada@example.org"]},
     "POST /generate": {"fields": _FIELDS, "count": 3, "seed": "first"},
+    "POST /import": {"format": "sql", "content": _TABLES},
     "POST /invitations": {"email": "ada@example.org", "role": "viewer"},
     "PATCH /members/{member_id}": {"role": "editor"},
     "POST /preview": {"fields": _FIELDS, "seed": "first"},
@@ -63,8 +67,10 @@ BODIES: Final[dict[str, dict[str, Any]]] = {
     "POST /templates": {"name": "Customers", "quantity": 100, "fields": _FIELDS},
     "PATCH /templates/{template_id}": {"quantity": 1000},
     "PUT /templates/{template_id}": {"quantity": 1000},
+    "POST /templates/{template_id}/answers": {"count": 3, "seed": "first"},
     "POST /templates/{template_id}/exports": {"format": "csv", "count": 1000, "seed": "first"},
     "POST /templates/{template_id}/generate": {"count": 3, "seed": "first"},
+    "POST /templates/{template_id}/import": {"content": "id,email\n1,ada@example.org\n"},
     "POST /templates/{template_id}/preview": {"seed": "first"},
     "POST /templates/{template_id}/push": {**_TARGET, "count": 100, "dry_run": True},
     "POST /templates/{template_id}/push/plan": {**_TARGET, "count": 100},

@@ -55,6 +55,16 @@ class Suggestions(Answer):
     suggestions: list[Row]
 
 
+class Imported(Answer):
+    """What an import came to: templates, their dataset, and the columns of the report that need a look; `green` counts
+    the others."""
+
+    templates: list[Row]
+    dataset_id: str | None
+    report: list[Row]
+    green: int
+
+
 class Template(Answer):
     """A template. `warnings` are no faults: the template is saved, and something in it may surprise."""
 

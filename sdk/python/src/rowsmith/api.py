@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any, Optional
 
 from rowsmith.resources.administration import ApiKeys, Members, Projects, Secrets, Teams, Workspace
-from rowsmith.resources.catalogue import Fields, Service
+from rowsmith.resources.catalogue import Fields, Masking, Service
 from rowsmith.resources.datasets import Datasets
 from rowsmith.resources.files import Files
 from rowsmith.resources.scenarios import Runs, Scenarios
@@ -67,6 +67,7 @@ class Api:
         self.runs = Runs(caller)
         self.files = Files(caller)
         self.fields = Fields(caller)
+        self.masking = Masking(caller)
         self.workspace = Workspace(caller)
         self.members = Members(caller)
         self.teams = Teams(caller)

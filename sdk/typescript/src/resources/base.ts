@@ -83,9 +83,9 @@ export class Resource {
   }
 
   /** @internal */
-  protected file_(path: string, parts: Parts, how: Calling = {}): Promise<ByteStream> {
+  protected file_(path: string, parts: Parts, how: Calling = {}, query: object = {}): Promise<ByteStream> {
     const open = (headers: Record<string, string>) =>
-      this.caller.open("GET", path, { parts, headers, ...calling(how) });
+      this.caller.open("GET", path, { parts, headers, query: query as Call["query"], ...calling(how) });
     return ByteStream.of(open, this.caller.retries, how.signal);
   }
 

@@ -27,6 +27,24 @@ export class Fields extends Resource {
   }
 }
 
+/** `client.masking`. */
+export class Masking extends Resource {
+  /** Which columns of a sample are personal: its `rows`, a workspace `file`, or a `connection_id` and `table`. */
+  classify(sample: types.ClassifyIn, how?: Calling): Promise<types.ClassifyOut> {
+    return this.ask_("/classify", {}, sample, how);
+  }
+
+  /** The versions of the masking key, newest first, without the keys. */
+  keys(how?: Calling): Promise<types.MaskingKeysOut> {
+    return this.get_("/masking/keys", {}, how);
+  }
+
+  /** A new version of the masking key, which masks from now on. */
+  rotate(how?: Creating): Promise<types.MaskingKeyOut> {
+    return this.make_("/masking/keys/rotate", {}, undefined, how);
+  }
+}
+
 /** `client.service`. */
 export class Service extends Resource {
   /** Whether the service answers. */

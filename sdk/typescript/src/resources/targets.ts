@@ -74,6 +74,11 @@ export class Connections extends Resource {
     return this.make_(`${CONNECTION}/templates`, { connection_id: id }, request, how);
   }
 
+  /** A dataset of some rows of a `table` and of all that they are related to, personal columns masked. */
+  subset(id: string, request: types.SubsetIn, how?: Creating): Promise<types.SubsetOut> {
+    return this.make_(`${CONNECTION}/subsets`, { connection_id: id }, request, how);
+  }
+
   /** Forget the values that were read through it. */
   refreshFetched(id: string, how?: Calling): Promise<types.RefreshedOut> {
     return this.ask_(`${CONNECTION}/fetched/refresh`, { connection_id: id }, undefined, how);

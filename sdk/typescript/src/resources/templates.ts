@@ -35,6 +35,16 @@ export class Templates extends Resource {
     return this.change_("PATCH", ONE, { template_id: id }, changes, how);
   }
 
+  /** Make templates from a text, rows or a schema (`content`), or from a workspace file (`file`). */
+  importSchema(request: types.ImportIn, how?: Creating): Promise<types.ImportOut> {
+    return this.make_("/import", {}, request, how);
+  }
+
+  /** How a changed schema differs from a template; with `accept`, take these columns over. */
+  compareSchema(id: string, request: types.AgainIn, how?: Calling): Promise<types.AgainOut> {
+    return this.ask_(`${ONE}/import`, { template_id: id }, request, how);
+  }
+
   /** Delete a template; it can be restored for 30 days. */
   delete(id: string, how?: Changing): Promise<types.TemplateOut> {
     return this.delete_(ONE, { template_id: id }, how);
@@ -78,6 +88,16 @@ export class Templates extends Resource {
     how?: Calling,
   ): Promise<T[]> {
     const [path, parts, body] = asked("generate", template, { ...request, format: "json" });
+    return this.ask_(path, parts, body, how);
+  }
+
+  /** Which cells are bad on purpose in the rows of a saved template, of which kind, and the good values. */
+  answers<T extends object = Row>(
+    id: string,
+    request: Omit<types.GenerateInput, "format"> = {},
+    how?: Calling,
+  ): Promise<T[]> {
+    const [path, parts, body] = asked("answers", id, { ...request, format: "json" });
     return this.ask_(path, parts, body, how);
   }
 

@@ -48,6 +48,11 @@ export class Exports extends Resource {
     return this.file_(`${EXPORT}/parts/{number}`, { export_id: id, number }, how);
   }
 
+  /** Which of its cells are bad on purpose, of which kind, and the good values; an object a line, if not said. */
+  answers(id: string, how: Calling & { format?: "ndjson" | "csv" | "json" } = {}): Promise<ByteStream> {
+    return this.file_(`${EXPORT}/answers`, { export_id: id }, how, { format: how.format ?? "ndjson" });
+  }
+
   /** Have the missing parts of one that failed or was cancelled made: a new export, which keeps the others. */
   retry(id: string, how?: Creating): Promise<types.ExportOut> {
     return this.make_(`${EXPORT}/retry`, { export_id: id }, undefined, how);
@@ -57,6 +62,15 @@ export class Exports extends Resource {
   stream(id: string, how?: Calling): Promise<ByteStream> {
     return this.file_(`${EXPORT}/download`, { export_id: id }, how);
   }
+}
+
+/** What became of rows that were bad on purpose. */
+export interface BadRows {
+  bad: number;
+  refused: number;
+  taken: number;
+  unknown: number;
+  good_refused: number;
 }
 
 /** `client.pushes`. A push is made by `client.templates.push`, `client.datasets.push` and the first two here. */
@@ -89,6 +103,11 @@ export class Pushes extends Resource {
   /** A push as it is now. */
   get(id: string, how?: Calling): Promise<types.PushOut> {
     return this.get_(PUSH, { push_id: id }, how);
+  }
+
+  /** What became of its rows that were bad on purpose. */
+  bad(id: string, how?: Calling): Promise<BadRows> {
+    return this.get_(`${PUSH}/bad`, { push_id: id }, how);
   }
 
   /** Cancel a push; what was committed stays. Conflict where it has ended. */

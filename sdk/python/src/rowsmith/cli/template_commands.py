@@ -25,6 +25,15 @@ def add(root: Branch) -> None:
     )
     made.add_argument("template", metavar="TEMPLATE", help="Id or name.")
     made.add_argument("--version", type=positive, metavar="N", help="As of this version.")
+    made = under.leaf(
+        "import",
+        import_,
+        "Make templates from a file: rows, or a schema.",
+        "CSV, JSON, NDJSON, XLSX, SQL definitions, JSON Schema, OpenAPI, Avro, .proto. Several tables come linked.",
+    )
+    a_file(made.add_argument("file", metavar="FILE", help="What to read."))
+    made.add_argument("--format", default="auto", metavar="NAME", help="Without: found from the file.")
+    made.add_argument("--look", action="store_true", help="Show what would be made, and make nothing.")
     made = under.leaf("diff", diff, "Show what changed from one version to another.")
     made.add_argument("template", metavar="TEMPLATE", help="Id or name.")
     made.add_argument(
@@ -80,6 +89,21 @@ def get(work: Work) -> int:
     args = work.args
     found = work.api.templates.get(asking.template_id(work, args.template), args.version)
     work.console.result(found, template_files.text_of(found).rstrip("\n"))
+    return OK
+
+
+def import_(work: Work) -> int:
+    """Templates from a file."""
+    args = work.args
+    made = work.api.templates.import_file(Path(args.file), format=args.format, save=not args.look)
+    if work.console.as_json:
+        work.console.result(made)
+        return OK
+    work.console.rows(made["report"], ["state", "table", "column", "type", "reason"])
+    names = ", ".join(
+        f"{one['name']} ({one['id']})" if one["id"] else one["name"] for one in made["templates"]
+    )
+    work.console.note(f"{'Would make' if args.look else 'Made'}: {names}")
     return OK
 
 

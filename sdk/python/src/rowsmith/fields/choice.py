@@ -87,3 +87,16 @@ class MappedField(Field):
         self, name: str, field: str, map: dict[str, Any], *, default: Any = UNSET, **common: Unpack[Common]
     ) -> None:
         self._set(name, common, {"field": field, "map": map, "default": default})
+
+
+class WeightedListField(Field):
+    """One of several values, each with a weight.
+
+    values: The values, as in a custom list.
+    weights: A weight for each value, in the same order; any scale.
+    """
+
+    type_name = "weighted_list"
+
+    def __init__(self, name: str, values: list[Any], weights: list[float], **common: Unpack[Common]) -> None:
+        self._set(name, common, {"values": values, "weights": weights})

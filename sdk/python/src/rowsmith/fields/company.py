@@ -19,6 +19,18 @@ class CompanyNameField(Field):
         self._set(name, common, {})
 
 
+class DunsField(Field):
+    """The number of a company in Dun & Bradstreet's register: nine digits.
+
+    formatted: With hyphens: 15-048-3782.
+    """
+
+    type_name = "duns"
+
+    def __init__(self, name: str, *, formatted: bool = UNSET, **common: Unpack[Common]) -> None:
+        self._set(name, common, {"formatted": formatted})
+
+
 class Ean13Field(Field):
     """An article number (GTIN-13) with a right check digit, from the range for use inside a shop."""
 
@@ -37,6 +49,30 @@ class Ean8Field(Field):
         self._set(name, common, {})
 
 
+class IndustryField(Field):
+    """A branch of business, such as Renewable Energy."""
+
+    type_name = "industry"
+
+    def __init__(self, name: str, **common: Unpack[Common]) -> None:
+        self._set(name, common, {})
+
+
+class InvoiceNumberField(Field):
+    """The number of an invoice, counting up without a gap, such as INV-2026-000001.
+
+    format: # stand for the number, with leading zeros; YYYY, YY and MM for year and month of now.
+    start: Number of the first row.
+    """
+
+    type_name = "invoice_number"
+
+    def __init__(
+        self, name: str, *, format: str = UNSET, start: int = UNSET, **common: Unpack[Common]
+    ) -> None:
+        self._set(name, common, {"format": format, "start": start})
+
+
 class ISBNField(Field):
     """The number of a book (ISBN-13) with a right check digit, without hyphens."""
 
@@ -53,6 +89,19 @@ class ISSNField(Field):
 
     def __init__(self, name: str, **common: Unpack[Common]) -> None:
         self._set(name, common, {})
+
+
+class OrderNumberField(Field):
+    """The number of an order, such as ORD-40718265.
+
+    format: # is a digit, @ a lower-case letter, ^ an upper-case letter, * any of them; a backslash before
+        a mark keeps it as it is.
+    """
+
+    type_name = "order_number"
+
+    def __init__(self, name: str, *, format: str = UNSET, **common: Unpack[Common]) -> None:
+        self._set(name, common, {"format": format})
 
 
 class ProductField(Field):

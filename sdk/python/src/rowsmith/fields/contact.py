@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from rowsmith.template import UNSET, Common, Field
 
@@ -29,6 +29,25 @@ class EmailField(Field):
 
     def __init__(self, name: str, *, domain: str | None = UNSET, **common: Unpack[Common]) -> None:
         self._set(name, common, {"domain": domain})
+
+
+class MessagingHandleField(Field):
+    """What a person is called in a messaging service, such as @anna.lee7.
+
+    service: at: @anna.lee7, as Telegram, Slack and X; plain: anna.lee7, as Discord; matrix:
+        @anna.lee7:example.org; skype: live:anna.lee7; mastodon: @anna.lee7@example.org.
+    """
+
+    type_name = "messaging_handle"
+
+    def __init__(
+        self,
+        name: str,
+        *,
+        service: Literal["at", "plain", "matrix", "skype", "mastodon"] = UNSET,
+        **common: Unpack[Common],
+    ) -> None:
+        self._set(name, common, {"service": service})
 
 
 class MobileField(Field):

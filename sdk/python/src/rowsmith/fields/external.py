@@ -154,3 +154,12 @@ class DbResponseField(Field):
                 "column": column,
             },
         )
+
+
+class SourceColumnField(Field):
+    """A value of the template's source as it stands there: text, number, date, yes or no."""
+
+    type_name = "source_column"
+
+    def __init__(self, name: str, **common: Unpack[Common]) -> None:
+        self._set(name, common, {})

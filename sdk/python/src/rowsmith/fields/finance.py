@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from rowsmith.template import UNSET, Common, Field
 
@@ -40,6 +40,18 @@ class AccountNumberField(Field):
         self._set(name, common, {"length": length})
 
 
+class BankNameField(Field):
+    """The name of a bank, such as Commerzbank, in agreement with the row's IBAN and BIC.
+
+    country: Two-letter code of the country that the bank has customers in.
+    """
+
+    type_name = "bank_name"
+
+    def __init__(self, name: str, *, country: str | None = UNSET, **common: Unpack[Common]) -> None:
+        self._set(name, common, {"country": country})
+
+
 class BICField(Field):
     """A bank identifier (SWIFT code) from the range that is set aside for tests.
 
@@ -53,6 +65,26 @@ class BICField(Field):
         self, name: str, *, country: str | None = UNSET, branch: bool = UNSET, **common: Unpack[Common]
     ) -> None:
         self._set(name, common, {"country": country, "branch": branch})
+
+
+class BitcoinAddressField(Field):
+    """A Bitcoin address with a right checksum; nobody has its key.
+
+    format: bc1q…, bc1p…, 1… or 3…: pay to a witness key hash, Taproot, a key hash, a script.
+    network: Whose beginning it has.
+    """
+
+    type_name = "bitcoin_address"
+
+    def __init__(
+        self,
+        name: str,
+        *,
+        format: Literal["p2wpkh", "p2tr", "p2pkh", "p2sh"] = UNSET,
+        network: Literal["mainnet", "testnet"] = UNSET,
+        **common: Unpack[Common],
+    ) -> None:
+        self._set(name, common, {"format": format, "network": network})
 
 
 class CardExpiryField(Field):
@@ -181,3 +213,34 @@ class IBANField(Field):
         **common: Unpack[Common],
     ) -> None:
         self._set(name, common, {"countryCode": country_code, "formatted": formatted})
+
+
+class PriceField(Field):
+    """A price as shops write it, such as 24.99.
+
+    min: Smallest price.
+    max: Largest price.
+    endings: Hundredths that prices end in.
+    """
+
+    type_name = "price"
+
+    def __init__(
+        self,
+        name: str,
+        *,
+        min: float = UNSET,
+        max: float = UNSET,
+        endings: list[int] = UNSET,
+        **common: Unpack[Common],
+    ) -> None:
+        self._set(name, common, {"min": min, "max": max, "endings": endings})
+
+
+class StockSymbolField(Field):
+    """The symbol of a share, such as QRTX."""
+
+    type_name = "stock_symbol"
+
+    def __init__(self, name: str, **common: Unpack[Common]) -> None:
+        self._set(name, common, {})

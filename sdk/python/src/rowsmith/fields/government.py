@@ -10,6 +10,18 @@ if TYPE_CHECKING:
     from typing_extensions import Unpack
 
 
+class DriverLicenseField(Field):
+    """The number of a US driver's license, as its state writes it.
+
+    state: Two-letter code of a state; all of them mixed if left out.
+    """
+
+    type_name = "driver_license"
+
+    def __init__(self, name: str, *, state: str | None = UNSET, **common: Unpack[Common]) -> None:
+        self._set(name, common, {"state": state})
+
+
 class EINField(Field):
     """A US employer identification number."""
 
@@ -19,6 +31,36 @@ class EINField(Field):
         self._set(name, common, {})
 
 
+class MedicareIdField(Field):
+    """A US Medicare Beneficiary Identifier.
+
+    formatted: With hyphens: 1EG4-TE5-MK73.
+    """
+
+    type_name = "medicare_id"
+
+    def __init__(self, name: str, *, formatted: bool = UNSET, **common: Unpack[Common]) -> None:
+        self._set(name, common, {"formatted": formatted})
+
+
+class NationalIdField(Field):
+    """The number of a person in a country, with right check digits.
+
+    country: Two-letter code; the locale's country if not given. AR: DNI, AT: VNR, BE: NN, BG: EGN, BR:
+        CPF, CA: SIN, CH: AHV, CL: RUT, CN: RIC, CR: Cédula, CZ: Rodné číslo, DE: Steuer-ID, DK: CPR, DO:
+        Cédula, EC: CI, EE: Isikukood, ES: DNI, FI: HETU, FR: NIR, GB: NHS number, GR: AMKA, HR: OIB, ID:
+        NIK, IE: PPS, IL: Mispar Zehut, IN: Aadhaar, IS: Kennitala, IT: Codice fiscale, JP: My Number, KR:
+        RRN, LT: Asmens kodas, LV: Personas kods, MX: CURP, MY: NRIC, NL: BSN, NO: Fødselsnummer, PE: CUI,
+        PK: CNIC, PL: PESEL, PT: CC, RO: CNP, SE: Personnummer, SI: EMŠO, SK: Rodné číslo, TH: PIN, TR:
+        T.C. Kimlik, UA: RNTRC, US: SSN, ZA: ID number.
+    """
+
+    type_name = "national_id"
+
+    def __init__(self, name: str, *, country: str | None = UNSET, **common: Unpack[Common]) -> None:
+        self._set(name, common, {"country": country})
+
+
 class NhsNumberField(Field):
     """A number of the British National Health Service, from the range for tests."""
 
@@ -26,6 +68,20 @@ class NhsNumberField(Field):
 
     def __init__(self, name: str, **common: Unpack[Common]) -> None:
         self._set(name, common, {})
+
+
+class PassportNumberField(Field):
+    """The number of a passport, as a country writes it.
+
+    country: Two-letter code; the locale's country if not given. Known: AR, AT, AU, BE, BG, BR, CA, CH,
+        CL, CN, CO, CZ, DE, DK, EE, ES, FI, FR, GB, GR, HR, HU, IE, IL, IN, IT, JP, KR, LT, LV, MX, NL,
+        NO, NZ, PL, PT, RO, RU, SE, SG, SI, SK, TR, UA, US, ZA.
+    """
+
+    type_name = "passport_number"
+
+    def __init__(self, name: str, *, country: str | None = UNSET, **common: Unpack[Common]) -> None:
+        self._set(name, common, {"country": country})
 
 
 class SirenField(Field):

@@ -10,6 +10,39 @@ if TYPE_CHECKING:
     from typing_extensions import Unpack
 
 
+class ApiKeyField(Field):
+    """A key for an API, such as key_test_4fX9….
+
+    lead: What every key begins with.
+    length: How many letters follow.
+    """
+
+    type_name = "api_key"
+
+    def __init__(
+        self, name: str, *, lead: str = UNSET, length: int = UNSET, **common: Unpack[Common]
+    ) -> None:
+        self._set(name, common, {"lead": lead, "length": length})
+
+
+class AppNameField(Field):
+    """The name of a program for telephones or the web, such as TempoHub."""
+
+    type_name = "app_name"
+
+    def __init__(self, name: str, **common: Unpack[Common]) -> None:
+        self._set(name, common, {})
+
+
+class BundleIdField(Field):
+    """The identifier of an app's package, such as com.brightriver.labs."""
+
+    type_name = "bundle_id"
+
+    def __init__(self, name: str, **common: Unpack[Common]) -> None:
+        self._set(name, common, {})
+
+
 class DomainNameField(Field):
     """The name of a site, under a domain that is reserved for examples.
 
@@ -34,6 +67,38 @@ class FileNameField(Field):
         self._set(name, common, {"extension": extension})
 
 
+class FilePathField(Field):
+    """The path of a file, as Unix or Windows writes it.
+
+    extension: One extension for all; common ones if not given.
+    system: How paths are written.
+    """
+
+    type_name = "file_path"
+
+    def __init__(
+        self,
+        name: str,
+        *,
+        extension: str | None = UNSET,
+        system: Literal["unix", "windows"] = UNSET,
+        **common: Unpack[Common],
+    ) -> None:
+        self._set(name, common, {"extension": extension, "system": system})
+
+
+class HostnameField(Field):
+    """The name of a machine, under a domain that is reserved for examples.
+
+    domain: The domain of all machines, such as internal; sites of many names if not given.
+    """
+
+    type_name = "hostname"
+
+    def __init__(self, name: str, *, domain: str | None = UNSET, **common: Unpack[Common]) -> None:
+        self._set(name, common, {"domain": domain})
+
+
 class HttpMethodField(Field):
     """The method of an HTTP request."""
 
@@ -50,6 +115,28 @@ class HttpStatusField(Field):
 
     def __init__(self, name: str, **common: Unpack[Common]) -> None:
         self._set(name, common, {})
+
+
+class ImageUrlField(Field):
+    """The web address of a picture, at a host that is reserved for examples.
+
+    width: Width in pixels.
+    height: Height in pixels.
+    format: Format of the picture.
+    """
+
+    type_name = "image_url"
+
+    def __init__(
+        self,
+        name: str,
+        *,
+        width: int = UNSET,
+        height: int = UNSET,
+        format: Literal["jpg", "png", "gif", "webp", "svg"] = UNSET,
+        **common: Unpack[Common],
+    ) -> None:
+        self._set(name, common, {"width": width, "height": height, "format": format})
 
 
 class Ipv4Field(Field):
@@ -79,65 +166,23 @@ class Ipv6Field(Field):
         self._set(name, common, {"cidr": cidr})
 
 
-class MacAddressField(Field):
-    """A MAC address of the locally administered kind, which no maker has.
+class JwtField(Field):
+    """A JSON Web Token, signed with HS256 under a secret of your own, valid from now on.
 
-    separator: Between pairs; a dot between groups of four.
+    secret: The key that signs: 32 characters or more. It is not hidden: take one for tests.
+    issuer: The claim iss; none if left out.
+    expires_in: Seconds from the issue, which is now, to the expiry.
     """
 
-    type_name = "mac_address"
-
-    def __init__(
-        self, name: str, *, separator: Literal[":", "-", "."] = UNSET, **common: Unpack[Common]
-    ) -> None:
-        self._set(name, common, {"separator": separator})
-
-
-class MimeTypeField(Field):
-    """The media type of a file."""
-
-    type_name = "mime_type"
-
-    def __init__(self, name: str, **common: Unpack[Common]) -> None:
-        self._set(name, common, {})
-
-
-class PasswordField(Field):
-    """A password with at least one character of each class.
-
-    length: How many characters.
-    classes: Which kinds of characters.
-    """
-
-    type_name = "password"
+    type_name = "jwt"
 
     def __init__(
         self,
         name: str,
         *,
-        length: int = UNSET,
-        classes: list[Literal["lower", "upper", "digits", "symbols"]] = UNSET,
+        secret: str = UNSET,
+        issuer: str | None = UNSET,
+        expires_in: int = UNSET,
         **common: Unpack[Common],
     ) -> None:
-        self._set(name, common, {"length": length, "classes": classes})
-
-
-class URLField(Field):
-    """The address of a web page, under a domain that is reserved for examples.
-
-    tld: What names end in, such as com; reserved endings if not given, so that no real site is hit.
-    """
-
-    type_name = "url"
-
-    def __init__(self, name: str, *, tld: str | None = UNSET, **common: Unpack[Common]) -> None:
-        self._set(name, common, {"tld": tld})
-
-
-class UserAgentField(Field):
-    """What a browser calls itself in a request."""
-
-    type_name = "user_agent"
-
-    def __init__(self, name: str, **common: Unpack[Common]) -> None:
-        self._set(name, common, {})
+        self._set(name, common, {"secret": secret, "issuer": issuer, "expires_in": expires_in})

@@ -139,3 +139,15 @@ class RunningTotalField(Field):
         self, name: str, field: str, *, within: Literal["table", "parent"] = UNSET, **common: Unpack[Common]
     ) -> None:
         self._set(name, common, {"field": field, "within": within})
+
+
+class TemplateStringField(Field):
+    """A text with other fields of the row in it, such as Dear {{first}} {{last}}.
+
+    value: Text with {{field}} or {{formula}} in it; filters: json, upper, lower, date('YYYY-MM-DD').
+    """
+
+    type_name = "template_string"
+
+    def __init__(self, name: str, value: str, **common: Unpack[Common]) -> None:
+        self._set(name, common, {"value": value})

@@ -2,12 +2,68 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from rowsmith.template import UNSET, Common, Field
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
+
+
+class AirlineField(Field):
+    """An airline by its name, such as Lufthansa, or by its code.
+
+    format: Lufthansa, LH or DLH.
+    """
+
+    type_name = "airline"
+
+    def __init__(
+        self, name: str, *, format: Literal["name", "iata", "icao"] = UNSET, **common: Unpack[Common]
+    ) -> None:
+        self._set(name, common, {"format": format})
+
+
+class AnimalField(Field):
+    """The common name of an animal, such as Snow Leopard."""
+
+    type_name = "animal"
+
+    def __init__(self, name: str, **common: Unpack[Common]) -> None:
+        self._set(name, common, {})
+
+
+class CarMakeField(Field):
+    """The make of a car, such as Toyota, in agreement with its model."""
+
+    type_name = "car_make"
+
+    def __init__(self, name: str, **common: Unpack[Common]) -> None:
+        self._set(name, common, {})
+
+
+class CarModelField(Field):
+    """The model of a car, such as Corolla, in agreement with its make."""
+
+    type_name = "car_model"
+
+    def __init__(self, name: str, **common: Unpack[Common]) -> None:
+        self._set(name, common, {})
+
+
+class CarYearField(Field):
+    """The model year of a car.
+
+    min: First year; 25 before max if left out.
+    max: Last year; that of now if left out.
+    """
+
+    type_name = "car_year"
+
+    def __init__(
+        self, name: str, *, min: int | None = UNSET, max: int | None = UNSET, **common: Unpack[Common]
+    ) -> None:
+        self._set(name, common, {"min": min, "max": max})
 
 
 class ColorField(Field):
@@ -17,6 +73,42 @@ class ColorField(Field):
 
     def __init__(self, name: str, **common: Unpack[Common]) -> None:
         self._set(name, common, {})
+
+
+class DrugNameField(Field):
+    """The generic name of a medicine, such as Amoxicillin."""
+
+    type_name = "drug_name"
+
+    def __init__(self, name: str, **common: Unpack[Common]) -> None:
+        self._set(name, common, {})
+
+
+class FakerField(Field):
+    """Any method of Faker's providers, from a pool of 10,000 values that it draws.
+
+    method: The name of the method, such as company_suffix or bothify.
+    arguments: What it is called with, as a JSON object: {"nb_words": 3}.
+    """
+
+    type_name = "faker"
+
+    def __init__(
+        self, name: str, method: str, *, arguments: dict[str, Any] = UNSET, **common: Unpack[Common]
+    ) -> None:
+        self._set(name, common, {"method": method, "arguments": arguments})
+
+
+class FlightNumberField(Field):
+    """The number of a flight, such as LH454, in agreement with the airline.
+
+    separator: Between airline and number.
+    """
+
+    type_name = "flight_number"
+
+    def __init__(self, name: str, *, separator: str = UNSET, **common: Unpack[Common]) -> None:
+        self._set(name, common, {"separator": separator})
 
 
 class HexColorField(Field):
@@ -33,6 +125,52 @@ class HexColorField(Field):
         self._set(name, common, {"case": case})
 
 
+class Icd10CodeField(Field):
+    """A diagnosis by its ICD-10 code, such as J45.9, or in words.
+
+    format: J45.9, or what it stands for.
+    """
+
+    type_name = "icd10_code"
+
+    def __init__(
+        self, name: str, *, format: Literal["code", "name"] = UNSET, **common: Unpack[Common]
+    ) -> None:
+        self._set(name, common, {"format": format})
+
+
+class LicensePlateField(Field):
+    """The number plate of a car, as a country writes it.
+
+    country: Two-letter code: AR, AT, AU, BE, BG, BR, CA, CH, CL, CO, CZ, DE, DK, EE, ES, FI, FR, GB, GR,
+        HR, HU, IE, IL, IN, IT, LT, LU, LV, MX, NL, NO, NZ, PL, PT, RO, RS, RU, SE, SI, SK, TR, UA, US,
+        ZA. The locale's country if not given.
+    """
+
+    type_name = "license_plate"
+
+    def __init__(self, name: str, *, country: str | None = UNSET, **common: Unpack[Common]) -> None:
+        self._set(name, common, {"country": country})
+
+
+class MovieTitleField(Field):
+    """A title that a film could have, such as The Last Lighthouse."""
+
+    type_name = "movie_title"
+
+    def __init__(self, name: str, **common: Unpack[Common]) -> None:
+        self._set(name, common, {})
+
+
+class PlantField(Field):
+    """The common name of a plant, such as Silver Birch."""
+
+    type_name = "plant"
+
+    def __init__(self, name: str, **common: Unpack[Common]) -> None:
+        self._set(name, common, {})
+
+
 class RgbColorField(Field):
     """A color as shares of red, green and blue."""
 
@@ -40,3 +178,29 @@ class RgbColorField(Field):
 
     def __init__(self, name: str, **common: Unpack[Common]) -> None:
         self._set(name, common, {})
+
+
+class UnitField(Field):
+    """A unit of measure: kilogram, its symbol, or what it measures.
+
+    format: kilogram, kg or mass.
+    """
+
+    type_name = "unit"
+
+    def __init__(
+        self, name: str, *, format: Literal["name", "symbol", "quantity"] = UNSET, **common: Unpack[Common]
+    ) -> None:
+        self._set(name, common, {"format": format})
+
+
+class VinField(Field):
+    """A vehicle identification number with a right check digit.
+
+    year: The model year in the tenth character; any from 2010 on if left out.
+    """
+
+    type_name = "vin"
+
+    def __init__(self, name: str, *, year: int | None = UNSET, **common: Unpack[Common]) -> None:
+        self._set(name, common, {"year": year})

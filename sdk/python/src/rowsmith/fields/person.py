@@ -43,6 +43,15 @@ class AvatarField(Field):
         self._set(name, common, {"style": style, "format": format})
 
 
+class BloodTypeField(Field):
+    """A blood group, such as O+."""
+
+    type_name = "blood_type"
+
+    def __init__(self, name: str, **common: Unpack[Common]) -> None:
+        self._set(name, common, {})
+
+
 class DateOfBirthField(Field):
     """The day a person was born, in agreement with the age.
 
@@ -63,6 +72,20 @@ class DateOfBirthField(Field):
         **common: Unpack[Common],
     ) -> None:
         self._set(name, common, {"min": min, "max": max, "format": format})
+
+
+class DegreeField(Field):
+    """An academic degree, such as Bachelor of Science in Physics, or its abbreviation or level.
+
+    format: Bachelor of Science in Physics, B.Sc. or Bachelor.
+    """
+
+    type_name = "degree"
+
+    def __init__(
+        self, name: str, *, format: Literal["name", "abbreviation", "level"] = UNSET, **common: Unpack[Common]
+    ) -> None:
+        self._set(name, common, {"format": format})
 
 
 class DepartmentField(Field):
@@ -98,6 +121,20 @@ class GenderField(Field):
 
     def __init__(self, name: str, *, nonbinary: int = UNSET, **common: Unpack[Common]) -> None:
         self._set(name, common, {"nonbinary": nonbinary})
+
+
+class HeightField(Field):
+    """How tall the person is, in agreement with sex and age.
+
+    unit: Centimetres, metres with two decimals, inches, or feet and inches as 5'8".
+    """
+
+    type_name = "height"
+
+    def __init__(
+        self, name: str, *, unit: Literal["cm", "m", "in", "ft"] = UNSET, **common: Unpack[Common]
+    ) -> None:
+        self._set(name, common, {"unit": unit})
 
 
 class JobTitleField(Field):
@@ -154,6 +191,24 @@ class SexField(Field):
         self._set(name, common, {})
 
 
+class ShirtSizeField(Field):
+    """A clothing size from XS to 3XL, in agreement with the weight."""
+
+    type_name = "shirt_size"
+
+    def __init__(self, name: str, **common: Unpack[Common]) -> None:
+        self._set(name, common, {})
+
+
+class SkillField(Field):
+    """Something that a person can do at work, such as Data Analysis."""
+
+    type_name = "skill"
+
+    def __init__(self, name: str, **common: Unpack[Common]) -> None:
+        self._set(name, common, {})
+
+
 class SuffixField(Field):
     """What follows a name, such as PhD or, for a man, Jr."""
 
@@ -172,6 +227,15 @@ class TitleField(Field):
         self._set(name, common, {})
 
 
+class UniversityField(Field):
+    """The name of a university or college, such as Leeds Institute of Technology."""
+
+    type_name = "university"
+
+    def __init__(self, name: str, **common: Unpack[Common]) -> None:
+        self._set(name, common, {})
+
+
 class UsernameField(Field):
     """A user name made of the person's names, such as ann.lee7."""
 
@@ -179,3 +243,15 @@ class UsernameField(Field):
 
     def __init__(self, name: str, **common: Unpack[Common]) -> None:
         self._set(name, common, {})
+
+
+class WeightField(Field):
+    """How heavy the person is, in agreement with height, sex and age.
+
+    unit: Kilograms or pounds, with one decimal.
+    """
+
+    type_name = "weight"
+
+    def __init__(self, name: str, *, unit: Literal["kg", "lb"] = UNSET, **common: Unpack[Common]) -> None:
+        self._set(name, common, {"unit": unit})

@@ -22,6 +22,38 @@ class AddressField(Field):
         self._set(name, common, {"useFullAddress": use_full_address})
 
 
+class AddressLine2Field(Field):
+    """The second line of an address, such as Apt. 12 or Suite 340."""
+
+    type_name = "address_line_2"
+
+    def __init__(self, name: str, **common: Unpack[Common]) -> None:
+        self._set(name, common, {})
+
+
+class AirportCodeField(Field):
+    """The code of an airport near the row's city, such as LYS.
+
+    format: LYS or LFLL.
+    """
+
+    type_name = "airport_code"
+
+    def __init__(
+        self, name: str, *, format: Literal["iata", "icao"] = UNSET, **common: Unpack[Common]
+    ) -> None:
+        self._set(name, common, {"format": format})
+
+
+class AirportNameField(Field):
+    """The name of an airport near the row's city, such as Lyon Saint-Exupery Airport."""
+
+    type_name = "airport_name"
+
+    def __init__(self, name: str, **common: Unpack[Common]) -> None:
+        self._set(name, common, {})
+
+
 class CityField(Field):
     """A city, such as Lyon, in agreement with country, state, postal code and time zone."""
 
@@ -70,6 +102,27 @@ class CountryCodeField(Field):
         self, name: str, *, format: Literal["alpha2", "alpha3", "numeric"] = UNSET, **common: Unpack[Common]
     ) -> None:
         self._set(name, common, {"format": format})
+
+
+class DistrictField(Field):
+    """A part of a city in its country's language, such as Vieille Ville."""
+
+    type_name = "district"
+
+    def __init__(self, name: str, **common: Unpack[Common]) -> None:
+        self._set(name, common, {})
+
+
+class GeohashField(Field):
+    """The geohash of the row's latitude and longitude.
+
+    precision: Characters: 5 are some 5 km, 9 some 5 m.
+    """
+
+    type_name = "geohash"
+
+    def __init__(self, name: str, *, precision: int = UNSET, **common: Unpack[Common]) -> None:
+        self._set(name, common, {"precision": precision})
 
 
 class LanguageField(Field):
@@ -144,6 +197,15 @@ class StreetNameField(Field):
     """A street in the words of the row's country, such as rue Lesage."""
 
     type_name = "street_name"
+
+    def __init__(self, name: str, **common: Unpack[Common]) -> None:
+        self._set(name, common, {})
+
+
+class StreetNumberField(Field):
+    """The house number, the same as in the row's street address."""
+
+    type_name = "street_number"
 
     def __init__(self, name: str, **common: Unpack[Common]) -> None:
         self._set(name, common, {})

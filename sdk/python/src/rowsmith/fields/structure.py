@@ -10,6 +10,48 @@ if TYPE_CHECKING:
     from typing_extensions import Unpack
 
 
+class ArrayField(Field):
+    """An array of values, each made by one field: tags, scores, readings.
+
+    of: What the elements are: a field with type and options, and without a name.
+    count: Elements of the array: a number, or min and max.
+    """
+
+    type_name = "array"
+
+    def __init__(
+        self,
+        name: str,
+        *,
+        of: dict[str, Any] | None = UNSET,
+        count: dict[str, Any] | int = UNSET,
+        **common: Unpack[Common],
+    ) -> None:
+        self._set(name, common, {"of": of, "count": count})
+
+
+class JsonField(Field):
+    """An object, or an array of objects, with fields of its own, as one JSON text.
+
+    fields: Field definitions, as in a template.
+    array: Makes an array of objects.
+    count: Elements of the array: a number, or min and max.
+    """
+
+    type_name = "json"
+
+    def __init__(
+        self,
+        name: str,
+        *,
+        fields: list[Any] = UNSET,
+        array: bool = UNSET,
+        count: dict[str, Any] | int = UNSET,
+        **common: Unpack[Common],
+    ) -> None:
+        self._set(name, common, {"fields": fields, "array": array, "count": count})
+
+
 class NestedField(Field):
     """An object, or an array of objects, with fields of its own.
 

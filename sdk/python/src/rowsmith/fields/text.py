@@ -2,12 +2,30 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from rowsmith.template import UNSET, Common, Field
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
+
+
+class BuzzwordField(Field):
+    """A word of business talk, such as leverage."""
+
+    type_name = "buzzword"
+
+    def __init__(self, name: str, **common: Unpack[Common]) -> None:
+        self._set(name, common, {})
+
+
+class CatchPhraseField(Field):
+    """Three words of business talk, such as Adaptive bi-directional workforce."""
+
+    type_name = "catch_phrase"
+
+    def __init__(self, name: str, **common: Unpack[Common]) -> None:
+        self._set(name, common, {})
 
 
 class CharacterSequenceField(Field):
@@ -54,6 +72,38 @@ class LoremField(Field):
 
     def __init__(self, name: str, *, line_count: int = UNSET, **common: Unpack[Common]) -> None:
         self._set(name, common, {"lineCount": line_count})
+
+
+class NatoPhoneticField(Field):
+    """Letters as words of the spelling alphabet, such as Kilo Sierra Bravo.
+
+    count: How many words.
+    """
+
+    type_name = "nato_phonetic"
+
+    def __init__(self, name: str, *, count: int = UNSET, **common: Unpack[Common]) -> None:
+        self._set(name, common, {"count": count})
+
+
+class NaughtyStringField(Field):
+    """A text that programs stumble over: odd letters, quotes, markup, numbers that are none.
+
+    kind: What is awkward about it.
+    """
+
+    type_name = "naughty_string"
+
+    def __init__(
+        self,
+        name: str,
+        *,
+        kind: Literal[
+            "any", "reserved", "number", "quoting", "whitespace", "unicode", "emoji", "injection", "long"
+        ] = UNSET,
+        **common: Unpack[Common],
+    ) -> None:
+        self._set(name, common, {"kind": kind})
 
 
 class ParagraphsField(Field):
@@ -114,6 +164,37 @@ class SentencesField(Field):
 
     def __init__(self, name: str, *, count: int = UNSET, **common: Unpack[Common]) -> None:
         self._set(name, common, {"count": count})
+
+
+class SloganField(Field):
+    """What a company promises in a line, such as Built for the open road."""
+
+    type_name = "slogan"
+
+    def __init__(self, name: str, **common: Unpack[Common]) -> None:
+        self._set(name, common, {})
+
+
+class SlugField(Field):
+    """Words in lower case with hyphens, as in web addresses; of another field if you like.
+
+    count: How many common words; 3 if left out.
+    separator: What stands between the words.
+    field: Name of a field, such as a title, whose text is written as a slug.
+    """
+
+    type_name = "slug"
+
+    def __init__(
+        self,
+        name: str,
+        *,
+        count: int | None = UNSET,
+        separator: Literal["-", "_"] = UNSET,
+        field: str | None = UNSET,
+        **common: Unpack[Common],
+    ) -> None:
+        self._set(name, common, {"count": count, "separator": separator, "field": field})
 
 
 class WordsField(Field):

@@ -37,6 +37,22 @@ class Fields(Resource):
         return self._create("/describe", request, idempotency_key)  # type: ignore[no-any-return]
 
 
+class Masking(Resource):
+    """`api.masking`."""
+
+    def classify(self, **sample: Unpack[types.ClassifyIn]) -> types.ClassifyOut:
+        """Which columns of a sample are personal: its `rows`, a workspace `file`, or a `connection_id` and `table`."""
+        return self._ask("/classify", sample)  # type: ignore[no-any-return]
+
+    def keys(self) -> types.MaskingKeysOut:
+        """The versions of the masking key, newest first, without the keys."""
+        return self._get("/masking/keys")  # type: ignore[no-any-return]
+
+    def rotate(self, *, idempotency_key: Key = None) -> types.MaskingKeyOut:
+        """A new version of the masking key, which masks from now on."""
+        return self._create("/masking/keys/rotate", None, idempotency_key)  # type: ignore[no-any-return]
+
+
 class Service(Resource):
     """`api.service`."""
 

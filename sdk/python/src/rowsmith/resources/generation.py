@@ -38,6 +38,14 @@ class Generation(Resource):
         path, parts, body = _asked("generate", template, {**request, "format": "json"})
         return self._ask(path, body, **parts)  # type: ignore[no-any-return]
 
+    def answers(
+        self, template_id: str, **request: Unpack[types.GenerateInput]
+    ) -> builtins.list[dict[str, Any]]:
+        """Which cells are bad on purpose in the rows of a saved template, of which kind, and the good values. The
+        request is that of `generate`, with its `seed`."""
+        path, parts, body = _asked("answers", template_id, {**request, "format": "json"})
+        return self._ask(path, body, **parts)  # type: ignore[no-any-return]
+
     def rows(self, template: Which, **request: Unpack[types.GenerateInput]) -> RowStream:
         """Rows one after the other, in constant memory; goes on by itself where the connection breaks."""
         path, parts, body = _asked("generate", template, {**request, "format": "ndjson"})

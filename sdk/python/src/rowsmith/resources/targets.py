@@ -86,6 +86,12 @@ class Connections(Resource):
         """A linked template for each of the `entities`."""
         return self._create(CONNECTION + "/templates", request, idempotency_key, connection_id=connection_id)  # type: ignore[no-any-return]
 
+    def subset(
+        self, connection_id: str, *, idempotency_key: Key = None, **request: Unpack[types.SubsetIn]
+    ) -> types.SubsetOut:
+        """A dataset of some rows of a `table` and of all that they are related to, personal columns masked."""
+        return self._create(CONNECTION + "/subsets", request, idempotency_key, connection_id=connection_id)  # type: ignore[no-any-return]
+
     def refresh_fetched(self, connection_id: str) -> types.RefreshedOut:
         """Forget the values that were read through it."""
         return self._ask(CONNECTION + "/fetched/refresh", connection_id=connection_id)  # type: ignore[no-any-return]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Optional
 
 from rowsmith.pages import Pages
@@ -9,6 +11,7 @@ from rowsmith.record import IfMatch
 from rowsmith.resources.base import Key
 from rowsmith.resources.generation import Generation
 from rowsmith.template import AnyTemplate, as_dict
+from rowsmith.wire.bodies import Content, Form
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -40,6 +43,36 @@ class Templates(Generation):
     ) -> types.TemplateOut:
         """Make the next version with these parts changed."""
         return self._change("PATCH", ONE, changes, if_match, template_id=template_id)  # type: ignore[no-any-return]
+
+    def import_schema(
+        self, *, idempotency_key: Key = None, **request: Unpack[types.ImportIn]
+    ) -> types.ImportOut:
+        """Make templates from a text, rows or a schema (`content`), or from a workspace file (`file`)."""
+        return self._create("/import", request, idempotency_key)  # type: ignore[no-any-return]
+
+    def import_file(
+        self,
+        content: Content,
+        name: Optional[str] = None,
+        *,
+        format: str = "auto",
+        save: bool = True,
+        idempotency_key: Key = None,
+    ) -> types.ImportOut:
+        """Likewise from a file: bytes, a path (pathlib), or a binary file that is open."""
+        own = Path(content).name if isinstance(content, os.PathLike) else getattr(content, "name", None)
+        called = name or (Path(own).name if isinstance(own, str) else "file")
+        fields = {"format": format, "save": "true" if save else "false"}
+        form = Form(fields, content, file_name=called)
+        made: Any = self._caller.json("POST", "/import", body=form, idempotency_key=idempotency_key or True)
+        return made  # type: ignore[no-any-return]
+
+    def compare_schema(
+        self, template_id: str, *, if_match: IfMatch = None, **request: Unpack[types.AgainIn]
+    ) -> types.AgainOut:
+        """How a changed schema differs from a template; with `accept`, take these columns over."""
+        again = not request.get("accept")
+        return self._ask(ONE + "/import", request, again, if_match, template_id=template_id)  # type: ignore[no-any-return]
 
     def delete(self, template_id: str, *, if_match: IfMatch = None) -> types.TemplateOut:
         """Delete a template; it can be restored for 30 days."""

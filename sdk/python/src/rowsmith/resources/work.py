@@ -64,6 +64,11 @@ class Exports(Resource):
         parts = {"export_id": export_id, "number": number}
         return ByteStream(self._caller.open("GET", EXPORT + "/parts/{number}", parts=parts))
 
+    def answers(self, export_id: str, format: str = "ndjson") -> ByteStream:
+        """Which of its cells are bad on purpose, of which kind, and the good values: `ndjson`, `csv` or `json`."""
+        parts, query = {"export_id": export_id}, {"format": format}
+        return ByteStream(self._caller.open("GET", EXPORT + "/answers", parts=parts, query=query))
+
     def retry(self, export_id: str, *, idempotency_key: Key = None) -> types.ExportOut:
         """Have the missing parts of one that failed or was cancelled made: a new export, which keeps the others."""
         return self._create(EXPORT + "/retry", None, idempotency_key, export_id=export_id)  # type: ignore[no-any-return]
@@ -124,6 +129,10 @@ class Pushes(Resource):
     def get(self, push_id: str) -> types.PushOut:
         """A push as it is now."""
         return self._get(PUSH, push_id=push_id)  # type: ignore[no-any-return]
+
+    def bad(self, push_id: str) -> dict[str, int]:
+        """What became of its rows that were bad on purpose."""
+        return self._get(PUSH + "/bad", push_id=push_id)  # type: ignore[no-any-return]
 
     def cancel(self, push_id: str, *, if_match: IfMatch = None) -> types.PushOut:
         """Cancel a push; what was committed stays. Conflict where it has ended."""

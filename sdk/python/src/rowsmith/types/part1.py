@@ -1,4 +1,4 @@
-"""Shapes of the API from ApiKeyIn to DraftIn, made from its OpenAPI document: do not edit."""
+"""Shapes of the API from AgainIn to DatasetPushInput, made from its OpenAPI document: do not edit."""
 
 from __future__ import annotations
 
@@ -7,9 +7,52 @@ from typing import TYPE_CHECKING, Any, Literal, TypedDict
 if TYPE_CHECKING:
     from typing_extensions import NotRequired
 
-    from rowsmith.types.part2 import FieldTypeOut, FunctionOut
-    from rowsmith.types.part4 import ScheduleInput, SqlOptions, SqlScriptOptions, TablePreview
-    from rowsmith.types.part5 import TemplateOut, VerificationOut, WarningOut
+    from rowsmith.types.part2 import DatasetTable, DatasetTableOut
+    from rowsmith.types.part3 import FieldTypeOut, FunctionOut, Masking
+    from rowsmith.types.part5 import (
+        ScheduleInput,
+        SqlScriptOptions,
+        TablePreview,
+        TemplateOut,
+        VerificationOut,
+    )
+    from rowsmith.types.part6 import WarningOut
+
+
+class AgainIn(TypedDict):
+    """A schema beside a template. `table`: which one of several; `accept`: the columns that are taken over, by their"""
+
+    format: NotRequired[
+        Literal[
+            "auto",
+            "csv",
+            "json",
+            "ndjson",
+            "xlsx",
+            "sql",
+            "json_schema",
+            "openapi",
+            "avro",
+            "protobuf",
+            "mockaroo",
+        ]
+    ]
+    content: NotRequired[str | None]
+    file: NotRequired[str | None]
+    name: NotRequired[str | None]
+    table: NotRequired[str | None]
+    accept: NotRequired[list[str] | None]
+
+
+class AgainOut(TypedDict):
+    """The template, how the schema differs from it, and which columns were taken over (null: none were asked for)."""
+
+    template: TemplateOut
+    table: str
+    format: str
+    columns: list[ColumnChange]
+    report: list[ColumnReport]
+    accepted: list[str] | None
 
 
 class ApiKeyIn(TypedDict):
@@ -54,6 +97,25 @@ class AuditOut(TypedDict):
     details: dict[str, Any]
 
 
+class BadCell(TypedDict):
+    """A cell that is bad on purpose: its row, counted from 1, field, kind, and the good value behind it."""
+
+    row: int
+    field: str
+    kind: str
+    good: Any
+
+
+class BadRowsOut(TypedDict):
+    """What became of the rows of a push that were bad on purpose: `bad` of those that have their end, which the target"""
+
+    bad: int
+    refused: int
+    taken: int
+    unknown: int
+    good_refused: int
+
+
 class CatalogueOut(TypedDict):
     """The field types, and beside them the functions of formulas that fit `q`."""
 
@@ -79,6 +141,34 @@ class CheckOut(TypedDict):
     warnings: list[WarningOut]
 
 
+class ClassifiedOut(TypedDict):
+    """One column. `kind`: of what it tells, null where nothing shows a person. `confidence`: 0 to 1, in the kind, or in"""
+
+    name: str
+    kind: str | None
+    sensitive: bool
+    confidence: float
+    reason: str
+    type: str | None
+    masking: Masking | None
+
+
+class ClassifyIn(TypedDict):
+    """A sample: `rows`, or a workspace `file` (`sheet` of a workbook), or the `table` of a connection. Of a file the"""
+
+    rows: NotRequired[list[dict[str, Any]] | None]
+    file: NotRequired[str | None]
+    sheet: NotRequired[str | None]
+    connection_id: NotRequired[str | None]
+    table: NotRequired[str | None]
+
+
+class ClassifyOut(TypedDict):
+    """The columns, in the sample's order."""
+
+    columns: list[ClassifiedOut]
+
+
 class CodeInput(TypedDict):
     """A scenario's code, and whatever else of it is to change; what is left out stays."""
 
@@ -91,6 +181,20 @@ class CodeInput(TypedDict):
     schedule: NotRequired[ScheduleInput | None]
     code: str
     name: NotRequired[str]
+
+
+ColumnChange = TypedDict(
+    "ColumnChange",
+    {
+        "column": "str",
+        "change": "Literal['added', 'removed', 'changed']",
+        "from": "dict[str, Any] | None",
+        "to": "dict[str, Any] | None",
+        "state": "Literal['green', 'yellow', 'red']",
+        "reason": "str",
+    },
+)
+"""A column that differs: the template's field, and the one that the schema leads to now."""
 
 
 class ColumnReport(TypedDict):
@@ -272,91 +376,3 @@ class DatasetPushInput(TypedDict):
     key_columns: NotRequired[dict[str, list[str]]]
     seed: NotRequired[str | None]
     now: NotRequired[str | None]
-
-
-class DatasetTable(TypedDict):
-    """One table of a dataset: a template, and how many rows of it."""
-
-    template_id: str
-    count: NotRequired[int | None]
-    name: NotRequired[str | None]
-
-
-class DatasetTableOut(TypedDict):
-    """One table of a dataset, and the version of its template that is pinned."""
-
-    template_id: str
-    count: int | None
-    name: str | None
-    version: int
-
-
-class DescribeIn(TypedDict):
-    """What rows are to be like, in any words. `connection_id`: the model; the project's only one, if not said. Nothing"""
-
-    description: str
-    connection_id: NotRequired[str | None]
-    quantity: NotRequired[int]
-    save: NotRequired[bool]
-
-
-class DescribedField(TypedDict):
-    """What one field came to. `state`: green, as the model had it; yellow, without options that did not fit; red,"""
-
-    field: str
-    type: str
-    state: Literal["green", "yellow", "red"]
-    reason: str
-
-
-class DescribedOut(TypedDict):
-    """A draft of a template, and the template where it was saved."""
-
-    name: str
-    quantity: int
-    fields: list[dict[str, Any]]
-    report: list[DescribedField]
-    template: TemplateOut | None
-
-
-DiffOut = TypedDict(
-    "DiffOut",
-    {
-        "template_id": "str",
-        "from": "int",
-        "to": "int",
-        "template": "dict[str, Any]",
-        "fields": "dict[str, list[dict[str, Any]]]",
-        "preview": "dict[str, Any] | None",
-    },
-)
-"""What changed from one version to another."""
-
-
-class DocumentOut(TypedDict):
-    """What was taken over."""
-
-    bytes: int
-    sha256: str
-    entities: int
-
-
-class DraftIn(TypedDict):
-    """Rows of a template that is not saved: its definition, and generate's own keys beside it."""
-
-    count: NotRequired[int | None]
-    format: NotRequired[Literal["json", "csv", "sql", "xlsx", "ndjson", "parquet"]]
-    seed: NotRequired[str | None]
-    overrides: NotRequired[dict[str, Any]]
-    offset: NotRequired[int]
-    locale: NotRequired[str | None]
-    now: NotRequired[str | None]
-    rows: NotRequired[dict[str, int]]
-    csv: NotRequired[CsvOptions | None]
-    sql: NotRequired[SqlOptions | None]
-    arrays: NotRequired[Literal["json", "columns"] | None]
-    name: NotRequired[str]
-    description: NotRequired[str]
-    fields: list[dict[str, Any]]
-    quantity: NotRequired[int | None]
-    anchor: NotRequired[str | None]

@@ -1,4 +1,4 @@
-"""Shapes of the API from DraftPreviewIn to LimitsIn, made from its OpenAPI document: do not edit."""
+"""Shapes of the API from DatasetTable to ExportRestInput, made from its OpenAPI document: do not edit."""
 
 from __future__ import annotations
 
@@ -8,8 +8,99 @@ if TYPE_CHECKING:
     from typing_extensions import NotRequired
 
     from rowsmith.types.part1 import CsvOptions
-    from rowsmith.types.part3 import MisfitOut
-    from rowsmith.types.part4 import ReferencePin, SqlOptions, TablePins
+    from rowsmith.types.part3 import Invalid, LeakReport, MisfitOut
+    from rowsmith.types.part4 import ReferencePin
+    from rowsmith.types.part5 import SourceSpec, SqlOptions, TablePins, TemplateOut
+
+
+class DatasetTable(TypedDict):
+    """One table of a dataset: a template, and how many rows of it."""
+
+    template_id: str
+    count: NotRequired[int | None]
+    name: NotRequired[str | None]
+
+
+class DatasetTableOut(TypedDict):
+    """One table of a dataset, and the version of its template that is pinned."""
+
+    template_id: str
+    count: int | None
+    name: str | None
+    version: int
+
+
+class DescribeIn(TypedDict):
+    """What rows are to be like, in any words. `connection_id`: the model; the project's only one, if not said. Nothing"""
+
+    description: str
+    connection_id: NotRequired[str | None]
+    quantity: NotRequired[int]
+    save: NotRequired[bool]
+
+
+class DescribedField(TypedDict):
+    """What one field came to. `state`: green, as the model had it; yellow, without options that did not fit; red,"""
+
+    field: str
+    type: str
+    state: Literal["green", "yellow", "red"]
+    reason: str
+
+
+class DescribedOut(TypedDict):
+    """A draft of a template, and the template where it was saved."""
+
+    name: str
+    quantity: int
+    fields: list[dict[str, Any]]
+    report: list[DescribedField]
+    template: TemplateOut | None
+
+
+DiffOut = TypedDict(
+    "DiffOut",
+    {
+        "template_id": "str",
+        "from": "int",
+        "to": "int",
+        "template": "dict[str, Any]",
+        "fields": "dict[str, list[dict[str, Any]]]",
+        "preview": "dict[str, Any] | None",
+    },
+)
+"""What changed from one version to another."""
+
+
+class DocumentOut(TypedDict):
+    """What was taken over."""
+
+    bytes: int
+    sha256: str
+    entities: int
+
+
+class DraftIn(TypedDict):
+    """Rows of a template that is not saved: its definition, and generate's own keys beside it."""
+
+    count: NotRequired[int | None]
+    format: NotRequired[Literal["json", "csv", "sql", "xlsx", "ndjson", "parquet"]]
+    seed: NotRequired[str | None]
+    overrides: NotRequired[dict[str, Any]]
+    offset: NotRequired[int]
+    locale: NotRequired[str | None]
+    now: NotRequired[str | None]
+    rows: NotRequired[dict[str, int]]
+    csv: NotRequired[CsvOptions | None]
+    sql: NotRequired[SqlOptions | None]
+    arrays: NotRequired[Literal["json", "columns"] | None]
+    name: NotRequired[str]
+    description: NotRequired[str]
+    fields: list[dict[str, Any]]
+    quantity: NotRequired[int | None]
+    anchor: NotRequired[str | None]
+    source: NotRequired[SourceSpec | None]
+    invalid: NotRequired[Invalid | None]
 
 
 class DraftPreviewIn(TypedDict):
@@ -31,6 +122,8 @@ class DraftPreviewIn(TypedDict):
     fields: list[dict[str, Any]]
     quantity: NotRequired[int | None]
     anchor: NotRequired[str | None]
+    source: NotRequired[SourceSpec | None]
+    invalid: NotRequired[Invalid | None]
     fetch: NotRequired[bool]
 
 
@@ -168,7 +261,7 @@ class ExportDbInput(TypedDict):
 
 
 class ExportOut(TypedDict):
-    """An export: one file, made or to be made, or `parts` files of `part_rows` rows each."""
+    """An export: one file, made or to be made, or `parts` files of `part_rows` rows each. `leaks` is what the leak"""
 
     id: str
     status: str
@@ -185,6 +278,7 @@ class ExportOut(TypedDict):
     file_name: str | None
     download_url: str | None
     manifest_url: str
+    answers_url: str | None
     part_rows: int | None
     parts: int | None
     parts_done: int | None
@@ -194,6 +288,7 @@ class ExportOut(TypedDict):
     now: str | None
     pins: ExportPins
     request: dict[str, Any]
+    leaks: list[LeakReport] | None
     error: dict[str, Any] | None
     project_id: str
     team_id: str
@@ -250,88 +345,3 @@ class ExportRestInput(TypedDict):
     offset: NotRequired[int]
     locale: NotRequired[str | None]
     overrides: NotRequired[dict[str, Any]]
-
-
-class FieldTypeOut(TypedDict):
-    """One field type. `capacity`: distinct values with default options; null where there is no bound or count."""
-
-    name: str
-    label: str
-    category: str
-    description: str
-    aliases: list[str]
-    options_schema: dict[str, Any]
-    example: Any
-    capacity: int | None
-
-
-class FileOut(TypedDict):
-    """A workspace file."""
-
-    id: str
-    name: str
-    size: int
-    content_type: str
-    sha256: str
-    run_id: str | None
-    download_url: str
-    created_by: str | None
-    created_at: str
-    updated_at: str
-    deleted_at: str | None
-
-
-class FunctionOut(TypedDict):
-    """One function of the formula language. `result` is what `example` gives in row 1."""
-
-    name: str
-    family: str
-    signature: str
-    description: str
-    example: str
-    result: Any
-    aliases: list[str]
-
-
-class GenerateInput(TypedDict):
-    """Rows of a template, in a format."""
-
-    count: NotRequired[int | None]
-    format: NotRequired[Literal["json", "csv", "sql", "xlsx", "ndjson", "parquet"]]
-    seed: NotRequired[str | None]
-    overrides: NotRequired[dict[str, Any]]
-    offset: NotRequired[int]
-    locale: NotRequired[str | None]
-    now: NotRequired[str | None]
-    rows: NotRequired[dict[str, int]]
-    csv: NotRequired[CsvOptions | None]
-    sql: NotRequired[SqlOptions | None]
-    arrays: NotRequired[Literal["json", "columns"] | None]
-
-
-class InvitationIn(TypedDict):
-    """Whom to invite, into the workspace or one team of it."""
-
-    email: str
-    role: NotRequired[Literal["viewer", "editor", "admin", "owner"]]
-    team_id: NotRequired[str | None]
-
-
-class InvitationOut(TypedDict):
-    """An invitation that can still be accepted."""
-
-    id: str
-    email: str
-    role: Literal["viewer", "editor", "admin", "owner"]
-    team_id: str | None
-    created_by: str | None
-    created_at: str
-    expires_at: str
-
-
-class LimitsIn(TypedDict):
-    """An Enterprise workspace's own numbers; null: the plan's."""
-
-    requests_per_minute: NotRequired[int | None]
-    rows_per_hour: NotRequired[int | None]
-    rows_per_generation: NotRequired[int | None]

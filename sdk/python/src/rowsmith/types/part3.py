@@ -1,4 +1,4 @@
-"""Shapes of the API from LimitsOut to PushOut, made from its OpenAPI document: do not edit."""
+"""Shapes of the API from FieldTypeOut to PlanOut, made from its OpenAPI document: do not edit."""
 
 from __future__ import annotations
 
@@ -7,9 +7,181 @@ from typing import TYPE_CHECKING, Any, Literal, TypedDict
 if TYPE_CHECKING:
     from typing_extensions import NotRequired
 
-    from rowsmith.types.part1 import Counts
-    from rowsmith.types.part2 import ExportPins
-    from rowsmith.types.part4 import PushTable
+    from rowsmith.types.part1 import ColumnReport, CsvOptions, DatasetOut
+    from rowsmith.types.part4 import PlannedTable
+    from rowsmith.types.part5 import SqlOptions
+    from rowsmith.types.part6 import WholeColumn
+
+
+class FieldTypeOut(TypedDict):
+    """One field type. `capacity`: distinct values with default options; null where there is no bound or count."""
+
+    name: str
+    label: str
+    category: str
+    description: str
+    aliases: list[str]
+    options_schema: dict[str, Any]
+    example: Any
+    capacity: int | None
+
+
+class FileOut(TypedDict):
+    """A workspace file."""
+
+    id: str
+    name: str
+    size: int
+    content_type: str
+    sha256: str
+    run_id: str | None
+    download_url: str
+    created_by: str | None
+    created_at: str
+    updated_at: str
+    deleted_at: str | None
+
+
+class FunctionOut(TypedDict):
+    """One function of the formula language. `result` is what `example` gives in row 1."""
+
+    name: str
+    family: str
+    signature: str
+    description: str
+    example: str
+    result: Any
+    aliases: list[str]
+
+
+class GenerateInput(TypedDict):
+    """Rows of a template, in a format."""
+
+    count: NotRequired[int | None]
+    format: NotRequired[Literal["json", "csv", "sql", "xlsx", "ndjson", "parquet"]]
+    seed: NotRequired[str | None]
+    overrides: NotRequired[dict[str, Any]]
+    offset: NotRequired[int]
+    locale: NotRequired[str | None]
+    now: NotRequired[str | None]
+    rows: NotRequired[dict[str, int]]
+    csv: NotRequired[CsvOptions | None]
+    sql: NotRequired[SqlOptions | None]
+    arrays: NotRequired[Literal["json", "columns"] | None]
+
+
+class ImportIn(TypedDict):
+    """What templates are made from. Nothing is saved where `save` is false; `quantity` is that of each template."""
+
+    format: NotRequired[
+        Literal[
+            "auto",
+            "csv",
+            "json",
+            "ndjson",
+            "xlsx",
+            "sql",
+            "json_schema",
+            "openapi",
+            "avro",
+            "protobuf",
+            "mockaroo",
+        ]
+    ]
+    content: NotRequired[str | None]
+    file: NotRequired[str | None]
+    name: NotRequired[str | None]
+    save: NotRequired[bool]
+    quantity: NotRequired[int]
+
+
+class ImportOut(TypedDict):
+    """The templates, what each column came to, and the dataset of several. A report without a column tells of a"""
+
+    format: str
+    templates: list[ImportedTemplate]
+    dataset: DatasetOut | None
+    report: list[ColumnReport]
+
+
+class ImportedTemplate(TypedDict):
+    """A template of an import; without an id where it was not saved."""
+
+    id: str | None
+    name: str
+    quantity: int
+    version: int | None
+    fields: list[dict[str, Any]]
+
+
+class Invalid(TypedDict):
+    """Bad values on purpose: on a field a share of its cells, on a template a share of its rows, each of which then"""
+
+    rate: float | str
+    kinds: NotRequired[
+        list[
+            Literal[
+                "wrong_type",
+                "too_long",
+                "bad_checksum",
+                "out_of_range",
+                "bad_format",
+                "missing",
+                "duplicate",
+                "orphan",
+                "injection",
+                "unicode_edge",
+            ]
+        ]
+        | None
+    ]
+
+
+class InvitationIn(TypedDict):
+    """Whom to invite, into the workspace or one team of it."""
+
+    email: str
+    role: NotRequired[Literal["viewer", "editor", "admin", "owner"]]
+    team_id: NotRequired[str | None]
+
+
+class InvitationOut(TypedDict):
+    """An invitation that can still be accepted."""
+
+    id: str
+    email: str
+    role: Literal["viewer", "editor", "admin", "owner"]
+    team_id: str | None
+    created_by: str | None
+    created_at: str
+    expires_at: str
+
+
+class LeakColumn(TypedDict):
+    """One sensitive column: how many values were looked at, and how many stood unmasked in their own row (0: one would"""
+
+    column: str
+    source_column: str
+    strategy: str
+    key_version: int
+    values: int
+    survivors: int
+    whole_column: WholeColumn
+
+
+class LeakReport(TypedDict):
+    """What the leak check saw of one table."""
+
+    table: str
+    columns: list[LeakColumn]
+
+
+class LimitsIn(TypedDict):
+    """An Enterprise workspace's own numbers; null: the plan's."""
+
+    requests_per_minute: NotRequired[int | None]
+    rows_per_hour: NotRequired[int | None]
+    rows_per_generation: NotRequired[int | None]
 
 
 class LimitsOut(TypedDict):
@@ -57,6 +229,30 @@ class ManifestOut(TypedDict):
     sha256: str | None
     download_url: str | None
     parts: list[PartOut]
+
+
+class Masking(TypedDict):
+    """How real values of a field are masked."""
+
+    strategy: Literal["replace", "format_preserve", "tokenize", "hash", "shift", "redact", "null"]
+    consistent: NotRequired[bool]
+    domain: NotRequired[str | None]
+    key_version: NotRequired[int | None]
+    person: NotRequired[str | None]
+
+
+class MaskingKeyOut(TypedDict):
+    """A version of the masking key, without the key."""
+
+    version: int
+    created_by: str | None
+    created_at: str
+
+
+class MaskingKeysOut(TypedDict):
+    """The versions, newest first. The newest masks, where a field does not say `key_version`."""
+
+    items: list[MaskingKeyOut]
 
 
 class MeOut(TypedDict):
@@ -171,172 +367,3 @@ class PlanOut(TypedDict):
     statements: bool
     total: int
     tables: list[PlannedTable]
-
-
-class PlannedColumn(TypedDict):
-    """What one column gets: `state` is field, skipped or missing."""
-
-    column: str
-    state: str
-    field: str | None
-    formula: str | None
-    how: str | None
-    skipped: str | None
-    type: str
-    declared: str
-    nullable: bool
-    key: bool
-    unique: bool
-    max_length: int | None
-    generated: str
-    default: str | None
-    from_parent: int | None
-    misfits: list[MisfitOut]
-
-
-class PlannedField(TypedDict):
-    """A field that may be sent."""
-
-    name: str
-    type: str
-    label: str
-    sensitive: bool
-
-
-class PlannedTable(TypedDict):
-    """The mapping of one table, with its faults."""
-
-    name: str
-    target: str
-    create: bool
-    mode: str
-    count: int
-    key_columns: list[str]
-    capture: list[str]
-    later: list[str]
-    columns: list[PlannedColumn]
-    fields: list[PlannedField]
-    unused: list[str]
-    faults: list[dict[str, Any]]
-
-
-class PreviewIn(TypedDict):
-    """Three rows of a template or, with `fields`, of an unsaved draft of it."""
-
-    seed: NotRequired[str | None]
-    overrides: NotRequired[dict[str, Any]]
-    now: NotRequired[str | None]
-    locale: NotRequired[str | None]
-    rows: NotRequired[dict[str, int]]
-    fields: NotRequired[list[dict[str, Any]] | None]
-    fetch: NotRequired[bool | None]
-
-
-class PreviewOut(TypedDict):
-    """The first three rows, and the seed that makes them again."""
-
-    rows: list[dict[str, Any]]
-    seed: str
-    warnings: list[dict[str, str]]
-
-
-class ProjectIn(TypedDict):
-    """A new project; `team_id` left out: the team of the present project."""
-
-    name: str
-    description: NotRequired[str]
-    team_id: NotRequired[str | None]
-
-
-class ProjectOut(TypedDict):
-    """A project."""
-
-    id: str
-    name: str
-    description: str
-    team_id: str
-    created_at: str
-    updated_at: str
-    deleted_at: str | None
-
-
-class ProjectPatch(TypedDict):
-    """What of a project can change."""
-
-    name: NotRequired[str | None]
-    description: NotRequired[str | None]
-
-
-class PushColumn(TypedDict):
-    """What is sent to one column: a field, or a formula; neither for a key of ours."""
-
-    column: str
-    field: str | None
-    formula: str | None
-
-
-class PushInput(TypedDict):
-    """Rows of a template into a table."""
-
-    connection_id: NotRequired[str | None]
-    endpoint_id: NotRequired[str | None]
-    mode: NotRequired[Literal["insert", "upsert", "update"]]
-    on_error: NotRequired[Literal["continue", "stop"]]
-    dry_run: NotRequired[bool]
-    canary: NotRequired[int | bool | None]
-    confirm: NotRequired[str | None]
-    create_table: NotRequired[bool]
-    before_sql: NotRequired[list[str]]
-    after_sql: NotRequired[list[str]]
-    push_mode: NotRequired[Literal["per_row", "batch"] | None]
-    wrapper_key: NotRequired[str | None]
-    batch_size: NotRequired[int | None]
-    retry: NotRequired[dict[str, Any] | None]
-    request_template: NotRequired[dict[str, Any] | None]
-    parallel: NotRequired[int | None]
-    rate_per_second: NotRequired[float | None]
-    target: NotRequired[str | None]
-    mapping: NotRequired[dict[str, str | None]]
-    computed: NotRequired[dict[str, str]]
-    key_columns: NotRequired[list[str]]
-    count: NotRequired[int | None]
-    seed: NotRequired[str | None]
-    now: NotRequired[str | None]
-    offset: NotRequired[int]
-    locale: NotRequired[str | None]
-    overrides: NotRequired[dict[str, Any]]
-    rows: NotRequired[dict[str, int]]
-
-
-class PushOut(TypedDict):
-    """Rows sent to a connection, or to be sent."""
-
-    id: str
-    kind: str
-    of_id: str | None
-    status: str
-    counts: Counts
-    connection_id: str | None
-    endpoint_id: str | None
-    template_id: str | None
-    template_version: int | None
-    dataset_id: str | None
-    dataset_version: int | None
-    target: str
-    mode: str
-    tables: list[PushTable]
-    seed: str
-    now: str | None
-    offset: int
-    attempt: int
-    progress: list[list[float]]
-    pins: ExportPins
-    request: dict[str, Any]
-    error: dict[str, Any] | None
-    project_id: str
-    team_id: str
-    created_by: str | None
-    created_at: str
-    started_at: str | None
-    finished_at: str | None
-    cancel_requested_at: str | None

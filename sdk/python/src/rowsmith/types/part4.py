@@ -1,4 +1,4 @@
-"""Shapes of the API from PushTable to TeamOut, made from its OpenAPI document: do not edit."""
+"""Shapes of the API from PlannedColumn to ScenarioInput, made from its OpenAPI document: do not edit."""
 
 from __future__ import annotations
 
@@ -7,10 +7,183 @@ from typing import TYPE_CHECKING, Any, Literal, TypedDict
 if TYPE_CHECKING:
     from typing_extensions import NotRequired
 
-    from rowsmith.types.part1 import ColumnReport
-    from rowsmith.types.part2 import EndpointOut
-    from rowsmith.types.part3 import LockOut, OutputFile, PushColumn
-    from rowsmith.types.part5 import TemplateOut, WarningOut
+    from rowsmith.types.part1 import BadCell, Counts
+    from rowsmith.types.part2 import ExportPins
+    from rowsmith.types.part3 import Invalid, LeakReport, MisfitOut, OutputFile
+    from rowsmith.types.part5 import ScheduleInput, SourceSpec
+
+
+class PlannedColumn(TypedDict):
+    """What one column gets: `state` is field, skipped or missing."""
+
+    column: str
+    state: str
+    field: str | None
+    formula: str | None
+    how: str | None
+    skipped: str | None
+    type: str
+    declared: str
+    nullable: bool
+    key: bool
+    unique: bool
+    max_length: int | None
+    generated: str
+    default: str | None
+    from_parent: int | None
+    misfits: list[MisfitOut]
+
+
+class PlannedField(TypedDict):
+    """A field that may be sent."""
+
+    name: str
+    type: str
+    label: str
+    sensitive: bool
+
+
+class PlannedTable(TypedDict):
+    """The mapping of one table, with its faults."""
+
+    name: str
+    target: str
+    create: bool
+    mode: str
+    count: int
+    key_columns: list[str]
+    capture: list[str]
+    later: list[str]
+    columns: list[PlannedColumn]
+    fields: list[PlannedField]
+    unused: list[str]
+    faults: list[dict[str, Any]]
+
+
+class PreviewIn(TypedDict):
+    """Three rows of a template or, with `fields`, of an unsaved draft of it."""
+
+    seed: NotRequired[str | None]
+    overrides: NotRequired[dict[str, Any]]
+    now: NotRequired[str | None]
+    locale: NotRequired[str | None]
+    rows: NotRequired[dict[str, int]]
+    fields: NotRequired[list[dict[str, Any]] | None]
+    source: NotRequired[SourceSpec | None]
+    invalid: NotRequired[Invalid | None]
+    fetch: NotRequired[bool | None]
+
+
+class PreviewOut(TypedDict):
+    """The first three rows, and the seed that makes them again; of a template with bad values also which cells are"""
+
+    rows: list[dict[str, Any]]
+    seed: str
+    warnings: list[dict[str, str]]
+    bad: NotRequired[list[BadCell] | None]
+
+
+class ProjectIn(TypedDict):
+    """A new project; `team_id` left out: the team of the present project."""
+
+    name: str
+    description: NotRequired[str]
+    team_id: NotRequired[str | None]
+
+
+class ProjectOut(TypedDict):
+    """A project."""
+
+    id: str
+    name: str
+    description: str
+    team_id: str
+    created_at: str
+    updated_at: str
+    deleted_at: str | None
+
+
+class ProjectPatch(TypedDict):
+    """What of a project can change."""
+
+    name: NotRequired[str | None]
+    description: NotRequired[str | None]
+
+
+class PushColumn(TypedDict):
+    """What is sent to one column: a field, or a formula; neither for a key of ours."""
+
+    column: str
+    field: str | None
+    formula: str | None
+
+
+class PushInput(TypedDict):
+    """Rows of a template into a table."""
+
+    connection_id: NotRequired[str | None]
+    endpoint_id: NotRequired[str | None]
+    mode: NotRequired[Literal["insert", "upsert", "update"]]
+    on_error: NotRequired[Literal["continue", "stop"]]
+    dry_run: NotRequired[bool]
+    canary: NotRequired[int | bool | None]
+    confirm: NotRequired[str | None]
+    create_table: NotRequired[bool]
+    before_sql: NotRequired[list[str]]
+    after_sql: NotRequired[list[str]]
+    push_mode: NotRequired[Literal["per_row", "batch"] | None]
+    wrapper_key: NotRequired[str | None]
+    batch_size: NotRequired[int | None]
+    retry: NotRequired[dict[str, Any] | None]
+    request_template: NotRequired[dict[str, Any] | None]
+    parallel: NotRequired[int | None]
+    rate_per_second: NotRequired[float | None]
+    target: NotRequired[str | None]
+    mapping: NotRequired[dict[str, str | None]]
+    computed: NotRequired[dict[str, str]]
+    key_columns: NotRequired[list[str]]
+    count: NotRequired[int | None]
+    seed: NotRequired[str | None]
+    now: NotRequired[str | None]
+    offset: NotRequired[int]
+    locale: NotRequired[str | None]
+    overrides: NotRequired[dict[str, Any]]
+    rows: NotRequired[dict[str, int]]
+
+
+class PushOut(TypedDict):
+    """Rows sent to a connection, or to be sent."""
+
+    id: str
+    kind: str
+    of_id: str | None
+    status: str
+    counts: Counts
+    connection_id: str | None
+    endpoint_id: str | None
+    template_id: str | None
+    template_version: int | None
+    dataset_id: str | None
+    dataset_version: int | None
+    target: str
+    mode: str
+    tables: list[PushTable]
+    seed: str
+    now: str | None
+    offset: int
+    attempt: int
+    progress: list[list[float]]
+    pins: ExportPins
+    request: dict[str, Any]
+    leaks: list[LeakReport] | None
+    error: dict[str, Any] | None
+    project_id: str
+    team_id: str
+    created_by: str | None
+    created_at: str
+    started_at: str | None
+    finished_at: str | None
+    cancel_requested_at: str | None
 
 
 class PushTable(TypedDict):
@@ -167,188 +340,3 @@ class ScenarioInput(TypedDict):
     schedule: NotRequired[ScheduleInput | None]
     name: str
     code: str
-
-
-class ScenarioOut(TypedDict):
-    """A scenario as of one version; how it is run is always as it is now."""
-
-    id: str
-    name: str
-    description: str
-    code: str
-    version: int
-    timeout_seconds: int
-    env: dict[str, str]
-    secrets: list[str]
-    writable_secrets: list[str]
-    network: Literal["full", "api", "none"]
-    schedule: ScheduleOut | None
-    next_run_at: str | None
-    requirements: list[str]
-    lock: LockOut | None
-    project_id: str
-    team_id: str
-    created_by: str | None
-    created_at: str
-    updated_at: str
-    deleted_at: str | None
-    warnings: list[WarningOut]
-
-
-class ScenarioPatch(TypedDict):
-    """What of a scenario can change; what is left out stays."""
-
-    description: NotRequired[str]
-    timeout_seconds: NotRequired[int]
-    env: NotRequired[dict[str, str]]
-    secrets: NotRequired[list[str]]
-    writable_secrets: NotRequired[list[str]]
-    network: NotRequired[Literal["full", "api", "none"]]
-    schedule: NotRequired[ScheduleInput | None]
-    name: NotRequired[str]
-    code: NotRequired[str]
-
-
-class ScheduleInput(TypedDict):
-    """When a scenario runs by itself."""
-
-    cron: str
-    timezone: NotRequired[str]
-    enabled: NotRequired[bool]
-    params: NotRequired[dict[str, str]]
-
-
-class ScheduleOut(TypedDict):
-    """When a scenario runs by itself."""
-
-    cron: str
-    timezone: str
-    enabled: bool
-    params: dict[str, str]
-
-
-class SecretIn(TypedDict):
-    """A secret's new value."""
-
-    value: str
-
-
-class SecretOut(TypedDict):
-    """A secret, without its value."""
-
-    id: str
-    name: str
-    created_by: str | None
-    created_at: str
-    updated_at: str
-
-
-class SettingsIn(TypedDict):
-    """Switches of a workspace."""
-
-    redact_run_logs: NotRequired[bool | None]
-
-
-class SqlOptions(TypedDict):
-    """``table`` may name a schema before a dot; without one it is made from the template's name."""
-
-    table: NotRequired[str | None]
-    dialect: NotRequired[Literal["ansi", "postgresql", "mysql", "mssql", "oracle", "db2"]]
-    create_table: NotRequired[bool]
-    rows_per_statement: NotRequired[int | None]
-
-
-class SqlScriptOptions(TypedDict):
-    """``table`` may name a schema before a dot; without one it is made from the template's name."""
-
-    dialect: NotRequired[Literal["ansi", "postgresql", "mysql", "mssql", "oracle", "db2"]]
-    create_table: NotRequired[bool]
-    rows_per_statement: NotRequired[int | None]
-
-
-class StageOut(TypedDict):
-    """How one stage of a verification went."""
-
-    name: str
-    ok: bool
-    code: str
-    message: str
-    hint: str
-    ms: int
-
-
-class SuggestIn(TypedDict):
-    """A field, and what is known of it. `sample`: some of its values, which a model is shown where one is asked."""
-
-    name: str
-    description: NotRequired[str]
-    sample: NotRequired[list[Any]]
-    connection_id: NotRequired[str | None]
-
-
-class SuggestOut(TypedDict):
-    """Types, the likeliest first; at least one."""
-
-    suggestions: list[Suggestion]
-
-
-class Suggestion(TypedDict):
-    """A type with options to begin with. `source` says what it follows from."""
-
-    type: str
-    options: dict[str, Any]
-    reason: str
-    source: Literal["name", "sample", "ai"]
-
-
-class TablePins(TypedDict):
-    """What one table of a dataset's file was made with."""
-
-    name: str
-    template_id: str
-    template_version: int
-    rows: int
-    now: str
-    vocabulary: str
-    locale: str | None
-    references: list[ReferencePin]
-
-
-class TablePreview(TypedDict):
-    """The first rows of one table, and how many it has."""
-
-    name: str
-    template_id: str
-    rows: list[dict[str, Any]]
-    count: int
-
-
-class TablesIn(TypedDict):
-    """Which tables, by the names that the connection's metadata has."""
-
-    entities: list[str]
-    quantity: NotRequired[int]
-
-
-class TablesOut(TypedDict):
-    """The templates that were made, what each column came to, and for operations of an API their endpoints."""
-
-    templates: list[TemplateOut]
-    report: list[ColumnReport]
-    endpoints: list[EndpointOut]
-
-
-class TeamIn(TypedDict):
-    """A team."""
-
-    name: str
-
-
-class TeamOut(TypedDict):
-    """A team."""
-
-    id: str
-    name: str
-    created_at: str
-    updated_at: str
-    deleted_at: str | None

@@ -1,0 +1,80 @@
+"""What one bad cell in a hundred costs: rows with it beside the same rows without, and an answer key.
+
+    .venv/bin/python bench/bad.py [--rows 400000] [--format csv]
+
+Both templates are those of `bench/sample.py`; of one, every field has 1 % bad cells of every kind that it can have.
+Figures are the best of three.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from collections.abc import Callable
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT))
+
+from bench.sample import FIELDS  # noqa: E402
+from webapp.engine import groups  # noqa: E402
+from webapp.engine.bad.answers import AnswerKey  # noqa: E402
+from webapp.engine.block import Bound, Env  # noqa: E402
+from webapp.engine.data import vocabulary  # noqa: E402
+from webapp.engine.formats import FORMATS, write  # noqa: E402
+from webapp.engine.plan import compile_plan  # noqa: E402
+from webapp.engine.spec import parse  # noqa: E402
+
+NOW = datetime(2026, 1, 1, tzinfo=UTC)
+RATE = 0.01
+TRIES = 3
+
+
+def bound(fields: list[dict[str, Any]]) -> Bound:
+    """The fields, ready to make rows."""
+    plan = compile_plan(groups.assign(parse(fields)), vocabulary.default())
+    return Bound(plan, Env("bench", NOW))
+
+
+def best(run: Callable[[], int]) -> tuple[float, int]:
+    """Seconds of the quickest run, and what it answered."""
+    found = []
+    for _ in range(TRIES):
+        began = time.perf_counter()
+        made = run()
+        found.append((time.perf_counter() - began, made))
+    return min(found)
+
+
+def main() -> None:
+    """Print the figures."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--rows", type=int, default=400_000)
+    parser.add_argument("--format", choices=sorted(FORMATS), default="csv")
+    asked = parser.parse_args()
+    kind = FORMATS[asked.format]
+
+    def size(source: Bound) -> int:
+        pieces = write(kind(source.schema, kind.Options(), title="rows"), source.blocks(0, asked.rows))
+        return sum(map(len, pieces))
+
+    good = bound(FIELDS)
+    bad = bound([{**field, "invalid": {"rate": RATE}} for field in FIELDS])
+    for source in (good, bad):
+        size(source)  # word lists are read, pools are written out
+    plain, _ = best(lambda: size(good))
+    spoilt, _ = best(lambda: size(bad))
+    key, cells = best(lambda: sum(len(block[0]) for block in AnswerKey(bad, 0, asked.rows).blocks(json=True)))
+    print(f"{asked.rows:,} rows of {len(FIELDS)} fields as {asked.format}")
+    print(f"without bad cells   {asked.rows / plain:12,.0f} rows/s")
+    print(f"with 1 % bad cells  {asked.rows / spoilt:12,.0f} rows/s, {spoilt / plain:.2f} times the time")
+    print(f"their answer key    {asked.rows / key:12,.0f} rows/s, {cells:,} cells")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,120 @@
+"""How long imports take: a file of a million rows, a table of 500 columns, and three schemas that everybody knows.
+
+    python bench/imports.py [rows]
+
+The peer is what one writes by hand: the standard library's `csv`, and each value tried as a number, a date and a text.
+Figures are for reading, not for asserting: the best of three, in one process, without the web server.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import random
+import sys
+import time
+from collections.abc import Callable
+from datetime import date, timedelta
+from pathlib import Path
+from typing import Any
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from webapp.services import plans
+from webapp.services.imports import drafts, reading
+from webapp.services.imports.shapes import Source
+
+SCHEMAS = Path(__file__).resolve().parents[1] / "tests" / "imports" / "schemas"
+ROWS = 1_000_000
+TRIES = 3
+
+
+def sample(rows: int) -> bytes:
+    """A CSV of six columns: a key, an e-mail address, a word, a price, a date, a blank now and then."""
+    dice = random.Random(1)
+    first = date(2020, 1, 1)
+    days = [(first + timedelta(days=one)).isoformat() for one in range(1_500)]
+    lines = ["id,email,status,price,joined,note"]
+    for one in range(1, rows + 1):
+        word = ("open", "paid", "sent")[one % 3]
+        note = "" if one % 4 else "later"
+        lines.append(
+            f"{one},u{one}@ex.org,{word},{dice.randrange(99999) / 100:.2f},{days[one % 1_500]},{note}"
+        )
+    return "\n".join(lines).encode()
+
+
+def wide(columns: int = 500) -> bytes:
+    """A CREATE TABLE of many columns."""
+    kinds = ("VARCHAR(40)", "INT", "DECIMAL(10,2)", "DATE", "BOOLEAN")
+    names = (
+        "first_name",
+        "amount",
+        "price",
+        "created_on",
+        "active",
+        "email",
+        "city",
+        "status",
+        "notes",
+        "code",
+    )
+    parts = [f"{names[one % 10]}_{one} {kinds[one % 5]}" for one in range(columns)]
+    return f"CREATE TABLE wide ({', '.join(parts)});".encode()
+
+
+def imported(raw: bytes, name: str) -> list[Any]:
+    """The drafts of a file, ready to be saved."""
+    words = plans.vocabulary()
+    return drafts.drafted(reading.read(Source(raw, name), "auto", words), words, 10)
+
+
+def by_hand(raw: bytes) -> list[str]:
+    """The peer: every value of every column tried."""
+    rows = csv.reader(io.StringIO(raw.decode()))
+    names = next(rows)
+    kinds = ["integer"] * len(names)
+    for row in rows:
+        for place, value in enumerate(row):
+            kinds[place] = _kind(value, kinds[place])
+    return kinds
+
+
+def _kind(value: str, kind: str) -> str:
+    tries: dict[str, Callable[[str], Any]] = {"integer": int, "float": float, "date": date.fromisoformat}
+    order = ["integer", "float", "date", "text"]
+    while kind != "text" and value:
+        try:
+            tries[kind](value)
+        except ValueError:
+            kind = order[order.index(kind) + 1]
+        else:
+            break
+    return kind
+
+
+def best(act: Callable[[], Any], tries: int = TRIES) -> float:
+    """Seconds of the quickest of some."""
+    found = []
+    for _ in range(tries):
+        start = time.perf_counter()
+        act()
+        found.append(time.perf_counter() - start)
+    return min(found)
+
+
+def main() -> None:
+    """Prints the figures."""
+    rows = int(sys.argv[1]) if len(sys.argv) > 1 else ROWS
+    raw = sample(rows)
+    imported(sample(100), "warm.csv")
+    print(f"{rows:,} rows of CSV, {len(raw) / 1e6:.0f} MB: {best(lambda: imported(raw, 'rows.csv')):.2f} s")
+    print(f"  by hand, value by value: {best(lambda: by_hand(raw), 1):.2f} s")
+    print(f"500 columns of SQL: {best(lambda: imported(wide(), 'wide.sql')):.2f} s")
+    for one in sorted(SCHEMAS.glob("*.sql")):
+        text = one.read_bytes()
+        print(f"{one.stem}: {best(lambda: imported(text, one.name)):.2f} s")  # noqa: B023 - called at once
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,218 @@
+"""The leak check: what survives is found whatever the masking did, and what chance does is not taken for a leak."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from webapp.engine import digests, leaks
+from webapp.engine.block import Bound, Env
+from webapp.engine.data import vocabulary
+from webapp.engine.errors import SpecError
+from webapp.engine.masking import Keys
+from webapp.engine.outside import Answer, Taken
+from webapp.engine.plan import compile_plan
+from webapp.engine.real import Real, SourceSpec
+from webapp.engine.spec import parse
+from webapp.errors import ApiError
+
+KEYS = Keys(1, {1: bytes(range(32))})
+SOURCE = SourceSpec(file="people.csv")
+ENV = Env("s", datetime(2026, 11, 22, tzinfo=UTC))
+
+
+@pytest.fixture
+def bound():
+    """A template over some columns, bound to a request."""
+
+    def make(columns: dict[str, list[Any]], fields: list[dict[str, Any]]) -> Bound:
+        real = Real(pa.table(columns), "snapshot")
+        plan = compile_plan(parse(fields, source=SOURCE), vocabulary.default())
+        answer = Answer(pa.table({}), "snapshot", taken=Taken(real, KEYS, ""))
+        return Bound(plan.answered({SOURCE.question().key: answer}), ENV)
+
+    return make
+
+
+def sent(bound: Bound, count: int | None = None) -> dict[str, list[Any]]:
+    taken = bound.plan.taken
+    assert taken is not None
+    columns = bound.block(0, taken.real.rows if count is None else count)
+    return {name: column.to_pylist() for name, column in zip(bound.plan.layer.visible, columns, strict=True)}
+
+
+def instead(monkeypatch, bound: Bound, name: str, made: list[Any]) -> None:
+    """A masking that makes whatever it is told to."""
+
+    class Broken:
+        def __init__(self, masker: Any) -> None:
+            self._masker = masker
+
+        def __getattr__(self, key: str) -> Any:
+            return getattr(self._masker, key)
+
+        def mask(self, column: pa.Array, person: pa.Array | None = None) -> pa.Array:
+            return pa.array(made, pa.string())
+
+    bound.states[name] = Broken(bound.states[name])
+    assert bound.watch is not None
+    bound.watch._maskers = {**bound.watch._maskers, name: bound.states[name]}
+
+
+PHONES = ["+49 170 1234567", "0049-151-7654321", "030 9876543"]
+
+
+@pytest.mark.parametrize(
+    ("survivor", "how"),
+    [
+        ("+49 170 1234567", "stands as it was"),
+        (" +49 170 1234567 ", "stands as it was"),
+        ("+491701234567", "has the same digits"),
+        ("call +49 170 1234567 now", "is part of"),
+    ],
+)
+def test_a_survivor_of_any_form_stops_the_block_and_names_the_column(bound, monkeypatch, survivor, how):
+    fields = [{"name": "phone", "type": "phone_number", "masking": {"strategy": "format_preserve"}}]
+    made = bound({"phone": PHONES}, fields)
+    instead(monkeypatch, made, "phone", [survivor, "+49 222 0000000", "030 1111111"])
+    with pytest.raises(ApiError) as found:
+        sent(made)
+    error = found.value
+    assert error.code == "leak_found"
+    assert how in error.message
+    assert error.details["column"] == "phone"
+    assert error.details["row"] == 1
+    assert all(phone not in str(error.as_dict()) for phone in PHONES)
+
+
+def test_case_does_not_hide_a_survivor(bound, monkeypatch):
+    made = bound({"name": ["Ann Lee"]}, [{"name": "name", "type": "name", "sensitive": True}])
+    instead(monkeypatch, made, "name", ["ANN LEE"])
+    with pytest.raises(ApiError, match="stands as it was"):
+        sent(made)
+
+
+def test_a_real_value_in_a_column_that_is_not_masked_is_a_survivor(bound):
+    fields = [
+        {"name": "email", "type": "email", "sensitive": True},
+        {"name": "note", "type": "source_column"},
+    ]
+    columns = {
+        "email": ["ann@corp.test", "bob@corp.test"],
+        "note": ["nothing", "wrote from Bob@Corp.test twice"],
+    }
+    with pytest.raises(ApiError) as found:
+        sent(bound(columns, fields))
+    assert found.value.details == {**found.value.details, "column": "email", "found_in": "note", "row": 2}
+    hidden = [fields[0], {**fields[1], "hidden": True}]
+    assert len(sent(bound(columns, hidden))["email"]) == 2
+    through = [*hidden, {"name": "shown", "type": "formula", "options": {"expression": "upper(note)"}}]
+    with pytest.raises(ApiError, match='stands in "shown"'):
+        sent(bound(columns, through))
+    masked = [fields[0], {**fields[1], "masking": {"strategy": "redact"}}]
+    assert sent(bound(columns, masked))["note"] == ["[redacted]", "[redacted]"]
+
+
+def test_digits_inside_a_longer_number_are_chance_and_alone_are_not(bound):
+    fields = [
+        {"name": "id", "type": "source_column", "masking": {"strategy": "format_preserve"}},
+        {"name": "note", "type": "source_column"},
+    ]
+    assert sent(bound({"id": ["12345"], "note": ["order 9912345000"]}, fields))["note"] == [
+        "order 9912345000"
+    ]
+    with pytest.raises(ApiError, match='stands in "note"'):
+        sent(bound({"id": ["12345"], "note": ["customer 12345, urgent"]}, fields))
+
+
+def test_few_digits_in_a_token_are_chance(bound, monkeypatch):
+    made = bound(
+        {"id": ["p53544@corp.test"]}, [{"name": "id", "type": "name", "masking": {"strategy": "tokenize"}}]
+    )
+    instead(monkeypatch, made, "id", ["tok_a5b3c5d4e4fghijklmnopqrstu"])
+    assert len(sent(made)["id"]) == 1
+    made = bound(
+        {"id": ["123456789012"]}, [{"name": "id", "type": "name", "masking": {"strategy": "tokenize"}}]
+    )
+    instead(monkeypatch, made, "id", ["tok_abcdefghijklmn123456789012"])
+    with pytest.raises(ApiError, match="is part of what"):
+        sent(made)
+
+
+def test_a_real_value_in_another_row_stops_a_column_whose_values_cannot_be_real(bound, monkeypatch):
+    made = bound(
+        {"name": ["Ann Lee", "Bob Ray"]},
+        [{"name": "name", "type": "name", "masking": {"strategy": "tokenize"}}],
+    )
+    instead(monkeypatch, made, "name", ["tok_" + "a" * 26, "ann lee"])
+    with pytest.raises(ApiError, match="stands in another row"):
+        sent(made)
+
+
+def test_coincidences_are_counted_beside_the_number_that_chance_explains(bound):
+    values = [f"{number:03}" for number in range(1_000)]
+    fields = [{"name": "pin", "type": "source_column", "masking": {"strategy": "format_preserve"}}]
+    made = bound({"pin": values}, fields)
+    assert sorted(sent(made)["pin"]) == values  # a permutation: each is somebody else's
+    assert made.watch is not None
+    [told] = made.watch.report()
+    assert told["survivors"] == 0
+    assert told["whole_column"]["found"] == 1_000
+    assert told["whole_column"]["expected"] == pytest.approx(1_000)
+    assert told["whole_column"]["kind"] == "counted"
+
+
+def test_blank_and_empty_values_say_nothing(bound):
+    fields = [{"name": "name", "type": "name", "masking": {"strategy": "format_preserve"}}]
+    assert sent(bound({"name": ["", None, "---"]}, fields))["name"] == ["", None, "---"]
+
+
+def test_a_column_that_the_source_lacks_is_named(bound):
+    fields = [{"name": "mail", "type": "email", "column": "emial"}]
+    with pytest.raises(SpecError) as found:
+        bound({"email": ["a@b.c"]}, fields)
+    assert [(fault.path, fault.code) for fault in found.value.faults] == [
+        ("fields[0].column", "unknown_column")
+    ]
+
+
+def test_fields_without_a_column_are_made_beside(bound):
+    fields = [{"name": "id", "type": "row_number"}, {"name": "who", "type": "name", "column": "name"}]
+    found = sent(bound({"name": ["Ann", "Bob"]}, fields))
+    assert found == {"id": [1, 2], "who": ["Ann", "Bob"]}
+
+
+def test_digests_of_more_values_than_are_kept_are_thinned_evenly():
+    column = pa.chunked_array(
+        [[f"value {n}" for n in range(at, at + 1_000)] for at in range(0, 20_000, 1_000)]
+    )
+    real = Real(pa.table({"c": column}), "s")
+    found = digests._of_column(real, "c", digests.folded, 4_000)
+    assert found.bits in (2, 3)
+    assert found.sorted.size <= 8_192
+    assert found.share == 1 / (1 << found.bits)
+    assert found.distinct == pytest.approx(20_000, rel=0.1)
+    hit = found.holds(digests.of(digests.folded(pa.array([f"VALUE {n}" for n in range(20_000)]))))
+    assert hit.sum() == found.sorted.size
+    assert not found.holds(digests.of(pa.array([f"other {n}" for n in range(20_000)]))).any()
+
+
+def test_rows_in_any_order_are_those_of_their_numbers():
+    pieces = [[1, 2, 3], [4, 5]]
+    real = Real(pa.table({"n": pa.chunked_array(pieces)}), "s")
+    assert real.at("n", np.array([4, 0, 2], np.uint64)).to_pylist() == [5, 1, 3]
+    assert real.at("n", np.array([2, 3], np.uint64)).to_pylist() == [3, 4]
+    assert real.at("n", np.array([], np.uint64)).to_pylist() == []
+
+
+def test_reports_of_parts_are_added_up():
+    def part(values: int, found: int) -> list[dict[str, Any]]:
+        whole = {"kind": "counted", "distinct": 9, "share": 1.0, "found": found, "expected": 0.5}
+        return [{"column": "a", "values": values, "survivors": 0, "whole_column": whole}]
+
+    [told] = leaks.merged([part(10, 1), part(5, 2)])
+    assert (told["values"], told["whole_column"]["found"], told["whole_column"]["expected"]) == (15, 3, 1.0)

@@ -1,0 +1,101 @@
+"""Every type of person, place and telephone in every locale: honoured, or refused by name."""
+
+from __future__ import annotations
+
+import phonenumbers
+import pytest
+
+from tests.engine.fields.made import bound, faults, table
+from webapp.engine.data import vocabulary
+from webapp.engine.fields import REGISTRY
+
+WORDS = vocabulary.default()
+LOCALES = WORDS.locales
+KINDS = [
+    kind.name
+    for kind in REGISTRY
+    if kind.category in ("person", "place") or kind.name in ("phone_number", "mobile", "username", "email")
+]
+LOCALISED = [kind.name for kind in REGISTRY if kind.name in KINDS and kind.localised]
+ROWS = 300
+ANYWHERE = {"address_line_2", "avatar", "title", "suffix", "street_number"}
+"""Types of which nothing is known here beyond that they have values."""
+PARTLY = {"address_line_2"}
+"""Types that have no words for some locales."""
+
+
+def honoured(kind: str) -> list[str]:
+    """The locales that a type has values for; it refuses the others by name."""
+    found = {locale: faults(kind, locale=locale) for locale in LOCALES}
+    assert all(set(refused) <= {"locale"} for refused in found.values())
+    return [locale for locale, refused in found.items() if not refused]
+
+
+def made(locale: str, *, of_field: bool) -> dict[str, list]:
+    more = {"locale": locale} if of_field else {}
+    known = [name for name in LOCALISED if name not in PARTLY or locale in honoured(name)]
+    fields = [{"name": name, "type": name, **more} for name in known]
+    return table(bound(fields, locale=None if of_field else locale), 0, ROWS)
+
+
+@pytest.mark.parametrize("kind", LOCALISED)
+def test_every_type_honours_more_than_twenty_locales(kind):
+    assert len(LOCALISED) >= 25
+    assert len(honoured(kind)) >= (30 if kind in PARTLY else len(LOCALES))
+
+
+@pytest.mark.parametrize("kind", sorted(set(KINDS) - set(LOCALISED)))
+def test_a_type_that_is_the_same_everywhere_refuses_every_locale_by_name(kind):
+    assert faults(kind, locale="de_DE") == {"locale": "not_for_this_type"}
+
+
+@pytest.mark.parametrize("kind", LOCALISED)
+@pytest.mark.parametrize("locale", ["xx_XX", "de_ZZ", "vi_VN"])
+def test_a_locale_without_words_is_refused_by_name(kind, locale):
+    assert faults(kind, locale=locale) == {"locale": "unknown_locale"}
+
+
+@pytest.mark.parametrize("locale", LOCALES)
+def test_a_locale_is_honoured_by_all_of_them(locale):
+    columns = made(locale, of_field=True)
+    assert columns == made(locale, of_field=False)
+    country = locale[-2:]
+    row_of = {row["alpha2"]: row for row in WORDS.table("countries").to_pylist()}[country]
+    assert set(columns["country_code"]) == {country}
+    assert set(columns["country"]) == {row_of["name"]}
+    for name, values in columns.items():
+        if name not in ANYWHERE | {"middle_name"}:
+            assert None not in values, name
+    first = {
+        word for sex in ("female", "male") for word in WORDS.words(f"first_name_{sex}", locale).to_pylist()
+    }
+    last = {
+        word for sex in ("female", "male") for word in WORDS.words(f"last_name_{sex}", locale).to_pylist()
+    }
+    assert set(columns["first_name"]) <= first
+    assert set(columns["last_name"]) <= last
+    assert all(given in name for given, name in zip(columns["first_name"], columns["name"], strict=True))
+    assert set(columns["district"]) <= set(WORDS.words("district", locale).to_pylist())
+    assert set(columns["street_name"]) <= set(WORDS.words("street", locale).to_pylist())
+    if not locale.startswith("en"):
+        assert set(columns["job_title"]) <= set(WORDS.words("job_title", locale).to_pylist())
+    for column in ("phone_number", "mobile"):
+        for number in columns[column]:
+            assert phonenumbers.is_valid_number_for_region(phonenumbers.parse(number, country), country), (
+                number
+            )
+
+
+@pytest.mark.parametrize("locale", ["nl_BE", "fr_CA", "fr_CH"])
+def test_streets_speak_the_language_that_is_asked_for_where_a_country_has_several(locale):
+    fields = [
+        {"name": "line", "type": "street_address", "locale": locale, "unique": True, "group": "one"},
+        {"name": "street", "type": "street_name", "locale": locale},
+        {"name": "anywhere", "type": "street_name", "group": "other"},
+    ]
+    made = table(bound(fields), 0, ROWS)
+    streets = set(WORDS.words("street", locale).to_pylist())
+    assert set(made["street"]) <= streets
+    assert all(any(street in line for street in streets) for line in made["line"])
+    assert len(set(made["line"])) == ROWS
+    assert not set(made["anywhere"]) <= streets

@@ -1,0 +1,174 @@
+"""POST /import, what is kept of it, and changed schemas: through the service, as a program and as a person."""
+
+from __future__ import annotations
+
+import io
+
+import pytest
+
+from tests.cast import Browser
+
+CSV = "id,email,status\n" + "".join(
+    f"{n},p{n}@example.org,{'open' if n % 3 else 'done'}\n" for n in range(1, 41)
+)
+V1 = """CREATE TABLE customers (id INT PRIMARY KEY, email VARCHAR(120) NOT NULL UNIQUE, city VARCHAR(40), old INT);
+CREATE TABLE orders (id INT PRIMARY KEY, customer_id INT NOT NULL REFERENCES customers (id), total DECIMAL(8,2));"""
+V2 = """CREATE TABLE customers (id INT PRIMARY KEY, email VARCHAR(120) NOT NULL UNIQUE, phone VARCHAR(30), city INT);
+CREATE TABLE orders (id INT PRIMARY KEY, customer_id INT NOT NULL REFERENCES customers (id), total DECIMAL(8,2));"""
+
+
+def fields(template) -> dict[str, str]:
+    """By name, the types of a template's fields."""
+    return {one["name"]: one["type"] for one in template["fields"]}
+
+
+@pytest.fixture
+def customers(edith):
+    """The template of the first version of a schema."""
+    made = edith.post("/import", json={"content": V1}).json
+    return next(one for one in made["templates"] if one["name"] == "customers")
+
+
+def test_a_text_is_imported_and_its_rows_can_be_made(edith):
+    answer = edith.post("/import", json={"content": CSV, "name": "people.csv"})
+    assert answer.status_code == 201
+    made = answer.json["templates"][0]
+    assert made["name"] == "people"
+    assert fields(made) == {"id": "row_number", "email": "email", "status": "enum"}
+    assert {row["state"] for row in answer.json["report"]} == {"green"}
+    rows = edith.post(f"/templates/{made['id']}/generate", json={"count": 50, "seed": "s"}).json
+    assert {row["status"] for row in rows} == {"open", "done"}
+
+
+def test_a_file_is_imported_as_multipart(edith):
+    sent = {"file": (io.BytesIO(CSV.encode()), "people.csv"), "format": "csv"}
+    answer = edith.post("/import", data=sent, content_type="multipart/form-data")
+    assert answer.status_code == 201, answer.text
+    assert answer.json["templates"][0]["name"] == "people"
+
+
+def test_a_file_of_the_workspace_is_imported_by_its_name(edith):
+    sent = {"file": (io.BytesIO(CSV.encode()), "people.csv"), "name": "in/people.csv"}
+    edith.post("/workspace/files", data=sent, content_type="multipart/form-data")
+    answer = edith.post("/import", json={"file": "in/people.csv"})
+    assert answer.json["templates"][0]["name"] == "people"
+
+
+def test_nothing_is_saved_where_it_is_only_looked_at(edith):
+    answer = edith.post("/import", json={"content": V1, "save": False})
+    assert answer.status_code == 200
+    assert [one["id"] for one in answer.json["templates"]] == [None, None]
+    link = next(one for one in answer.json["templates"][1]["fields"] if one["name"] == "customer_id")
+    assert link["options"]["template_id"] == "customers"
+    assert edith.get("/templates").json["total"] == 0
+
+
+def test_what_cannot_be_read_is_a_fault_with_what_to_do(edith):
+    answer = edith.post("/import", json={"content": "hello", "format": "json"})
+    assert answer.status_code == 422
+    (fault,) = answer.json["error"]["details"]["fields"]
+    assert (fault["path"], fault["code"]) == ("content", "unreadable")
+    assert fault["hint"]
+
+
+@pytest.mark.parametrize("body", [{}, {"content": "a\n1\n", "file": "x.csv"}])
+def test_one_thing_is_imported_at_a_time(edith, body):
+    assert edith.post("/import", json=body).status_code == 422
+
+
+def test_a_changed_schema_is_compared_column_by_column(edith, customers):
+    answer = edith.post(f"/templates/{customers['id']}/import", json={"content": V2})
+    assert answer.status_code == 200, answer.text
+    assert {one["column"]: one["change"] for one in answer.json["columns"]} == {
+        "phone": "added", "city": "changed", "old": "removed",
+    }  # fmt: skip
+    assert answer.json["accepted"] is None
+    assert edith.get(f"/templates/{customers['id']}").json["version"] == 1
+
+
+def test_only_accepted_columns_are_taken_over_and_the_others_differ_still(edith, customers):
+    at = f"/templates/{customers['id']}/import"
+    answer = edith.post(at, json={"content": V2, "accept": ["phone", "old"]})
+    assert answer.json["accepted"] == ["phone", "old"]
+    assert answer.json["template"]["version"] == 2
+    assert list(fields(answer.json["template"])) == ["id", "email", "phone", "city"]
+    assert fields(answer.json["template"])["city"] == "city"
+    again = edith.post(at, json={"content": V2}).json
+    assert [(one["column"], one["change"]) for one in again["columns"]] == [("city", "changed")]
+
+
+def test_what_was_changed_by_hand_stays_where_the_schema_did_not_change(edith, customers):
+    mine = edith.get(f"/templates/{customers['id']}").json["fields"]
+    mine[2] = {**mine[2], "type": "constant", "options": {"value": "Rome"}}
+    edith.patch(f"/templates/{customers['id']}", json={"fields": mine})
+    found = edith.post(f"/templates/{customers['id']}/import", json={"content": V1}).json
+    assert found["columns"] == []
+
+
+def test_a_new_foreign_key_leads_to_the_template_of_its_table(edith):
+    edith.post("/import", json={"content": V1.replace(" REFERENCES customers (id)", "")})
+    items = edith.get("/templates?q=orders").json["items"]
+    found = edith.post(
+        f"/templates/{items[0]['id']}/import", json={"content": V1, "accept": ["customer_id"]}
+    ).json
+    link = next(one for one in found["template"]["fields"] if one["name"] == "customer_id")
+    parent = edith.get("/templates?q=customers").json["items"][0]["id"]
+    assert (link["type"], link["options"]["template_id"]) == ("reference", parent)
+
+
+def test_a_column_that_does_not_differ_cannot_be_accepted(edith, customers):
+    answer = edith.post(f"/templates/{customers['id']}/import", json={"content": V2, "accept": ["phones"]})
+    assert answer.status_code == 422
+    assert "phone" in answer.json["error"]["details"]["fields"][0]["hint"]
+
+
+def test_a_template_made_by_hand_can_be_compared_too(edith):
+    made = edith.post(
+        "/templates", json={"name": "customers", "fields": [{"name": "id", "type": "uuid"}]}
+    ).json
+    found = edith.post(f"/templates/{made['id']}/import", json={"content": V1}).json
+    assert {one["column"] for one in found["columns"]} == {"id", "email", "city", "old"}
+
+
+# --- The pages ---------------------------------------------------------------------------------------------
+
+
+def test_the_page_makes_templates_without_script_and_shows_states_in_words(app, cast):
+    browser = Browser(app, cast.edith)
+    assert 'enctype="multipart/form-data"' in browser.get("/import").text
+    page = browser.submit(
+        "/import",
+        data={"content": V1 + "CREATE TABLE g (p GEOMETRY NOT NULL);", "format": "auto", "save": "true"},
+    )
+    assert page.status_code == 201, page.text
+    assert "3 linked templates" in page.text
+    assert "not understood" in page.text
+    assert "Plain text stands for it" in page.text
+
+
+def test_the_page_looks_first_and_keeps_what_was_pasted(app, cast, edith):
+    page = Browser(app, cast.edith).submit(
+        "/import", data={"content": CSV, "format": "auto", "save": "false"}
+    )
+    assert page.status_code == 200
+    assert "Nothing is saved yet" in page.text
+    assert "p1@example.org" in page.text
+    assert edith.get("/templates").json["total"] == 0
+
+
+def test_what_cannot_be_read_is_told_on_the_page(app, cast):
+    page = Browser(app, cast.edith).submit("/import", data={"content": "{", "format": "json", "save": "true"})
+    assert page.status_code == 422
+    assert "This is no JSON" in page.text
+
+
+def test_a_template_shows_what_its_import_came_to_and_takes_a_changed_schema(app, cast, customers):
+    browser = Browser(app, cast.edith)
+    at = f"/templates/{customers['id']}"
+    assert "Imported from" in browser.get(at).text
+    compared = browser.submit(f"{at}/import", data={"content": V2, "format": "auto"})
+    assert 'name="accept" value="phone" checked' in compared.text
+    taken = browser.submit(
+        f"{at}/import?do=accept", data={"content": V2, "format": "auto", "accept": ["phone", "city"]}
+    )
+    assert "2 columns taken over into version 2" in taken.text

@@ -1,0 +1,66 @@
+"""Who may read answer keys, and what became of bad rows."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from flask import Flask
+
+from tests.cast import Cast
+from tests.security.matrix import Case
+from webapp.engine.plan import ENGINE
+from webapp.extensions import db
+from webapp.models import Push
+from webapp.services import actors, connections, exports, plans, templates
+from webapp.services.row_requests import GenerateInput
+
+FIELDS = [
+    {"name": "id", "type": "row_number"},
+    {"name": "n", "type": "number", "invalid": {"rate": 0.5, "kinds": ["missing"]}},
+]
+
+
+def prepare(app: Flask, cast: Cast) -> dict[str, Any]:
+    acme = actors.system(cast.acme, cast.main, cast.blue)
+    template = templates.create(acme, name="Bad", fields=FIELDS)["id"]
+    export = exports.create(acme, template, GenerateInput(count=2)).id
+    kept = {"type": "sqlite", "settings": {"file": "bad.db"}, "verifies": False}
+    target = connections.create(acme, name="Bad target", **kept).id
+    push = _push(cast, template, target)
+    return {"bad_template": template, "bad_export": export, "bad_push": push}
+
+
+def _push(cast: Cast, template: str, target: str) -> str:
+    columns = [{"column": "id", "field": "id"}, {"column": "n", "field": "n"}]
+    table = {
+        "name": "Bad", "template_id": template, "version": 1, "target": "bad", "count": 3, "offset": 0,
+        "mode": "insert", "key_columns": ["id"], "columns": columns, "capture": [], "from_parent": {}, "later": [],
+        "create": False, "recipe": 0, "bad": True,
+    }  # fmt: skip
+    pins = {
+        "seed": "s", "now": "2026-11-21T00:00:00Z", "vocabulary": plans.vocabulary().id, "template_id": template,
+        "version": 1, "locale": None, "engine": ENGINE, "related": {},
+    }  # fmt: skip
+    made = Push(
+        workspace_id=cast.acme, project_id=cast.main, team_id=cast.blue, connection_id=target, template_id=template,
+        template_version=1, target="bad", total=3, tables=[table], pins=pins, request={"ask": {}}, status="completed",
+    )  # fmt: skip
+    db.session.add(made)
+    db.session.commit()
+    found = made.id
+    db.session.remove()
+    return found
+
+
+CASES = [
+    Case("GET", "/exports/<export_id>/answers", "viewer", url="/exports/{bad_export}/answers", scope="read"),
+    Case(
+        "POST",
+        "/templates/<template_id>/answers",
+        "editor",
+        url="/templates/{bad_template}/answers",
+        body={"count": 2, "seed": "s"},
+        scope="generate",
+    ),
+    Case("GET", "/pushes/<push_id>/bad", "viewer", url="/pushes/{bad_push}/bad", scope="read"),
+]

@@ -1,0 +1,28 @@
+"""Who may make templates from files, and bring them up to date."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from flask import Flask
+
+from tests.cast import Cast
+from tests.security.matrix import Case
+from webapp.services import actors, templates
+
+
+def prepare(app: Flask, cast: Cast) -> dict[str, Any]:
+    acme = actors.system(cast.acme, cast.main, cast.blue)
+    fields = [{"name": "id", "type": "row_number"}]
+    return {"imported": templates.create(acme, name="Imported", fields=fields)["id"]}
+
+
+ROWS = {"content": "id,email\n1,a@example.org\n", "format": "csv"}
+ONE = "/templates/{imported}/import"
+
+CASES = [
+    Case("GET", "/import", "editor", person=True),
+    Case("POST", "/import", "editor", body=ROWS, ok=201, scope="write"),
+    Case("GET", "/templates/<template_id>/import", "editor", url=ONE, person=True),
+    Case("POST", "/templates/<template_id>/import", "editor", url=ONE, body=ROWS, scope="write"),
+]

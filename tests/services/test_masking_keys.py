@@ -1,0 +1,77 @@
+"""A workspace's masking keys: one is made when it is needed, rotation keeps the old ones, the vault seals them all."""
+
+from __future__ import annotations
+
+import threading
+
+import pytest
+from cryptography.fernet import Fernet
+
+from webapp.errors import ApiError
+from webapp.extensions import db
+from webapp.models import MaskingKey
+from webapp.security.vault import Vault
+from webapp.services import actors, masking_keys, secrets
+
+
+@pytest.fixture
+def acme(app, cast):
+    with app.app_context():
+        yield actors.system(cast.acme, cast.main, cast.blue)
+        db.session.remove()
+
+
+def test_the_first_key_is_made_once_and_stays(acme):
+    first = masking_keys.ring(acme.workspace_id)
+    assert first.current == 1
+    assert len(first.keys[1]) == 32
+    assert masking_keys.ring(acme.workspace_id).keys == first.keys
+    assert str(first.keys[1]) not in repr(first)
+
+
+def test_every_workspace_has_keys_of_its_own(acme, cast):
+    other = masking_keys.ring(cast.mallory_inc).keys
+    assert other[1] != masking_keys.ring(acme.workspace_id).keys[1]
+
+
+def test_a_rotation_makes_a_new_version_and_keeps_the_old_ones(acme):
+    before = masking_keys.ring(acme.workspace_id)
+    assert masking_keys.rotate(acme).version == 2
+    after = masking_keys.ring(acme.workspace_id)
+    assert after.current == 2
+    assert after.keys[1] == before.keys[1] != after.keys[2]
+    assert [one.version for one in masking_keys.listing(acme)] == [2, 1]
+
+
+def test_the_key_lies_sealed_and_the_vaults_newest_key_seals_it_anew(acme, monkeypatch):
+    ring = masking_keys.ring(acme.workspace_id)
+    (stored,) = db.session.query(MaskingKey)
+    assert ring.keys[1] not in stored.sealed
+    newer = Vault([Fernet.generate_key().decode(), *secrets.vault()._keys])
+    monkeypatch.setattr(secrets, "vault", lambda: newer)
+    assert masking_keys.reseal() == (1, 1)
+    assert masking_keys.reseal() == (0, 1)
+    assert masking_keys.ring(acme.workspace_id).keys == ring.keys
+    monkeypatch.setattr(secrets, "vault", lambda: Vault([Fernet.generate_key().decode()]))
+    for ask in (lambda: masking_keys.ring(acme.workspace_id), masking_keys.reseal):
+        with pytest.raises(ApiError) as told:
+            ask()
+        assert told.value.code == "unavailable"
+
+
+def test_those_who_need_the_first_key_at_once_get_the_same(app, cast):
+    both, got = threading.Barrier(3, timeout=10), []
+
+    def ask():
+        with app.app_context():
+            both.wait()
+            got.append(masking_keys.ring(cast.acme).keys)
+            db.session.remove()
+
+    threads = [threading.Thread(target=ask) for _ in range(3)]
+    for one in threads:
+        one.start()
+    for one in threads:
+        one.join()
+    assert len(got) == 3
+    assert got[0] == got[1] == got[2]

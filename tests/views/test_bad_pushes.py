@@ -1,0 +1,109 @@
+"""Bad rows on their way into a target: refused or taken, the push says which, and good rows are none the worse."""
+
+from __future__ import annotations
+
+from tests.views.speak import make
+from tests.views.targets import postgres_target, sqlite_target, work  # noqa: F401
+
+TABLE = """
+CREATE TABLE people (
+    id INTEGER PRIMARY KEY, email VARCHAR(60) NOT NULL, age INTEGER NOT NULL CHECK (age BETWEEN 18 AND 99),
+    born DATE NOT NULL, active BOOLEAN NOT NULL
+);
+"""
+KINDS = {
+    "age": ["wrong_type", "out_of_range"],
+    "born": ["bad_format", "wrong_type"],
+    "active": ["wrong_type"],
+}
+FIELDS = [
+    {"name": "id", "type": "row_number"},
+    {"name": "email", "type": "email"},
+    {"name": "age", "type": "number", "options": {"min": 18, "max": 99}},
+    {"name": "born", "type": "date", "options": {"min": "1950-01-01", "max": "2005-12-31"}},
+    {"name": "active", "type": "boolean"},
+]
+
+
+def spoilt(**kinds):
+    return [
+        {**field, "invalid": {"rate": 0.05, "kinds": kinds[field["name"]]}}
+        if field["name"] in kinds
+        else field
+        for field in FIELDS
+    ]
+
+
+def pushed(program, work, target, fields, count=600):  # noqa: F811
+    path = f"/templates/{make(program, name='People', fields=fields)['id']}"
+    ask = {"connection_id": target.connection_id, "target": "people", "count": count, "seed": "s"}
+    answer = program.post(f"{path}/push", json=ask)
+    assert answer.status_code == 201, answer.json
+    work(answer.json["id"])
+    key = program.post(f"{path}/answers", json={"count": count, "seed": "s"}).json
+    return f"/pushes/{answer.json['id']}", {one["row"] for one in key}
+
+
+def ids(target):
+    return {one[0] for one in target.execute("SELECT id FROM people")}
+
+
+def test_postgresql_refuses_every_bad_row_and_takes_every_good_one(app, cast, edith, work, postgres_url):  # noqa: F811
+    with postgres_target(app, cast, postgres_url, TABLE) as target:
+        push, bad = pushed(edith, work, target, spoilt(**KINDS), 300)
+        assert len(bad) > 35
+        failed = {one["row"] for one in edith.get(f"{push}/rows?state=failed&limit=100").json["items"]}
+        assert failed == bad
+        assert ids(target) == set(range(1, 301)) - bad
+        told = edith.get(f"{push}/bad").json
+    assert told == {"bad": len(bad), "refused": len(bad), "taken": 0, "unknown": 0, "good_refused": 0}
+
+
+def test_what_a_careless_target_takes_is_told(app, cast, edith, work):  # noqa: F811
+    target = sqlite_target(app, cast, TABLE)
+    kinds = {"email": ["injection"], "age": ["out_of_range"]}
+    push, bad = pushed(edith, work, target, spoilt(**kinds))
+    told = edith.get(f"{push}/bad").json
+    assert told["bad"] == len(bad)
+    assert told["taken"] + told["refused"] == len(bad)
+    assert (told["refused"], told["good_refused"]) == (600 - len(ids(target)), 0)
+    assert min(told["taken"], told["refused"]) > 20  # injections are texts like others, ages are checked
+
+
+def test_good_rows_that_are_refused_are_told_apart(app, cast, edith, work):  # noqa: F811
+    target = sqlite_target(app, cast, TABLE.replace("BETWEEN 18 AND 99", "BETWEEN 18 AND 60"))
+    push, bad = pushed(edith, work, target, spoilt(age=["out_of_range"]))
+    told = edith.get(f"{push}/bad").json
+    assert (told["bad"], told["refused"], told["taken"]) == (len(bad), len(bad), 0)
+    assert told["good_refused"] == 600 - len(bad) - len(ids(target)) > 0
+
+
+def test_a_push_without_bad_rows_says_so(app, cast, edith, work):  # noqa: F811
+    push, _ = pushed(edith, work, sqlite_target(app, cast, TABLE), FIELDS, 10)
+    told = {"bad": 0, "refused": 0, "taken": 0, "unknown": 0, "good_refused": 0}
+    assert edith.get(f"{push}/bad").json == told
+
+
+def test_a_dry_run_shows_the_bad_values(app, cast, edith):
+    target = sqlite_target(app, cast, TABLE)
+    all_bad = {**FIELDS[2], "invalid": {"rate": 1, "kinds": ["wrong_type"]}}
+    fields = [*FIELDS[:2], all_bad, *FIELDS[3:]]
+    path = f"/templates/{make(edith, name='People', fields=fields)['id']}"
+    ask = {
+        "connection_id": target.connection_id,
+        "target": "people",
+        "count": 3,
+        "seed": "s",
+        "dry_run": True,
+    }
+    made = edith.post(f"{path}/push", json=ask)
+    assert made.status_code == 200, made.json
+    assert {one["column"] for one in made.json["misfits"] if one["reason"] == "wrong_type"} == {"age"}
+
+
+def test_the_page_of_a_push_says_it_in_words(app, cast, edith, work, browser):  # noqa: F811
+    target = sqlite_target(app, cast, TABLE)
+    push, _ = pushed(edith, work, target, spoilt(age=["out_of_range"]))
+    page = browser(cast.edith).get(push).get_data(as_text=True)
+    assert "Bad on purpose" in page
+    assert "refused, as they should be" in page

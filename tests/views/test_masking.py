@@ -1,0 +1,110 @@
+"""Masking over HTTP: personal columns of samples, versions of the key, and the field key itself."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.views.speak import faults, make, refused
+from tests.views.targets import shop  # noqa: F401
+from tests.views.uploading import send
+
+ROWS = [
+    {"id": 1, "mail": "anna@mail.org", "name": "Anna Schmidt", "total": 1.5, "tags": ["a"]},
+    {"id": 2, "mail": "bob@mail.org", "name": "Bob Miller", "total": None},
+]
+
+
+def kinds(answer):
+    assert answer.status_code == 200, answer.json
+    return {one["name"]: one["kind"] for one in answer.json["columns"]}
+
+
+def test_rows_are_classified_by_names_and_values(edith):
+    answer = edith.post("/classify", json={"rows": ROWS, "table": "customers"})
+    assert kinds(answer) == {"id": None, "mail": "email", "name": "name", "total": None, "tags": None}
+    (mail,) = [one for one in answer.json["columns"] if one["name"] == "mail"]
+    assert mail["sensitive"]
+    assert mail["confidence"] > 0.5
+    assert mail["masking"] == {"strategy": "replace"}
+    assert "anna" not in answer.text.lower().replace("anna schmidt", "")
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("people.csv", b"mail,total\nanna@mail.org,1\nbob@mail.org,2\n"),
+        ("people.ndjson", b'{"mail": "anna@mail.org", "total": 1}\n'),
+        ("people.json", b'[{"mail": "anna@mail.org", "total": 1}]'),
+    ],
+)
+def test_the_head_of_a_workspace_file_is_classified(edith, name, content):
+    assert send(edith, name, content).status_code == 201
+    assert kinds(edith.post("/classify", json={"file": name})) == {"mail": "email", "total": None}
+
+
+def test_files_that_are_not_there_or_hold_no_rows_are_refused(edith):
+    assert edith.post("/classify", json={"file": "none.csv"}).status_code == 404
+    send(edith, "x.bin", b"x")
+    assert faults(edith.post("/classify", json={"file": "x.bin"})) == {"source.file": "not_readable"}
+
+
+def test_the_table_of_a_connection_is_classified(edith, shop):  # noqa: F811
+    answer = edith.post("/classify", json={"connection_id": shop.connection_id, "table": "customers"})
+    assert answer.status_code == 200, answer.json
+    assert faults(
+        edith.post("/classify", json={"connection_id": shop.connection_id, "table": "custmers"})
+    ) == {"table": "unknown_table"}
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        {}, {"rows": []}, {"rows": ROWS, "file": "x.csv"}, {"connection_id": "con_1"}, {"rows": ROWS, "sheet": "s"},
+        {"rows": [{f"c{at}": 1 for at in range(501)}]}, {"rows": [1]}, {"rows": ROWS * 501},
+    ],
+)  # fmt: skip
+def test_one_sample_and_no_more_than_it_may_hold(edith, body):
+    refused(edith.post("/classify", json=body), 422, "validation_error")
+
+
+def test_the_key_is_rotated_and_never_shown(api, cast):
+    adam = api(cast.adam)
+    assert adam.get("/masking/keys").json == {"items": []}
+    made = adam.post("/masking/keys/rotate")
+    assert (made.status_code, made.json["version"]) == (201, 1)
+    assert adam.post("/masking/keys/rotate").json["version"] == 2
+    items = adam.get("/masking/keys").json["items"]
+    assert [one["version"] for one in items] == [2, 1]
+    assert set(items[0]) == {"version", "created_by", "created_at"}
+
+
+def test_a_template_keeps_its_masking_and_refuses_what_cannot_be_honoured(edith):
+    asked = {"strategy": "tokenize", "domain": "customers"}
+    made = make(edith, fields=[{"name": "email", "type": "email", "masking": asked}])
+    (field,) = edith.get(f"/templates/{made['id']}").json["fields"]
+    assert (field["sensitive"], field["masking"]) == (True, asked)
+    body = {
+        "name": "Bad",
+        "fields": [{"name": "x", "type": "words", "masking": {"strategy": "shift", "person": "y"}}],
+    }
+    assert faults(edith.post("/templates", json=body)) == {
+        "fields[0].masking.strategy": "not_for_this_type",
+        "fields[0].masking.person": "unknown_field",
+    }
+
+
+def test_what_is_made_here_is_synthetic_already(edith):
+    plain = {"name": "email", "type": "email"}
+    ask = {"count": 3, "seed": "s"}
+    made = [
+        edith.post("/generate", json={"fields": [{**plain, **more}], **ask}).json
+        for more in ({}, {"sensitive": True}, {"masking": {"strategy": "hash"}})
+    ]
+    assert made[0] == made[1] == made[2]
+
+
+def test_the_schema_of_a_field_tells_of_masking(edith):
+    schema = edith.get("/openapi.json").json
+    told = str(schema)
+    assert "format_preserve" in told
+    assert "#/$defs/" not in told

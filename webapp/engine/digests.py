@@ -1,0 +1,113 @@
+"""Sets of values as 64-bit digests: what tells whether a value is among millions, in bounded memory.
+
+A digest is Python's own hash of a text: keyed by a secret of the process and never stored, so that nothing can be
+looked up in it later.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from webapp import limits
+from webapp.engine.real import Real, spelled
+
+_SPREAD: Final = np.uint64(0x9E3779B97F4A7C15)
+
+
+def of(values: pa.Array) -> np.ndarray:
+    """``uint64[n]``: digests of texts; blank ones have that of the empty text."""
+    found = np.fromiter(map(hash, pc.fill_null(values, "").to_pylist()), np.int64, len(values)).view(
+        np.uint64
+    )
+    found ^= found >> np.uint64(32)
+    found *= _SPREAD
+    return found ^ (found >> np.uint64(29))
+
+
+def folded(values: pa.Array) -> pa.Array:
+    """Values as texts that differ neither in case nor in the blanks around them."""
+    return pc.utf8_trim_whitespace(pc.utf8_lower(spelled(values)))
+
+
+@dataclass(frozen=True, slots=True)
+class Digests:
+    """The distinct values of a column, as sorted digests."""
+
+    sorted: np.ndarray
+    values: int
+    """Values that say anything, doubles among them."""
+    bits: int = 0
+    """Only digests that end in so many zeros are kept: there are too many values for all."""
+    doubled: bool = False
+    """Whether a value stands twice."""
+
+    @property
+    def distinct(self) -> int:
+        """How many there are; reckoned from the kept ones where not all are."""
+        return self.sorted.size << self.bits
+
+    @property
+    def share(self) -> float:
+        """Of the values that are looked for."""
+        return 1.0 / (1 << self.bits)
+
+    def holds(self, digests: np.ndarray) -> np.ndarray:
+        """``bool[n]``: which digests are among them."""
+        if not self.sorted.size:
+            return np.zeros(digests.size, np.bool_)
+        place = np.searchsorted(self.sorted, digests)
+        place[place == self.sorted.size] = 0
+        return self.sorted[place] == digests
+
+
+def of_column(real: Real, name: str) -> Digests:
+    """The distinct values of a source's column but for their case, found once."""
+    return real.remembered(("digests", name), lambda: _of_column(real, name, folded))
+
+
+def all_distinct(real: Real, name: str) -> bool:
+    """Whether no value stands twice in a source's column."""
+    return real.remembered(
+        ("distinct", name), lambda: not _of_column(real, name, spelled, limits.SOURCE_ROWS).doubled
+    )
+
+
+def _of_column(
+    real: Real, name: str, spell: Callable[[pa.Array], pa.Array], most: int = limits.LEAK_DIGESTS
+) -> Digests:
+    kept, waiting, bits, values, doubled = np.zeros(0, np.uint64), [], 0, 0, False
+    held = 0
+
+    def merged() -> np.ndarray:
+        nonlocal doubled
+        everything = np.concatenate([kept, *waiting])
+        everything.sort()
+        first = np.ones(everything.size, np.bool_)
+        np.not_equal(everything[1:], everything[:-1], out=first[1:])
+        unique = everything[first]
+        doubled |= unique.size < everything.size
+        return unique
+
+    for piece in real.pieces(name):
+        texts = spell(piece)
+        telling = pc.and_(pc.is_valid(texts), pc.not_equal(pc.utf8_length(texts), 0))
+        found = of(texts.filter(telling))
+        values += found.size
+        waiting.append(_thinned(found, bits))
+        held += waiting[-1].size
+        if held > max(most // 4, limits.SOURCE_BLOCK_ROWS):
+            kept, waiting, held = merged(), [], 0
+            while kept.size > most:
+                bits += 1
+                kept = _thinned(kept, bits)
+    return Digests(merged(), values, bits, doubled)
+
+
+def _thinned(digests: np.ndarray, bits: int) -> np.ndarray:
+    return digests[(digests & np.uint64((1 << bits) - 1)) == 0] if bits else digests

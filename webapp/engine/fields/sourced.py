@@ -1,0 +1,194 @@
+"""Fields whose values are taken from the template's source, masked where they are sensitive.
+
+Any type can be taken from a column: it then says how the values are read, and what stands for them where they are
+masked. A field takes the column it names (``column``), else the one of its own name; a field for which the source has
+none is made as in any template.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+import pyarrow as pa
+
+from webapp.engine import digests, masking
+from webapp.engine.errors import SpecError
+from webapp.engine.fields.base import EXISTING, RELATION, FieldType, pooled
+from webapp.engine.real import read
+from webapp.errors import Fault, did_you_mean
+
+if TYPE_CHECKING:
+    from webapp.engine.block import Cells, Env
+    from webapp.engine.compiler import Compiler
+    from webapp.engine.outside import Taken
+    from webapp.engine.spec import FieldSpec
+
+
+_EXAMPLE: Final = pa.array(["example"])
+
+
+class SourceColumn(FieldType):
+    """A value of the source's row as it stands there, where no other type fits it."""
+
+    name = "source_column"
+    label = "Source column"
+    category = "external"
+    description = "A value of the template's source as it stands there: text, number, date, yes or no."
+    aliases = ("column of the source", "real value", "original value", "passthrough")
+    example = "example"
+    dtype = pa.string()
+    max_length = len("example")
+
+    def __init__(self, field: FieldSpec, options: Any, compiler: Compiler) -> None:
+        super().__init__(field, options, compiler)
+        if compiler.source is None:
+            text = "There is no source here to take it from: an example stands for it."
+            compiler.warn(field, "no_source", text, "Give the template a source, or choose another type.")
+
+    def fill(self, cells: Cells) -> pa.Array:
+        return pooled(_EXAMPLE, np.zeros(cells.n, np.int64))
+
+
+class Sourced(FieldType):
+    """A column of the source in place of what the field's type would make."""
+
+    category = "external"
+
+    def __init__(self, inner: FieldType, column: str, taken: Taken, compiler: Compiler) -> None:
+        field = inner.field
+        super().__init__(field, inner.options, compiler)
+        self.inner, self.column, self.real = inner, column, taken.real
+        self.name, self.label = inner.name, inner.label
+        self.keys = taken.keys
+        self.sensitive = field.common.sensitive
+        self._vocabulary, self._locale = compiler.vocabulary, compiler.locale_of(field)
+        self._take(inner)
+        self.person: str | None = None
+        """The source's column that says whose value it is, where the mask asks for one."""
+        self.probe: masking.Masker | None = None
+        if self.sensitive:
+            self._mask(compiler)
+        if field.common.unique and self.space() is not None and not self.distinct():
+            text = f'The source has values twice in "{column}".'
+            compiler.fault(field, "unique", "not_unique", text, "Take unique away, or take another column.")
+
+    def _take(self, inner: FieldType) -> None:
+        kind = self.real.table.schema.field(self.column).type
+        self._reads_as: pa.DataType | None = None
+        self.dtype = kind
+        if (
+            pa.types.is_string(kind)
+            and not pa.types.is_string(inner.dtype)
+            and self.real.fits(self.column, inner.dtype)
+        ):
+            self.dtype = self._reads_as = inner.dtype
+        if pa.types.is_string(self.dtype):
+            self.max_length = self.real.longest(self.column)
+            self.json_text = (self.real.table.schema.field(self.column).metadata or {}).get(b"json") == b"1"
+
+    def _mask(self, compiler: Compiler) -> None:
+        try:
+            probe = self.masker("", None)
+            empty = pa.array([], self.dtype)
+            self.dtype = probe.mask(empty, pa.array([], pa.string()) if probe.needs else None).type
+        except SpecError as error:
+            compiler.faults.extend(error.faults)
+            return
+        except masking.MaskingError as error:
+            compiler.fault(self.field, "masking", error.code, error.message, "Choose another strategy.")
+            return
+        if pa.types.is_dictionary(self.dtype):
+            self.dtype = self.dtype.value_type
+        self.probe = probe
+        self.json_text = False
+        if not pa.types.is_string(self.dtype):
+            self.max_length = None
+        elif probe.strategy == "replace":
+            self.max_length = self.inner.max_length if pa.types.is_string(self.inner.dtype) else None
+        elif probe.strategy not in ("format_preserve", "shift"):
+            self.max_length = {"tokenize": 30, "hash": 32}.get(probe.strategy, len("[redacted]"))
+        if probe.needs is not None:
+            self.person = compiler.source_column(probe.needs)
+            if (
+                self.person is None
+                and compiler.require(self.field, "masking.person", probe.needs) is not None
+            ):
+                self.needs = (probe.needs,)
+
+    def masker(self, run: str, env: Env | None) -> masking.Masker:
+        """Who masks the column. Raises `SpecError`."""
+        now = env.now if env is not None else None
+        made_here = replace(self.field, common=self.field.common.model_copy(update={"column": None}))
+        return masking.masker_of(
+            made_here, self._vocabulary, self.keys, run=run, locale=self._locale, now=now
+        )
+
+    def prepare(self, env: Env) -> Any:
+        """The masker of the request."""
+        return self.masker(f"{env.seed}\0{self.real.snapshot}", env) if self.sensitive else None
+
+    def raw(self, rows: np.ndarray) -> pa.Array:
+        """The real values of some rows (``uint64[n]``), as they are read."""
+        found = self.real.at(self.column, rows)
+        return found if self._reads_as is None else read(found, self._reads_as)
+
+    def fill(self, cells: Cells) -> pa.Array:
+        found = self.raw(cells.rows)
+        if not self.sensitive:
+            return found
+        person = None
+        if self.person is not None:
+            person = self.real.at(self.person, cells.rows)
+        elif self.needs:
+            person = cells.column(self.needs[0])
+        try:
+            made = cells.state.mask(found, person)
+        except masking.MaskingError as error:
+            raise SpecError([Fault(error.path or self.field.path, error.code, error.message, None)]) from None
+        return made
+
+    def fill_unique(self, cells: Cells) -> pa.Array:
+        return self.fill(cells)
+
+    def space(self) -> int | None:
+        return self.real.rows if self.probe is None or self.probe.collision_free else None
+
+    def unique_hint(self) -> str:
+        return "Masked like this, two values may come out alike: choose format_preserve, tokenize or hash."
+
+    def distinct(self) -> bool:
+        """Whether no value stands twice in the column."""
+        return digests.all_distinct(self.real, self.column)
+
+
+def column_of(field: FieldSpec, known: list[str]) -> str | None:
+    """The column of a source that a field takes: the one it names, else the one of its name, whatever its case where
+    only one is called so; None where there is none."""
+    wanted = field.common.column or field.name
+    if wanted in known:
+        return wanted
+    close = [name for name in known if name.casefold() == wanted.casefold()]
+    return close[0] if len(close) == 1 else None
+
+
+def take(inner: FieldType, taken: Taken, compiler: Compiler) -> FieldType:
+    """What fills a field of a template that has a source: the source's column, where it has one, else ``inner``."""
+    field = inner.field
+    asked, known = field.common.column, taken.real.columns
+    found = column_of(field, known)
+    if found is None:
+        if asked is not None or isinstance(inner, SourceColumn):
+            wanted = asked or field.name
+            text = f'The source has no column "{wanted}".'
+            hint = did_you_mean(wanted, known) or f"It has {', '.join(known[:20])}."
+            compiler.fault(field, "column", "unknown_column", text, hint)
+        return inner
+    if inner.expansion > 1 or field.children or field.type.group_kind in (RELATION, EXISTING):
+        if asked is not None:
+            text = f"{field.type.label} cannot be taken from a source: a column holds single values."
+            hint = "Choose source_column, or a type of single values."
+            compiler.fault(field, "column", "not_for_this_type", text, hint)
+        return inner
+    return Sourced(inner, found, taken, compiler)

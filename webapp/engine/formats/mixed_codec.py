@@ -1,0 +1,66 @@
+"""How text formats write mixed columns (`engine.mixed`): values as those of their type, the other cells as text."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from webapp.engine import mixed
+from webapp.engine.formats.codecs import BaseCodec
+from webapp.engine.formats.column import NULL, PLAIN, Codec, Column, Frame, Wrapping
+from webapp.engine.formats.layout import Slot
+from webapp.engine.formats.rows import Rows
+
+
+def mixed_column(value: Column, text: Column, *, marks: bool = False) -> Column:
+    """The column that writes values as ``value`` does and texts as ``text`` does. ``marks``: what ``value`` marks is
+    written as text too."""
+    before, after = value.wrapping.before, value.wrapping.after
+    wrapping = Wrapping(
+        (before[PLAIN], before[NULL], text.wrapping.before[PLAIN]),
+        (after[PLAIN], after[NULL], text.wrapping.after[PLAIN]),
+    )
+    return Column(value.name, MixedCodec(value.codec, marks), wrapping)
+
+
+class MixedCodec(BaseCodec):
+    """Values by another codec and, one piece behind them, texts as they are. Texts are marked."""
+
+    def __init__(self, codec: Codec, marks: bool) -> None:
+        self._codec, self._marks = codec, marks
+        self.width = codec.width + 1
+        self.key = ("mixed", codec.key, marks)
+
+    def fill(self, column: pa.Array, slot: Slot) -> np.ndarray:
+        """See `column.Codec`."""
+        values, texts = mixed.parts(column)
+        inner = self._codec.fill(values, slot)
+        marked = mixed.texts_of(column)
+        if marked.any():
+            for piece in range(self._codec.width):
+                slot.punch(piece, marked)
+            slot.text(self._codec.width, texts, None)
+        else:
+            slot.blank(self._codec.width)
+        return marked if inner is None or not self._marks else marked | inner
+
+    def words(self, column: pa.Array) -> tuple[list[str | None], list[bool] | None]:
+        """See `column.Codec`."""
+        values, texts = mixed.parts(column)
+        words, inner = self._codec.words(values)
+        said = texts.to_pylist()
+        found = [word if text is None else text for word, text in zip(words, said, strict=True)]
+        marks = [text is not None for text in said]
+        if inner is not None and self._marks:
+            marks = [one or other for one, other in zip(marks, inner, strict=True)]
+        return found, marks
+
+
+def as_text(column: pa.Array, spelled: Column) -> pa.Array:
+    """A mixed column as text alone; ``spelled`` is how its values are written, with nothing around them."""
+    if not len(column):
+        return pa.array([], pa.string())
+    values, texts = mixed.parts(column)
+    written = Rows([spelled], Frame(), joint=False).texts_of([values])
+    return pc.coalesce(texts, pc.if_else(values.is_valid(), written, pa.scalar(None, pa.string())))

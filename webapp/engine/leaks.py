@@ -1,0 +1,285 @@
+"""The leak check: no real value of a sensitive column leaves in the row it belongs to, whatever the masking did.
+
+It looks at what leaves, block by block and before the block does, and knows nothing of how values are masked:
+
+- own row: a real value against what stands in its place, exactly, but for case, digits alone, and as a part of it; and
+  against the columns of the row that come from the source unmasked (a note that repeats the e-mail). One hit is an
+  `ApiError` ``leak_found`` that names the column and the row, never the value.
+- whole column: where masked values cannot be real ones by design (a token, a hash, a reserved e-mail domain), none of
+  the column's real values may stand in any row. Elsewhere such coincidences are counted and reported beside the number
+  that chance explains: in a dense range a masked value may be somebody else's real one.
+"""
+
+from __future__ import annotations
+
+import functools
+import re
+import threading
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from webapp import limits
+from webapp.engine import chance, digests, masking
+from webapp.engine.fields.sourced import Sourced
+from webapp.engine.real import spelled
+from webapp.errors import ApiError
+
+if TYPE_CHECKING:
+    from webapp.engine.block import Bound
+    from webapp.engine.layers import Column, Layer
+
+_NOT_DIGITS: Final = bytes(set(range(256)) - set(b"0123456789"))
+_NOT_DIGITS_OR_END: Final = bytes(set(range(256)) - set(b"0123456789\0"))
+_LETTER: Final = re.compile(r"[^\W\d_]")
+_LONG_DIGITS: Final = 9
+"""Digits of a number that is looked for in other columns however it is spelled there."""
+_CODED: Final = ("tokenize", "hash")
+_SAME: Final = ("redact", "null")
+
+
+def watch_of(bound: Bound) -> Watch | None:
+    """Who watches what leaves of a template with a source; None where nothing in it is sensitive."""
+    layer = bound.plan.layer
+    kept = {
+        name: one.type
+        for name, one in layer.columns.items()
+        if isinstance(one.type, Sourced) and one.type.sensitive
+    }
+    if not kept:
+        return None
+    plain = {
+        name
+        for name, one in layer.columns.items()
+        if isinstance(one.type, Sourced) and not one.type.sensitive
+    }
+    carriers = {name for name in layer.columns if plain & _read_by(layer, name)}
+    return Watch(kept, frozenset(carriers), {name: bound.states[name] for name in kept})
+
+
+def _read_by(layer: Layer, name: str) -> set[str]:
+    """The columns that one is made of in the same row, itself among them."""
+    found, waiting = {name}, [name]
+    while waiting:
+        column = layer.columns.get(waiting.pop())
+        fresh = set(_needs(column)) - found if column is not None else set()
+        found |= fresh
+        waiting.extend(fresh)
+    return found
+
+
+def _needs(column: Column) -> Iterable[str]:
+    yield from column.type.needs
+    if column.formula is not None:
+        yield from column.formula.needs
+    inner = getattr(column.type, "layer", None)
+    if inner is not None:
+        for one in inner.columns.values():
+            yield from _needs(one)
+
+
+class _Values:
+    """The real values of a column in some rows."""
+
+    def __init__(self, column: pa.Array) -> None:
+        self.telling: np.ndarray = masking.telling(column)
+        self.folded = digests.folded(column)
+
+    @functools.cached_property
+    def texts(self) -> list[Any]:
+        """Them folded."""
+        return self.folded.to_pylist()
+
+    @functools.cached_property
+    def figures(self) -> list[bytes]:
+        """Their digits."""
+        return _digits([text or "" for text in self.texts])
+
+    @functools.cached_property
+    def long(self) -> list[int]:
+        """Those that are long enough to be looked for inside others."""
+        enough = _true(pc.greater_equal(pc.utf8_length(self.folded), limits.LEAK_SUBSTRING_CHARS))
+        return np.flatnonzero(self.telling & enough).tolist()
+
+    @functools.cached_property
+    def numbers(self) -> list[int]:
+        """Those with so many digits that they are looked for however they are spelled."""
+        return [at for at in self.long if len(self.figures[at]) >= _LONG_DIGITS]
+
+
+class Watch:
+    """Looks at what leaves of one request. Safe over threads; what it has seen is in `report`."""
+
+    def __init__(
+        self, kept: Mapping[str, Sourced], carriers: frozenset[str], maskers: Mapping[str, Any]
+    ) -> None:
+        self._kept, self._carriers, self._maskers = kept, carriers, maskers
+        self._lock = threading.Lock()
+        self._seen = {name: {"values": 0, "found": 0, "expected": 0.0} for name in kept}
+
+    def check(
+        self, rows: np.ndarray, columns: Mapping[str, pa.Array], known: dict[str, _Values] | None = None
+    ) -> None:
+        """Some columns of some rows (``uint64[n]``), as they are about to leave. ``known`` keeps the real values of
+        these rows from one call to the next. Error: ApiError leak_found."""
+        known = {} if known is None else known
+        carried = {name: made for name, made in columns.items() if name in self._carriers}
+        for name, one in self._kept.items():
+            if name not in known and (carried or name in columns):
+                known[name] = _Values(spelled(one.raw(rows)))
+        for name, made in columns.items():
+            if name in self._kept:
+                self._own(name, rows, known[name], spelled(made))
+        if carried:
+            self._beside(rows, known, carried)
+
+    def report(self) -> list[dict[str, Any]]:
+        """What has been looked at so far, column by column."""
+        told = []
+        for name, one in self._kept.items():
+            masker, known = self._maskers[name], digests.of_column(one.real, one.column)
+            with self._lock:
+                seen = dict(self._seen[name])
+            told.append(
+                {
+                    "column": name,
+                    "source_column": one.column,
+                    "strategy": masker.strategy,
+                    "key_version": masker.key_version,
+                    "values": seen["values"],
+                    "survivors": 0,
+                    "whole_column": {
+                        "kind": "none" if masker.disjoint else "counted",
+                        "distinct": known.distinct,
+                        "share": known.share,
+                        "found": seen["found"],
+                        "expected": None
+                        if masker.disjoint or masker.strategy == "replace"
+                        else round(seen["expected"], 3),
+                    },
+                }
+            )
+        return told
+
+    # --- Against what stands in its place ---
+
+    def _own(self, name: str, rows: np.ndarray, real: _Values, made: pa.Array) -> None:
+        masker = self._maskers[name]
+        telling = real.telling
+        if masker.strategy in _SAME:  # what was redacted before stays so
+            telling = telling & ~_true(pc.equal(real.folded, "[redacted]"))
+        place = np.flatnonzero(telling & made.is_valid().to_numpy(zero_copy_only=False))
+        low_before = real.folded.take(pa.array(place))
+        low_after = digests.folded(made.take(pa.array(place)))
+        hit = _true(pc.equal(low_before, low_after))
+        if hit.any():
+            raise self._found(name, name, rows[place[hit.argmax()]], "stands as it was")
+        olds, news = low_before.to_pylist(), low_after.to_pylist()
+        if not masker.exact_only and masker.strategy not in _SAME:
+            least = limits.LEAK_CODED_CHARS if masker.strategy in _CODED else limits.LEAK_SUBSTRING_CHARS
+            pairs = enumerate(zip(olds, news, strict=True))
+            at = next((at for at, (old, new) in pairs if old in new and len(old) >= least), None)
+            if at is not None:
+                raise self._found(name, name, rows[place[at]], "is part of what stands for it")
+        same = enumerate(zip(_digits(olds), _digits(news), strict=True))
+        for at in [at for at, (before, after) in same if before == after and before]:
+            count = len(_digits([olds[at]])[0])
+            # The digits of a token or a hash are few and stand there by chance.
+            few = count < (limits.LEAK_CODED_CHARS if masker.strategy in _CODED else limits.LEAK_DIGITS)
+            if not few or (masker.strategy not in _CODED and not _LETTER.search(olds[at])):
+                raise self._found(name, name, rows[place[at]], "has the same digits")
+        self._whole(name, rows[place], low_before, low_after)
+
+    def _whole(self, name: str, rows: np.ndarray, before: pa.Array, after: pa.Array) -> None:
+        one, masker = self._kept[name], self._maskers[name]
+        known = digests.of_column(one.real, one.column)
+        hit = known.holds(digests.of(after))
+        if hit.any():
+            hit &= masking.telling(after)
+        if masker.disjoint and masker.strategy not in _SAME and hit.any():
+            raise self._found(name, name, rows[hit.argmax()], "stands in another row")
+        expected = (
+            chance.expected(one, masker.strategy, before, known)
+            if masker.strategy == "format_preserve"
+            else 0.0
+        )
+        with self._lock:
+            seen = self._seen[name]
+            seen["values"] += int(rows.size)
+            seen["found"] += int(hit.sum()) if not masker.disjoint else 0
+            seen["expected"] += expected
+
+    # --- Against what comes from the source unmasked ---
+
+    def _beside(self, rows: np.ndarray, real: Mapping[str, _Values], carried: Mapping[str, pa.Array]) -> None:
+        texts = [pc.fill_null(digests.folded(one), "") for one in carried.values()]
+        around = pc.binary_join_element_wise(*texts, "\0") if len(texts) > 1 else texts[0]
+        lines = around.to_pylist()
+        figures: list[bytes] | None = None
+        for name, column in real.items():
+            values, numbers = column.texts, column.figures
+            for at in [at for at in column.long if values[at] in lines[at]]:
+                parts = {key: text[at].as_py() for key, text in zip(carried, texts, strict=True)}
+                where = next((key for key, text in parts.items() if _stands(values[at], text)), None)
+                if where is not None:
+                    raise self._found(name, where, rows[at], f'stands in "{where}", which is not masked')
+            if figures is None and column.numbers:
+                figures = [line.encode().translate(None, _NOT_DIGITS_OR_END) for line in lines]
+            for at in [at for at in column.numbers if figures and numbers[at] in figures[at]]:
+                parts = {key: text[at].as_py() for key, text in zip(carried, texts, strict=True)}
+                where = next((key for key, text in parts.items() if numbers[at] in _digits([text])[0]), None)
+                if where is not None:
+                    raise self._found(name, where, rows[at], f'stands in "{where}", which is not masked')
+
+    def _found(self, name: str, where: str, row: Any, how: str) -> ApiError:
+        text = f'A real value of the sensitive column "{name}" {how} in row {int(row) + 1:,}. Nothing of it has left.'
+        details = {
+            "column": name,
+            "found_in": where,
+            "row": int(row) + 1,
+            "strategy": self._maskers[name].strategy,
+        }
+        hint = (
+            "Choose another masking for it."
+            if where == name
+            else f'Make "{where}" sensitive too (redact suits free text), or take it out of the template.'
+        )
+        return ApiError("leak_found", text, {**details, "hint": hint})
+
+
+def _true(mask: pa.Array) -> np.ndarray:
+    return pc.fill_null(mask, False).to_numpy(zero_copy_only=False)
+
+
+def _digits(texts: list[str]) -> list[bytes]:
+    """The digits of each text: of all of them at once, which is much quicker."""
+    found = "\0".join(texts).encode().translate(None, _NOT_DIGITS_OR_END).split(b"\0") if texts else []
+    if len(found) == len(texts):
+        return found
+    return [text.encode().translate(None, _NOT_DIGITS) for text in texts]  # one of them holds the end mark
+
+
+def _stands(value: str, line: str) -> bool:
+    """Whether a value stands in a text; one of digits alone not inside a longer number, where chance puts it."""
+    if value not in line or _LETTER.search(value):
+        return value in line
+    return re.search(rf"(?<!\d){re.escape(value)}(?!\d)", line) is not None
+
+
+def merged(reports: Iterable[list[dict[str, Any]]]) -> list[dict[str, Any]]:
+    """The reports of several parts of the same rows as one."""
+    found: dict[str, dict[str, Any]] = {}
+    for one in (one for report in reports for one in report):
+        before = found.get(one["column"])
+        if before is None:
+            found[one["column"]] = {**one, "whole_column": dict(one["whole_column"])}
+            continue
+        before["values"] += one["values"]
+        whole, more = before["whole_column"], one["whole_column"]
+        whole["found"] += more["found"]
+        if whole["expected"] is not None:
+            whole["expected"] = round(whole["expected"] + (more["expected"] or 0.0), 3)
+    return list(found.values())

@@ -1,0 +1,15 @@
+"""Masking of real values: columns in, columns out.
+
+    masker = masker_of(field, vocabulary, keys, run=run)      # of one sensitive field
+    masked = masker.mask(column, person)                      # block by block, in any order and process
+
+Nothing here knows where the values come from or go to. See `settings` for what can be asked, `symbols`, `shape` and
+`permutation` for the permutation behind format_preserve.
+"""
+
+from webapp.engine.masking.keys import Keys
+from webapp.engine.masking.masker import Masker, MaskingError, masker_of
+from webapp.engine.masking.settings import Masking
+from webapp.engine.masking.symbols import telling
+
+__all__ = ["Keys", "Masker", "Masking", "MaskingError", "masker_of", "telling"]

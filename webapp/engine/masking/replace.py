@@ -1,0 +1,166 @@
+"""`replace`: a synthetic value of the same kind, chosen by the keyed real one.
+
+The field's own type makes it, at a row whose number is 64 keyed bits of the real value: in the field's locale, by its
+options, of its vocabulary. A value that still shows the real one is drawn again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from webapp.engine import text
+from webapp.engine.masking import columns
+from webapp.engine.masking.keys import Aes
+from webapp.engine.masking.settings import EMAILS, carries_bits
+
+if TYPE_CHECKING:
+    from webapp.engine.block import Bound
+    from webapp.engine.data.vocabulary import Vocabulary
+    from webapp.engine.plan import Plan
+    from webapp.engine.spec import FieldSpec
+
+PRESENT: Final = datetime(2026, 1, 1, tzinfo=UTC)
+"""What relative dates hang on where the caller says nothing: masking must not move with the clock."""
+_DRAWS: Final = 64
+_ROOM: Final = 1 << 62
+"""What types whose values tell all rows apart say that they have."""
+_SHOWS: Final = 5
+"""A real value of so many characters may not stand inside its replacement."""
+_RESERVED: Final = (b"@example.com", b"@example.org", b"@example.net")  # RFC 2606, section 3
+_LONGEST_FRONT: Final = 40
+
+
+class NoOther(ValueError):
+    """A field's type has no value but the real one."""
+
+
+def alone(field: FieldSpec, vocabulary: Vocabulary, locale: str | None) -> Plan:
+    """A template of nothing but the field, as its type and its options make it. Raises `SpecError`."""
+    from webapp.engine.plan import compile_plan  # a plan is made of specs, which are made of masking
+    from webapp.engine.spec import TemplateSpec
+
+    common = type(field.common)(name=field.name, type=field.common.type, locale=field.common.locale)
+    made = type(field)(field.path, common, field.type, field.options, field.children)
+    return compile_plan(TemplateSpec("masking", (made,)), vocabulary, locale)
+
+
+def space(field: FieldSpec, vocabulary: Vocabulary, locale: str | None) -> int | None:
+    """About how many values a field's type makes; None where nothing tells. Raises `SpecError`."""
+    made = alone(field, vocabulary, locale).layer.columns[field.name].type
+    counted = made.space()
+    return 10**made.max_length if counted is None and made.max_length is not None else counted
+
+
+def maker(
+    field: FieldSpec, vocabulary: Vocabulary, key: bytes, locale: str | None, now: datetime | None
+) -> tuple[Callable[[Aes, pa.Array], pa.Array], bool]:
+    """What replaces the values of a field (distinct ones or not, no nulls), and whether it tells any two apart: 64
+    keyed bits or more stand in each. Raises `SpecError`."""
+    from webapp.engine.block import Bound, Env
+
+    plan = alone(field, vocabulary, locale)
+    bound = Bound(plan, Env(key.hex(), now or PRESENT, locale))
+    name = field.type.name
+    finish = {"username": _username, "mongodb_objectid": _objectid}.get(
+        name, _email if name in EMAILS else None
+    )
+    room = plan.layer.columns[field.name].type.space() or 0
+    apart = finish is not None or (carries_bits(field.type) and room >= _ROOM)
+    return lambda aes, column: _replaced(bound, field.name, finish, aes, column), apart
+
+
+def _replaced(
+    bound: Bound,
+    name: str,
+    finish: Callable[[pa.Array, np.ndarray], pa.Array] | None,
+    aes: Aes,
+    column: pa.Array,
+) -> pa.Array:
+    real = text.to_text(column)
+    words = columns.mac(aes, real)
+    made: pa.Array | None = None
+    open_ = np.arange(len(column))
+    for turn in range(_DRAWS):
+        some = words[open_]
+        if turn:
+            some = aes(some ^ np.uint64(turn))
+        drawn = text.decode(bound.at(some[:, 0].copy()).column(name))
+        if finish is not None:
+            drawn = finish(drawn, some[:, 1])
+        made = drawn if made is None else pc.replace_with_mask(made, _at(open_, len(column)), drawn)
+        open_ = open_[shows(real.take(pa.array(open_)), text.to_text(drawn))]
+        if not open_.size:
+            break
+    else:
+        raise NoOther
+    return text.to_text(made) if pa.types.is_string(column.type) else made
+
+
+def _at(places: np.ndarray, size: int) -> pa.Array:
+    there = np.zeros(size, np.bool_)
+    there[places] = True
+    return pa.array(there)
+
+
+def shows(real: pa.Array, made: pa.Array) -> np.ndarray:
+    """``bool[n]``: where a text still tells the real one (both without nulls): the same but for case, the same digits,
+    or the real one of five characters or more inside it."""
+    same = pc.equal(pc.utf8_lower(real), pc.utf8_lower(made)).to_numpy(zero_copy_only=False).copy()
+    lengths = pc.utf8_length(real).to_numpy()
+    inside = np.flatnonzero((lengths >= _SHOWS) & (pc.utf8_length(made).to_numpy() > lengths))
+    some = pa.array(inside)
+    pairs = zip(real.take(some).to_pylist(), made.take(some).to_pylist(), strict=True)
+    same[inside] |= np.fromiter((one in other for one, other in pairs), np.bool_, inside.size)
+    same |= _same_digits(real, made)
+    return same
+
+
+def _same_digits(real: pa.Array, made: pa.Array) -> np.ndarray:
+    same = np.zeros(len(real), np.bool_)
+    (mine, first), (theirs, other) = _digits(real), _digits(made)
+    sizes = np.diff(first)
+    places = np.flatnonzero((sizes > 0) & (sizes == np.diff(other)))
+    if places.size:
+        sizes = sizes[places]
+        starts = np.cumsum(sizes) - sizes
+        along = np.arange(sizes.sum()) - np.repeat(starts, sizes)
+        alike = (
+            mine[np.repeat(first[places], sizes) + along] == theirs[np.repeat(other[places], sizes) + along]
+        )
+        same[places] = np.logical_and.reduceat(alike, starts)
+    return same
+
+
+def _digits(column: pa.Array) -> tuple[np.ndarray, np.ndarray]:
+    """The digits of all texts, one after the other, and where each text's begin and the last one's end."""
+    data, ends = columns.spans(column)
+    places = np.flatnonzero((data >= ord("0")) & (data <= ord("9")))
+    return data[places], np.searchsorted(places, ends)
+
+
+# --- Texts that carry the bits ------------------------------------------------------------------------------
+
+
+def _email(made: pa.Array, words: np.ndarray) -> pa.Array:
+    front = pc.utf8_slice_codeunits(pc.replace_substring_regex(made, "@.*$", ""), 0, _LONGEST_FRONT)
+    domain = (
+        pa.array(_RESERVED, pa.binary()).cast(pa.string()).take(pa.array(words % np.uint64(len(_RESERVED))))
+    )
+    return pc.binary_join_element_wise(front, ".", columns.fixed_texts(columns.base32(words)), domain, "")
+
+
+def _username(made: pa.Array, words: np.ndarray) -> pa.Array:
+    front = pc.utf8_slice_codeunits(made, 0, _LONGEST_FRONT)
+    return pc.binary_join_element_wise(front, "_", columns.fixed_texts(columns.base32(words)), "")
+
+
+def _objectid(made: pa.Array, words: np.ndarray) -> pa.Array:
+    front = pc.utf8_slice_codeunits(made, 0, 8)  # four bytes of time; the other eight are keyed bits
+    spelled = np.frombuffer(words.astype(">u8").tobytes().hex().encode(), np.uint8).reshape(-1, 16)
+    return pc.binary_join_element_wise(front, columns.fixed_texts(spelled), "")

@@ -1,0 +1,402 @@
+"""SQL definitions as tables: columns, keys, references, checks; of MySQL, PostgreSQL, SQL Server, Oracle and SQLite.
+
+Each statement is parsed by itself, in the likeliest dialect first, then in the others. Of a table that no dialect
+reads, each line is parsed by itself, and the lines that are not read are told of.
+"""
+
+from __future__ import annotations
+
+import logging
+import re
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass, field, replace
+from typing import Any, Final
+
+import sqlglot
+from sqlglot import exp
+from sqlglot.errors import SqlglotError
+
+from webapp import limits
+from webapp.connectors.shape import Column, Entity, Relation
+from webapp.services.column_asked import definition
+from webapp.services.imports import scripts
+from webapp.services.imports.ddl_types import Shape, shape_of
+from webapp.services.imports.scripts import NAME, bare, parts_of
+from webapp.services.imports.shapes import Problem, Read, Source, Table, Unreadable, clean, named
+from webapp.services.imports.texts import decoded
+from webapp.services.inference import Found
+
+logging.getLogger("sqlglot").setLevel(logging.CRITICAL)  # it reports statements that nobody asked for
+_NAMES: Final = rf"({NAME}(?:\s*\.\s*{NAME})*)"
+_TABLE: Final = re.compile(
+    rf"CREATE\s[\w\s]*?TABLE\s+(?:IF\s+NOT\s+EXISTS\s+)?{_NAMES}\s*\((.*)\)", re.I | re.S
+)
+_IDENTITY: Final = re.compile(
+    rf"ALTER\s+TABLE\s+(?:ONLY\s+)?{_NAMES}\s+ALTER\s+(?:COLUMN\s+)?({NAME})\s+ADD\s+GENERATED", re.I
+)
+_VERSIONED: Final = re.compile(r"/\*!\d{5,6}\s((?:[^*]++|\*(?!/))*+)\*/")
+_DOMAIN: Final = re.compile(rf"CREATE\s+DOMAIN\s+({NAME}(?:\.{NAME})*)\s+(?:AS\s+)?(.+)", re.I | re.S)
+
+
+@dataclass(slots=True)
+class _Made:
+    """One table on its way."""
+
+    parts: tuple[str, ...]
+    columns: dict[str, Column] = field(default_factory=dict)
+    keys: tuple[str, ...] = ()
+    uniques: list[tuple[str, ...]] = field(default_factory=list)
+    relations: list[tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]] = field(default_factory=list)
+    checks: list[str] = field(default_factory=list)
+    reds: dict[str, str] = field(default_factory=dict)
+    comment: str = ""
+
+    def own(self, name: str) -> str:
+        """A column's name as its definition spells it."""
+        folded = {one.casefold(): one for one in self.columns}
+        return folded.get(name.casefold(), name)
+
+
+def read(source: Source) -> Read:
+    """A table for each CREATE TABLE. Raises `Unreadable` where there is none."""
+    text, _ = decoded(source.raw)
+    script = _Script(text)
+    if script.dialects[0] == "mysql":  # which runs what stands in such comments
+        text = _VERSIONED.sub(r" \1 ", text)
+    for number, statement in enumerate(scripts.statements(text, script.dialects[0])):
+        if number >= limits.IMPORT_STATEMENTS:
+            script.read.problems.append(
+                Problem("", "", f"Only the first {limits.IMPORT_STATEMENTS:,} statements were read.")
+            )
+            break
+        if scripts.WANTED.match(statement):
+            script.take(statement)
+    return script.finished()
+
+
+class _Script:
+    """All statements of a script."""
+
+    def __init__(self, text: str) -> None:
+        self.dialects = scripts.dialects(text)
+        self.read = Read("sql")
+        self._tables: dict[tuple[str, ...], _Made] = {}
+        self._types: dict[str, Shape] = {}
+
+    def take(self, statement: str) -> None:
+        """One statement that says something of tables."""
+        if (domain := _DOMAIN.match(statement)) is not None:
+            self._domain(domain)
+            return
+        if (counted := _IDENTITY.match(statement)) is not None:
+            self._counted(parts_of(counted[1]), bare(counted[2]))
+            return
+        tree = self._parsed(statement)
+        if isinstance(tree, exp.Create) and tree.kind == "TABLE" and isinstance(tree.this, exp.Schema):
+            self._table(tree)
+        elif isinstance(tree, exp.Create) and tree.kind == "TYPE":
+            if isinstance(tree.expression, exp.DataType):
+                self._types[tree.this.name.casefold()] = shape_of(
+                    tree.expression, self._types, self.dialects[0]
+                )
+        elif isinstance(tree, exp.Create) and tree.kind == "INDEX":
+            self._index(tree)
+        elif isinstance(tree, exp.Alter):
+            self._alter(tree)
+        elif isinstance(tree, exp.Comment):
+            self._comment(tree)
+        elif (match := _TABLE.match(statement)) is not None:
+            self._piecewise(match)
+
+    def _parsed(self, statement: str) -> exp.Expression | None:
+        for dialect in self.dialects:
+            try:
+                tree = sqlglot.parse_one(statement, read=dialect)
+            except (SqlglotError, RecursionError, ValueError):
+                continue
+            if not isinstance(tree, exp.Command):
+                return tree
+        return None
+
+    def _domain(self, match: re.Match[str]) -> None:
+        rest = re.sub(r"(?i)\bVALUE\b", "VALUE_", match[2])
+        made = self._parsed(f"CREATE TABLE d (VALUE_ {rest})")
+        kind = next(iter(made.find_all(exp.DataType)), None) if made is not None else None
+        if kind is not None:
+            self._types[parts_of(match[1])[-1].casefold()] = shape_of(kind, self._types, self.dialects[0])
+
+    # --- Tables ---------------------------------------------------------------------------------------------
+
+    def _table(self, tree: exp.Create) -> None:
+        made = self._opened(_parts(tree.this.this))
+        if made is None:
+            return
+        for part in tree.this.expressions:
+            self._part(made, part)
+        for prop in tree.find_all(exp.SchemaCommentProperty):
+            made.comment = prop.this.name
+
+    def _opened(self, parts: tuple[str, ...]) -> _Made | None:
+        key = tuple(one.casefold() for one in parts)
+        if key in self._tables:
+            return None  # of two the first counts
+        if len(self._tables) >= limits.IMPORT_TABLES:
+            told = f"At most {limits.IMPORT_TABLES} tables are imported at once: left out."
+            self.read.problems.append(Problem(clean(parts[-1]), "", told))
+            return None
+        self._tables[key] = _Made(parts)
+        return self._tables[key]
+
+    def _piecewise(self, match: re.Match[str]) -> None:
+        """A table that no dialect reads: each of its lines by itself."""
+        made = self._opened(parts_of(match[1]))
+        for line in scripts.parts(match[2]) if made is not None else ():
+            tree = self._parsed(f"CREATE TABLE t ({line})")
+            assert made is not None
+            if isinstance(tree, exp.Create) and isinstance(tree.this, exp.Schema):
+                for part in tree.this.expressions:
+                    self._part(made, part)
+            elif not re.match(
+                r"(?i)(CONSTRAINT|PRIMARY|FOREIGN|UNIQUE|CHECK|KEY|INDEX|EXCLUDE|PERIOD)\b", line
+            ):
+                name = bare(re.match(NAME, line)[0]) if re.match(NAME, line) else clean(line)[:40]  # type: ignore[index]
+                declared = clean(line)[len(name) :].strip()[:100]
+                made.columns[name] = Column(name, "other", declared, nullable="NOT NULL" not in line.upper())
+                made.reds[name] = f'its definition was not understood: "{declared}".'
+
+    def _part(self, made: _Made, part: exp.Expression) -> None:
+        if isinstance(part, exp.ColumnDef):
+            self._column(made, part)
+        elif isinstance(part, exp.Identifier | exp.Column):  # SQLite takes columns without a type
+            made.columns[part.name] = Column(part.name, "other", "")
+        else:
+            self._constraint(made, part)
+
+    def _column(self, made: _Made, part: exp.ColumnDef) -> None:
+        name = part.name
+        shape = shape_of(part.args.get("kind"), self._types, self.dialects[0])
+        column = Column(name, **asdict(shape))
+        made.columns[name] = column
+        for one in part.constraints:
+            made.columns[name] = self._of_column(made, made.columns[name], one.kind)
+
+    def _of_column(self, made: _Made, column: Column, kind: Any) -> Column:
+        name = column.name
+        if isinstance(kind, exp.NotNullColumnConstraint):
+            return replace(column, nullable=bool(kind.args.get("allow_null")))
+        if isinstance(kind, exp.PrimaryKeyColumnConstraint):
+            made.keys = (name,)
+            return replace(column, nullable=False)
+        if isinstance(kind, exp.UniqueColumnConstraint):
+            made.uniques.append((name,))
+        elif isinstance(kind, exp.AutoIncrementColumnConstraint | exp.GeneratedAsIdentityColumnConstraint):
+            computed = (
+                isinstance(kind, exp.GeneratedAsIdentityColumnConstraint) and kind.expression is not None
+            )
+            return replace(column, generated="computed" if computed else "identity")
+        elif isinstance(kind, exp.ComputedColumnConstraint):
+            return replace(column, generated="computed")
+        elif isinstance(kind, exp.DefaultColumnConstraint):
+            text = kind.this.sql() if kind.this is not None else ""
+            counted = "nextval" in text.lower()
+            return replace(column, default=text[:200], generated="identity" if counted else column.generated)
+        elif isinstance(kind, exp.CheckColumnConstraint):
+            made.checks.append(kind.this.sql())
+        elif isinstance(kind, exp.Reference):
+            self._reference(made, (name,), kind)
+        elif isinstance(kind, exp.CommentColumnConstraint):
+            return replace(column, comment=clean(kind.this.name))
+        return column
+
+    def _constraint(self, made: _Made, part: exp.Expression) -> None:
+        if isinstance(part, exp.Constraint):
+            inner = part.expressions
+            if inner and isinstance(inner[0], exp.PrimaryKeyColumnConstraint | exp.UniqueColumnConstraint):
+                names = _names(
+                    made, [one for other in inner for one in other.find_all(exp.Column, exp.Ordered)]
+                )
+                if names and isinstance(inner[0], exp.PrimaryKeyColumnConstraint):
+                    made.keys = names
+                elif names:
+                    made.uniques.append(names)
+                if names:
+                    return
+            for one in inner:
+                self._constraint(made, one)
+        elif isinstance(part, exp.PrimaryKey):
+            made.keys = _names(made, part.expressions)
+        elif isinstance(part, exp.UniqueColumnConstraint):
+            there = part.this.expressions if isinstance(part.this, exp.Schema) else [part.this]
+            made.uniques.append(_names(made, [one for one in there if one is not None]))
+        elif isinstance(part, exp.ForeignKey):
+            reference = part.args.get("reference")
+            if reference is not None:
+                self._reference(made, _names(made, part.expressions), reference)
+        elif isinstance(part, exp.CheckColumnConstraint):
+            made.checks.append(part.this.sql())
+
+    def _reference(self, made: _Made, names: tuple[str, ...], reference: exp.Expression) -> None:
+        there = reference.this
+        table, columns = (there.this, there.expressions) if isinstance(there, exp.Schema) else (there, [])
+        made.relations.append((names, _parts(table), tuple(one.name for one in columns)))
+
+    # --- Later statements -----------------------------------------------------------------------------------
+
+    def _found(self, parts: tuple[str, ...]) -> _Made | None:
+        """The table of a name, with its schema or without."""
+        key = tuple(one.casefold() for one in parts)
+        if key in self._tables:
+            return self._tables[key]
+        alike = [one for found, one in self._tables.items() if found[-1] == key[-1]]
+        return alike[0] if len(alike) == 1 else None
+
+    def _alter(self, tree: exp.Alter) -> None:
+        made = self._found(_parts(tree.this)) if isinstance(tree.this, exp.Table) else None
+        if made is None:
+            return
+        for action in tree.args.get("actions") or ():
+            if isinstance(action, exp.AddConstraint):
+                for one in action.expressions:
+                    self._constraint(made, one)
+            elif isinstance(action, exp.ColumnDef):
+                self._column(made, action)
+            elif (
+                isinstance(action, exp.AlterColumn)
+                and "nextval" in (action.args.get("default") or exp.Null()).sql()
+            ):
+                self._counted(made.parts, action.name)
+
+    def _counted(self, parts: tuple[str, ...], name: str) -> None:
+        made = self._found(parts)
+        if made is not None and (own := made.own(name)) in made.columns:
+            made.columns[own] = replace(made.columns[own], generated="identity")
+
+    def _index(self, tree: exp.Create) -> None:
+        table = tree.this.args.get("table")
+        made = self._found(_parts(table)) if table is not None else None
+        params = tree.this.args.get("params")
+        if (
+            made is None
+            or not tree.args.get("unique")
+            or params is None
+            or params.args.get("where") is not None
+        ):
+            return
+        columns = params.args.get("columns") or []
+        plain = [one.this if isinstance(one, exp.Ordered) else one for one in columns]
+        if plain and all(isinstance(one, exp.Column | exp.Identifier) for one in plain):
+            made.uniques.append(_names(made, plain))
+
+    def _comment(self, tree: exp.Comment) -> None:
+        text = clean(tree.expression.name) if tree.expression is not None else ""
+        if tree.args.get("kind") == "TABLE" and (made := self._found(_parts(tree.this))) is not None:
+            made.comment = text
+        elif isinstance(tree.this, exp.Column) and (made := self._found((tree.this.table,))) is not None:
+            own = made.own(tree.this.name)
+            if own in made.columns:
+                made.columns[own] = replace(made.columns[own], comment=text)
+
+    # --- The end --------------------------------------------------------------------------------------------
+
+    def finished(self) -> Read:
+        """The tables, their references by name. Raises `Unreadable`."""
+        every = list(self._tables.values())
+        if not every:
+            raise Unreadable(
+                "There is no CREATE TABLE that could be read.",
+                "Send the definitions of tables, such as CREATE TABLE orders (id INT PRIMARY KEY).",
+            )
+        often = Counter(one.parts[-1].casefold() for one in every)
+        shown = [
+            ".".join(one.parts) if often[one.parts[-1].casefold()] > 1 else one.parts[-1] for one in every
+        ]
+        names, _ = named(shown, "table")
+        called = {id(one): name for one, name in zip(every, names, strict=True)}
+        for one in every:
+            table = self._finished(one, called)
+            if table is not None:
+                self.read.tables.append(table)
+        return self.read
+
+    def _finished(self, made: _Made, called: dict[int, str]) -> Table | None:
+        name = called[id(made)]
+        if not made.columns:
+            self.read.problems.append(Problem(name, "", "It has no column that could be read."))
+            return None
+        over = list(made.columns)[limits.MAX_FIELDS :]
+        text = f"A template has at most {limits.MAX_FIELDS} fields: left out."
+        self.read.problems += [Problem(name, clean(one), text) for one in over[: limits.IMPORT_COLUMNS]]
+        for one in over:
+            del made.columns[one]
+        kept = set(made.columns)
+        names = {one: clean(one) or f"column_{place}" for place, one in enumerate(made.columns, 1)}
+        keys = tuple(names[one] for one in map(made.own, made.keys) if one in kept)
+        uniques = [
+            tuple(names[one] for one in unique) for unique in made.uniques if unique and set(unique) <= kept
+        ]
+        alone = {one[0] for one in (keys, *uniques) if len(one) == 1}
+        columns = tuple(
+            replace(
+                one, name=names[one.name], key=names[one.name] in keys, unique=names[one.name] in alone,
+                nullable=one.nullable and names[one.name] not in keys,
+            )
+            for one in made.columns.values()
+        )  # fmt: skip
+        relations = tuple(self._relations(made, names, called))
+        entity = Entity(
+            name,
+            made.parts,
+            columns,
+            keys=keys,
+            uniques=tuple(dict.fromkeys(uniques)),
+            relations=relations,
+            checks=tuple(made.checks),
+            comment=clean(made.comment),
+        )
+        table = Table(entity)
+        table.reds = {names[one]: reason for one, reason in made.reds.items() if one in names}
+        _counted_keys(table)
+        return table
+
+    def _relations(self, made: _Made, names: dict[str, str], called: dict[int, str]) -> Iterator[Relation]:
+        for number, (columns, parts, there) in enumerate(made.relations):
+            own = tuple(made.own(one) for one in columns)
+            if not own or not set(own) <= set(names):
+                continue
+            parent = self._found(parts)
+            if parent is None:
+                other, shown = clean(parts[-1]), there or own
+            else:
+                other = called[id(parent)]
+                shown = tuple(parent.own(one) for one in (there or parent.keys))
+            if len(shown) == len(own):
+                yield Relation(
+                    f"fk_{number}", tuple(names[one] for one in own), other, tuple(map(clean, shown))
+                )
+
+
+def _counted_keys(table: Table) -> None:
+    """A key of one whole number is counted, as the first rows of any table are, and so is what the target counts."""
+    entity = table.entity
+    for one in entity.fields:
+        alone = entity.keys == (one.name,) and one.type in ("integer", "decimal") and not one.scale
+        if alone or (one.generated == "identity" and one.name not in entity.keys):
+            made = definition(one.name, "row_number")
+            told = (
+                "The key of the table, counted from 1."
+                if alone
+                else "The database counts it; it is counted from 1."
+            )
+            table.ready[one.name] = Found(one.name, made, "green", told)
+
+
+def _parts(table: Any) -> tuple[str, ...]:
+    if not isinstance(table, exp.Table):
+        return (str(getattr(table, "name", "")),)
+    return tuple(one.name for one in (table.args.get("db"), table.this) if one is not None and one.name)
+
+
+def _names(made: _Made, parts: list[Any]) -> tuple[str, ...]:
+    plain = [one.this if isinstance(one, exp.Ordered) else one for one in parts]
+    return tuple(dict.fromkeys(made.own(one.name) for one in plain if getattr(one, "name", "")))

@@ -1,0 +1,120 @@
+"""What a reader of one format makes of a file: tables, what they hold, and what could not be read."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+import pyarrow as pa
+
+from webapp import limits
+from webapp.connectors.shape import Entity
+from webapp.services.column_asked import definition
+from webapp.services.inference import Found, State
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """What was sent: its bytes, and the name of the file, or "" for a text."""
+
+    raw: bytes
+    name: str = ""
+
+    @property
+    def stem(self) -> str:
+        """The name without folders and ending."""
+        last = self.name.replace("\\", "/").rpartition("/")[2]
+        return last.rpartition(".")[0] or last
+
+    @property
+    def ending(self) -> str:
+        """`csv`, in small letters; "" for a text."""
+        return self.name.rpartition(".")[2].casefold() if "." in self.name else ""
+
+
+@dataclass(slots=True)
+class Table:
+    """One table. `ready` are columns that the reader has settled itself, by name; `notes` what else is to be told of
+    columns; `sample` has values of the columns, each column's by itself."""
+
+    entity: Entity
+    sample: pa.RecordBatch | None = None
+    ready: dict[str, Found] = field(default_factory=dict)
+    notes: dict[str, list[str]] = field(default_factory=dict)
+    reds: dict[str, str] = field(default_factory=dict)
+    """Columns that could not be read, with the reason."""
+
+    def note(self, column: str, text: str) -> None:
+        """Tells something of a column, which makes it yellow."""
+        self.notes.setdefault(column, []).append(text)
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """Something that was left out whole: a table, or a column beyond the limits ("" for all columns)."""
+
+    table: str
+    column: str
+    reason: str
+    state: State = "red"
+
+
+@dataclass(slots=True)
+class Read:
+    """A file as tables."""
+
+    format: str
+    tables: list[Table] = field(default_factory=list)
+    problems: list[Problem] = field(default_factory=list)
+
+
+class Unreadable(Exception):
+    """Nothing of a file could be read. The message says why, `hint` what to do."""
+
+    def __init__(self, message: str, hint: str = "") -> None:
+        super().__init__(message)
+        self.hint = hint
+
+
+FALLBACK: Final = "words"
+"""The type that stands for what cannot be made: it needs no options and fits beside anything."""
+
+
+def fallback(name: str, reason: str) -> Found:
+    """A red column: text stands for it, so that it keeps its place and its name."""
+    return Found(name, definition(name, FALLBACK, {"count": 2}), "red", f"Plain text stands for it: {reason}")
+
+
+_UNSEEN: Final = re.compile(
+    r"[\x00-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2066-\u2069\ufeff\ud800-\udfff]+"
+)
+
+
+def clean(name: Any) -> str:
+    """A name as one line of visible characters, no longer than names may be."""
+    text = str(name)[: limits.IMPORT_NAME_BYTES]
+    return " ".join(_UNSEEN.sub(" ", text).split())[: limits.MAX_NAME_CHARS].strip()
+
+
+def named(names: Iterable[Any], otherwise: str = "column") -> tuple[list[str], Mapping[str, str]]:
+    """Names that columns can have, in their order, and by name what is to be told of those that were changed: empty
+    ones are counted (`column_3`), of doubles the later ones get a number."""
+    found: list[str] = []
+    told: dict[str, str] = {}
+    taken: set[str] = set()
+    for place, name in enumerate(names, 1):
+        plain = clean(name)
+        made = plain or f"{otherwise}_{place}"
+        number = 1
+        while made in taken:
+            number += 1
+            made = f"{(plain or otherwise)[: limits.MAX_NAME_CHARS - 6]}_{number}"
+        if not plain:
+            told[made] = "It has no name in the file."
+        elif made != plain:
+            told[made] = f'The name "{plain}" stands in the file more than once.'
+        taken.add(made)
+        found.append(made)
+    return found, told

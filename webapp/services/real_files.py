@@ -1,0 +1,287 @@
+"""Workspace files as rows: CSV, JSON, NDJSON, XLSX and Parquet, read block by block.
+
+CSV holds texts, and texts they stay: `007` is not 7 unless the field that takes it says so by its type. The other
+formats bring their own types; a column that holds several kinds of values, as JSON and workbooks may, becomes text.
+Files come from anywhere: what a workbook unpacks to is bounded, and what cannot be read says where.
+"""
+
+from __future__ import annotations
+
+import codecs
+import csv
+import io
+import json
+import zipfile
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from itertools import islice
+from typing import IO, Any, Final
+
+import orjson
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.parquet
+
+from webapp import limits
+from webapp.errors import Fault, validation_error
+from webapp.services import row_makers
+from webapp.services.real_books import workbook
+from webapp.services.real_columns import JSON_TEXT, Kinds, NotReadable, again, column_kind, named
+from webapp.services.real_spool import too_large
+
+_HEAD: Final = 64 * 1024
+_DELIMITERS: Final = ",;\t|"
+_ENDINGS: Final = {
+    "csv": "csv", "tsv": "csv", "txt": "csv", "json": "json", "ndjson": "ndjson", "jsonl": "ndjson", "xlsx": "xlsx",
+    "parquet": "parquet",
+}  # fmt: skip
+
+
+def kind_of(name: str) -> str | None:
+    """The format of a file by its name; None for one that holds no rows."""
+    return _ENDINGS.get(name.rpartition(".")[2].casefold()) if "." in name else None
+
+
+def batches(file: IO[bytes], name: str, sheet: str | None = None) -> Iterator[pa.RecordBatch]:
+    """The rows of a file, at its beginning, in blocks of one schema; at least one block, which may have no rows.
+
+    Errors: validation_error, with the place in the file where something is wrong; payload_too_large.
+    """
+    kind = kind_of(name)
+    if kind is None:
+        known = ", ".join(sorted(set(_ENDINGS) - {"txt"}))
+        raise refused(f'The name of "{name}" does not tell what it holds.', f"Sources end in {known}.")
+    if sheet is not None and kind != "xlsx":
+        raise refused("Only a workbook has sheets.", "Take sheet away.")
+    try:
+        found = {"csv": _csv, "json": _json, "ndjson": _ndjson, "parquet": _parquet}.get(kind)
+        yield from (workbook(file, sheet) if found is None else found(file))
+    except (NotReadable, pa.ArrowException, UnicodeError, zipfile.BadZipFile) as error:
+        said = str(error).partition("\n")[0][:300]
+        raise refused(f'"{name}" cannot be read: {said}', "Correct the file and upload it again.") from None
+
+
+def refused(text: str, hint: str) -> Exception:
+    """The `validation_error` of a source."""
+    return validation_error([Fault("source.file", "not_readable", text, hint)])
+
+
+# --- CSV ----------------------------------------------------------------------------------------------------
+
+
+def _csv(file: IO[bytes]) -> Iterator[pa.RecordBatch]:
+    head = file.read(_HEAD)
+    file.seek(0)
+    encoding, mark = _encoding(file, head)
+    text = head.decode(encoding, "replace").removeprefix("\ufeff")
+    if not text.strip():
+        raise NotReadable("it is empty")
+    first = text.partition("\n")[0]
+    delimiter = max(_DELIMITERS, key=first.count)
+    names = named(next(csv.reader(io.StringIO(text, newline=""), delimiter=delimiter)))
+    file.seek(mark)
+    wrong: list[Any] = []
+
+    def refuse(row: Any) -> str:
+        wrong.append(row)
+        return "error"
+
+    try:
+        with pa.csv.open_csv(
+            file,
+            read_options=pa.csv.ReadOptions(
+                use_threads=False,
+                block_size=limits.SOURCE_CELL_BYTES,
+                encoding=encoding,
+                column_names=names,
+                skip_rows=0,
+            ),
+            parse_options=pa.csv.ParseOptions(
+                delimiter=delimiter, newlines_in_values=True, invalid_row_handler=refuse
+            ),
+            convert_options=pa.csv.ConvertOptions(
+                column_types=dict.fromkeys(names, pa.string()),
+                null_values=[""],
+                strings_can_be_null=True,
+                quoted_strings_can_be_null=False,
+            ),
+        ) as reader:
+            yield from _without_head(reader)
+    except pa.ArrowInvalid:
+        if wrong:
+            one = wrong[0]
+            where = f"row {one.number}" if one.number else "a row"
+            raise NotReadable(
+                f"{where} has {one.actual_columns} columns; its head has {one.expected_columns}"
+            ) from None
+        raise
+
+
+def _without_head(reader: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    left = 1  # the head is read as a row, so that the reader counts rows as a person does
+    for batch in reader:
+        if left and batch.num_rows:
+            batch, left = batch.slice(1), 0
+        yield batch
+
+
+def _encoding(file: IO[bytes], head: bytes) -> tuple[str, int]:
+    """The encoding of a text, by its mark, else UTF-8, else Windows-1252; and the bytes of its mark."""
+    for mark, encoding in ((b"\xff\xfe", "utf-16-le"), (b"\xfe\xff", "utf-16-be"), (b"\xef\xbb\xbf", "utf8")):
+        if head.startswith(mark):
+            return encoding, len(mark)
+    if b"\0" in head:
+        raise NotReadable("it is no text")
+    decoder, good = codecs.getincrementaldecoder("utf-8")(), True
+    try:
+        while piece := file.read(limits.SOURCE_CELL_BYTES):
+            decoder.decode(piece)
+        decoder.decode(b"", True)
+    except UnicodeDecodeError:
+        good = False
+    file.seek(0)
+    return ("utf8" if good else "cp1252"), 0
+
+
+# --- JSON ---------------------------------------------------------------------------------------------------
+
+_PIECE: Final = 1024 * 1024
+
+
+def _elements(file: IO[bytes]) -> Iterator[Any]:
+    """The elements of an array, or values that follow one another, as they are read."""
+    decoder, reader = json.JSONDecoder(), io.TextIOWrapper(io.BufferedReader(_Kept(file)), "utf-8-sig")
+    text, place, ended, first, array = "", 0, False, True, False
+    while True:
+        while place < len(text) and text[place] in " \t\r\n,":
+            place += 1
+        if place < len(text) and first:
+            first, array = False, text[place] == "["
+            place += array
+            continue
+        if place < len(text) and array and text[place] == "]":
+            return
+        try:
+            if place >= len(text):
+                raise ValueError
+            value, end = decoder.raw_decode(text, place)
+            if end == len(text) and not ended:
+                raise ValueError  # a number may go on
+        except (ValueError, RecursionError) as error:
+            if ended and place >= len(text):
+                if array:
+                    raise NotReadable("its array does not end") from None
+                return
+            if ended or len(text) - place > limits.SOURCE_CELL_BYTES:
+                raise NotReadable(f"it is no JSON: {error}") from None
+            more = reader.read(_PIECE)
+            ended = not more
+            text, place = text[place:] + more, 0
+            continue
+        yield value
+        place = end
+
+
+class _Kept(io.RawIOBase):
+    """A file that stays open when its reader is closed."""
+
+    def __init__(self, file: IO[bytes]) -> None:
+        self._file = file
+
+    def readable(self) -> bool:
+        """It is."""
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        """The next bytes."""
+        data = self._file.read(len(buffer))
+        buffer[: len(data)] = data
+        return len(data)
+
+
+def _json(file: IO[bytes]) -> Iterator[pa.RecordBatch]:
+    yield from _of_objects(lambda: _elements(again(file)), "element")
+
+
+def _ndjson(file: IO[bytes]) -> Iterator[pa.RecordBatch]:
+    yield from _of_objects(lambda: _lines(again(file)), "line")
+
+
+def _lines(file: IO[bytes]) -> Iterator[Any]:
+    for number, line in enumerate(file, 1):
+        if number == 1:
+            line = line.removeprefix(b"\xef\xbb\xbf")
+        if not line.strip():
+            continue
+        if len(line) > limits.SOURCE_CELL_BYTES:
+            raise NotReadable(f"line {number:,} is too long")
+        try:
+            yield orjson.loads(line)
+        except orjson.JSONDecodeError:
+            yield _exact(line, number)
+
+
+def _exact(line: bytes, number: int) -> Any:
+    try:
+        return json.loads(line)  # numbers beyond 64 bits, which the quicker reader refuses
+    except (ValueError, RecursionError) as error:
+        raise NotReadable(f"line {number:,} is no JSON: {error}") from None
+
+
+def _of_objects(read: Callable[[], Iterator[Any]], called: str) -> Iterator[pa.RecordBatch]:
+    """Objects as rows: once through them for the kinds of their values, and once more for the values."""
+    kinds: dict[str, set[str]] = {}
+    for number, one in enumerate(read(), 1):
+        if not isinstance(one, Mapping):
+            raise NotReadable(f"{called} {number:,} is no object")
+        if number > limits.SOURCE_ROWS:
+            raise too_large()
+        for name, value in one.items():
+            found = kinds.get(name)
+            if found is None:
+                found = kinds[name] = set()
+            if value is not None:
+                found.add(row_makers.kind_of_value(value))
+    if not kinds:
+        raise NotReadable("it holds no rows")
+    if len(kinds) > limits.SOURCE_COLUMNS:
+        raise NotReadable(f"it has more than {limits.SOURCE_COLUMNS:,} columns")
+    columns = {name: column_kind(found) for name, found in kinds.items()}
+    yield from _blocks(columns, read())
+
+
+def _blocks(columns: Mapping[str, tuple[pa.DataType, bool]], rows: Iterator[Any]) -> Iterator[pa.RecordBatch]:
+    schema = pa.schema(
+        [
+            pa.field(name, kind, metadata=JSON_TEXT if nested else None)
+            for name, (kind, nested) in columns.items()
+        ]
+    )
+    empty = True
+    while some := list(islice(rows, limits.SOURCE_BLOCK_ROWS)):
+        empty = False
+        arrays = []
+        for name, (kind, _) in columns.items():
+            values = [row.get(name) for row in some]
+            if pa.types.is_string(kind):
+                values = [None if value is None else row_makers.text_of(value) for value in values]
+            elif pa.types.is_floating(kind):
+                values = [None if value is None else float(value) for value in values]
+            arrays.append(pa.array(values, kind))
+        yield pa.RecordBatch.from_arrays(arrays, schema=schema)
+    if empty:
+        yield pa.RecordBatch.from_pylist([], schema)
+
+
+# --- Parquet, and whatever else brings types of its own -----------------------------------------------------
+
+
+def _parquet(file: IO[bytes]) -> Iterator[pa.RecordBatch]:
+    reader = pa.parquet.ParquetFile(file, memory_map=False)
+    named(reader.schema_arrow.names)
+    kinds = Kinds(reader.schema_arrow)
+    empty = True
+    for batch in reader.iter_batches(limits.SOURCE_BLOCK_ROWS, use_threads=False):
+        empty = False
+        yield kinds.settled(batch)
+    if empty:
+        yield kinds.settled(pa.RecordBatch.from_pylist([], reader.schema_arrow))

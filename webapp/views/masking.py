@@ -1,0 +1,113 @@
+"""Masking: which columns of a sample are personal, and the versions of the workspace's masking key."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from flask import Blueprint, Response
+from pydantic import Field, JsonValue, model_validator
+
+from webapp import limits
+from webapp.engine.masking import Masking
+from webapp.services import classify, masking_keys
+from webapp.services.actors import Actor
+from webapp.views.inputs import Input
+from webapp.views.outputs import Output
+from webapp.views.reply import reply
+from webapp.views.routes import route
+
+bp = Blueprint("masking", __name__)
+
+_Name = Annotated[str, Field(min_length=1, max_length=limits.MAX_NAME_CHARS)]
+_TARGET_ERRORS = ("target_failed", "target_timeout", "target_not_allowed", "driver_missing", "unavailable")
+
+
+class ClassifyIn(Input):
+    """A sample: `rows`, or a workspace `file` (`sheet` of a workbook), or the `table` of a connection. Of a file the
+    first 1,000 rows are looked at, of a table 200. `table` beside `rows` says what a row stands for."""
+
+    rows: (
+        Annotated[list[dict[str, JsonValue]], Field(min_length=1, max_length=limits.CLASSIFY_ROWS)] | None
+    ) = None
+    file: Annotated[str, Field(min_length=1, max_length=limits.MAX_FILE_NAME_CHARS)] | None = None
+    sheet: _Name | None = None
+    connection_id: _Name | None = None
+    table: _Name | None = None
+
+    @model_validator(mode="after")
+    def _one_sample(self) -> ClassifyIn:
+        if sum(one is not None for one in (self.rows, self.file, self.connection_id)) != 1:
+            raise ValueError("Send one of rows, file and connection_id with table.")
+        if self.connection_id is not None and self.table is None:
+            raise ValueError("Name the table of the connection.")
+        if self.sheet is not None and self.file is None:
+            raise ValueError("Only a workbook file has sheets.")
+        return self
+
+
+class ClassifiedOut(Output):
+    """One column. `kind`: of what it tells, null where nothing shows a person. `confidence`: 0 to 1, in the kind, or in
+    there being none. `type` and `masking`: what a field of a template may take as it is."""
+
+    name: str
+    kind: str | None
+    sensitive: bool
+    confidence: float
+    reason: str
+    type: str | None
+    masking: Masking | None
+
+
+class ClassifyOut(Output):
+    """The columns, in the sample's order."""
+
+    columns: list[ClassifiedOut]
+
+
+class MaskingKeyOut(Output):
+    """A version of the masking key, without the key."""
+
+    version: int
+    created_by: str | None
+    created_at: str
+
+
+class MaskingKeysOut(Output):
+    """The versions, newest first. The newest masks, where a field does not say `key_version`."""
+
+    items: list[MaskingKeyOut]
+
+
+@route(bp, "/classify", ["POST"], scope="write", body=ClassifyIn, returns=ClassifyOut, errors=_TARGET_ERRORS)
+def look(actor: Actor, body: ClassifyIn) -> Response:
+    """Say which columns of a sample are personal, and propose how to mask them.
+
+    Names of columns and their values are looked at; nothing is stored, and no value is in the answer.
+    """
+    if body.rows is not None:
+        found = classify.of_rows(body.rows, body.table or "")
+    elif body.file is not None:
+        found = classify.of_file(actor, body.file, body.sheet)
+    else:
+        found = classify.of_table(actor, str(body.connection_id), str(body.table))
+    return reply({"columns": [classify.as_json(one) for one in found]})
+
+
+@route(bp, "/masking/keys", scope="secrets", returns=MaskingKeysOut)
+def keys(actor: Actor) -> Response:
+    """List the versions of the workspace's masking key, newest first. There is none before something was masked."""
+    return reply({"items": [masking_keys.as_json(one) for one in masking_keys.listing(actor)]})
+
+
+@route(
+    bp, "/masking/keys/rotate", ["POST"], scope="secrets", returns=MaskingKeyOut, status=201, idempotent=True,
+    errors=("conflict", "unavailable"),
+)  # fmt: skip
+def rotate(actor: Actor) -> Response:
+    """Make a new version of the masking key, which masks from now on.
+
+    Values are masked otherwise than before: a field that must agree with what was masked earlier says its
+    `key_version`.
+    """
+    made: dict[str, Any] = masking_keys.as_json(masking_keys.rotate(actor))
+    return reply(made, status=201)
