@@ -158,6 +158,12 @@
     if ($("#results")) $("#results").hidden = tab.id !== "tab-fields";
   };
 
+  // Where the faults of a field stand. Most fields have none, and no place for them.
+  const under = (row) => {
+    if (!$(".errs", row) && $(".c-blank", row)) row.insertAdjacentHTML("beforeend", '<tr class="errs"><td colspan="7" class="fault"></td></tr>');
+    return $(".errs", row);
+  };
+
   // Faults: the preview lists them with the input each belongs to; here they are put there.
   const place = () => {
     $$("[aria-invalid]", form()).forEach((one) => one.removeAttribute("aria-invalid"));
@@ -166,7 +172,7 @@
       const name = item.dataset.for, row = document.getElementById(name.split(".")[0]);
       const input = name.endsWith(".type") ? row && $(".pick", row) : name && form().elements.namedItem(name);
       input?.setAttribute?.("aria-invalid", "true");
-      const spot = input?.closest?.(".formula") || (row && $(".errs", row)); // a formula's fault stands under it
+      const spot = input?.closest?.(".formula") || (row && under(row)); // a formula's fault stands under it
       if (spot) spot.hidden = false;
       if (spot) $(".fault", spot).append($(".why", item).cloneNode(true));
     });

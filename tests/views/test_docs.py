@@ -326,7 +326,7 @@ def test_what_every_field_takes_is_told_key_by_key(browser):
 
 def test_types_are_found_by_alias_and_listed_best_first(browser):
     html = browser().get("/docs/field-types?q=guid").text
-    assert re.search(r'<td><a href="/docs/field-types/identity#(\w+)"', html)[1] == "uuid"
+    assert re.search(r'<li><a href="/docs/field-types/identity#(\w+)"', html)[1] == "uuid"
     assert "No type fits" in browser().get("/docs/field-types?q=nothing+like+it").text
 
 

@@ -101,11 +101,11 @@ def every_field() -> str:
 
 
 def _listed(types: list[dict[str, Any]]) -> str:
-    rows = [
-        (f"[{code(one['name'])}](/docs/field-types/{one['category']}#{one['name']})", text(one["description"]))
+    lines = (
+        f"- [{code(one['name'])}](/docs/field-types/{one['category']}#{one['name']}): {text(one['description'])}"
         for one in types
-    ]
-    return table(("Type", "What it makes"), rows)
+    )
+    return "\n".join(lines) + "\n"
 
 
 def _common_rows() -> list[tuple[str, str, str, str]]:
