@@ -227,7 +227,7 @@ EXPLAIN_COST_ROWS: Final = 1_000_000  # chosen: for so many rows the builder say
 EXPORT_ROWS: Final = 200_000  # chosen: from so many rows on the page advises a file made by a worker
 USAGE_DAYS: Final = 28  # chosen: days in the chart of rows
 BUILDER_ROWS: Final = (
-    7  # chosen: rows that the builder's page has in full; the browser asks for the others at once
+    8  # chosen: rows that the builder's page has in full; the browser asks for the others at once
 )
 PICKED_TABLES: Final = 300  # chosen: tables that a select of the builder offers; of more, a box searches
 PICKED_TEMPLATES: Final = 300  # chosen: templates that the builder offers to pick from, in the order of names
