@@ -238,7 +238,8 @@ def test_json_and_fields_are_the_same_template(edith):
     answer = send(edith, "/builder/from-json", {"json": text})
     back = controls(answer.text)
     # The page folds the last of many rows (`~`); what the text brings is drawn whole.
-    assert [one.replace("~", "") for one in back.getlist("row")] == [one.replace("~", "") for one in form.getlist("row")]
+    whole = [one.replace("~", "") for one in form.getlist("row")]
+    assert [one.replace("~", "") for one in back.getlist("row")] == whole
     assert orjson.loads(text)["fields"][0]["id"] == back["row"].split(" ")[1]
 
 
