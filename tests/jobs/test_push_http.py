@@ -290,7 +290,8 @@ def test_the_first_refused_row_is_the_last_one_begun(pushing, echo):
     push_id = pushing.push(people(300), ask={"on_error": "stop"})
     done = pushing.do(push_id)
     assert (done.status, done.failed, done.error["details"]["row"]) == ("failed", 1, 20)
-    assert done.delivered == len(echo.effects) <= 20 + limits.HTTP_PARALLEL
+    # Others are begun as long as the refusal is on its way.
+    assert done.delivered == len(echo.effects) < 100
     assert counts(done)[3] == 300 - done.delivered - 1
 
 
