@@ -19,7 +19,7 @@ from jobs.sandbox import Box, Boxed, Caps, Mode, mode, outputs, start
 MB = 1024 * 1024
 PROGRAMS = Path(__file__).with_name("programs")
 CAPS = Caps(
-    wall_seconds=15, cpu_seconds=3, memory_bytes=256 * MB, processes=24, file_bytes=48 * MB, tmp_bytes=32 * MB,
+    wall_seconds=15, cpu_seconds=6, memory_bytes=256 * MB, processes=24, file_bytes=48 * MB, tmp_bytes=32 * MB,
     outputs_bytes=64 * MB,
 )  # fmt: skip
 NEIGHBOUR = "import time\nwhile True:\n    print('tick')\n    time.sleep(0.05)\n"

@@ -28,6 +28,7 @@ def flip():
 threading.Thread(target=flip).start()
 # A socket of the host's that has lost its connection: what a swap would want.
 kept = socket.create_connection(("127.0.0.1", int(os.environ["API"])))
+kept.setblocking(False)  # it must not wait where the service takes no more connections
 libc.connect(kept.fileno(), struct.pack("=H", 0) + bytes(14), 16)
 place = os.dup(kept.fileno())
 
@@ -50,4 +51,4 @@ while time.monotonic() < until:
     libc.connect(kept.fileno(), struct.pack("=H", 0) + bytes(14), 16)
     one.close()
     count += 1
-print("tried", count > 10)
+print("tried", count > 2)
