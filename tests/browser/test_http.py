@@ -170,7 +170,7 @@ def test_axe_finds_nothing_on_them(desk, cast, paths, axe, scheme):  # noqa: F81
 
 
 def test_the_navigation_never_makes_the_page_wider(desk, cast):
-    for width in (761, 900, 1021):
+    for width in (761, 900, 1021, 1161):
         page = desk(cast.edith, (width, 700)).page("/endpoints")
         assert page.evaluate("document.documentElement.scrollWidth") <= width
         if width < 1000:

@@ -19,9 +19,11 @@ from jobs.sandbox import Box, Boxed, Caps, Mode, mode, outputs, start
 MB = 1024 * 1024
 PROGRAMS = Path(__file__).with_name("programs")
 CAPS = Caps(
-    wall_seconds=15, cpu_seconds=6, memory_bytes=256 * MB, processes=24, file_bytes=48 * MB, tmp_bytes=32 * MB,
+    wall_seconds=15, cpu_seconds=3, memory_bytes=256 * MB, processes=24, file_bytes=48 * MB, tmp_bytes=32 * MB,
     outputs_bytes=64 * MB,
 )  # fmt: skip
+# Where files are made slowly, making too many of them takes longer than all else.
+LONGER = {"many_files": replace(CAPS, wall_seconds=40, cpu_seconds=20)}
 NEIGHBOUR = "import time\nwhile True:\n    print('tick')\n    time.sleep(0.05)\n"
 
 
@@ -115,14 +117,15 @@ def main() -> None:
         "TOKEN": given["token"],
     }
     begun = time.monotonic()
-    hostile = Running(top / "hostile", PROGRAMS / f"{given['program']}.py", way, env, **common)
+    caps = LONGER.get(given["program"], CAPS)
+    hostile = Running(top / "hostile", PROGRAMS / f"{given['program']}.py", way, env, caps=caps, **common)
     if given.get("terminate"):
         while b"ready" not in hostile.output:
             time.sleep(0.01)
         hostile.boxed.terminate()
         hostile.boxed.wait(1)
         hostile.boxed.kill()
-    code = hostile.boxed.wait(CAPS.wall_seconds + 10)
+    code = hostile.boxed.wait(caps.wall_seconds + 10)
     took = time.monotonic() - begun
     hostile.close()
     before = neighbour.size

@@ -64,7 +64,7 @@ class Price(IndexedType):
             text = "A price is 0 or more."
             compiler.fault(field, "options.min", "out_of_range", text, "Raise min, or use type money.")
         elif options.min > options.max:
-            text = f"min ({options.min}) is above max ({options.max})."
+            text = f"min ({options.min}) is larger than max ({options.max})."
             compiler.fault(field, "options.min", "min_above_max", text, "Swap them.")
         elif self.size < 1:
             text = f"No price from {options.min} to {options.max} ends so."
