@@ -46,7 +46,7 @@ class KeyQuery(Query):
     query=KeyQuery,
     returns=_KEY,
     produces=_TEXTS,
-    errors=("unavailable",),
+    errors=("unavailable", "validation_error"),
 )
 def of_export(actor: Actor, export_id: str, query: KeyQuery) -> Response:
     """Read which cells of an export's file are bad on purpose, of which kind, and the good value behind each.

@@ -23,7 +23,7 @@ CAPS = Caps(
     outputs_bytes=64 * MB,
 )  # fmt: skip
 # Where files are made slowly, making too many of them takes longer than all else.
-LONGER = {"many_files": replace(CAPS, wall_seconds=40, cpu_seconds=20)}
+LONGER = dict.fromkeys(("many_files", "many_files_tmp"), replace(CAPS, wall_seconds=40, cpu_seconds=20))
 NEIGHBOUR = "import time\nwhile True:\n    print('tick')\n    time.sleep(0.05)\n"
 
 
