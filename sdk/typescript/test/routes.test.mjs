@@ -26,6 +26,7 @@ const CALLS = {
     preview: [(one, how) => one.preview("x", {}, how), (one, how) => one.preview(DRAFT, {}, how)],
     generate: [(one, how) => one.generate("x", {}, how), (one, how) => one.generate(DRAFT, {}, how)],
     rows: [(one, how) => gathered(one.rows("x", {}, how)), (one, how) => gathered(one.rows(DRAFT, {}, how))],
+    answers: (one, how) => one.answers("x", { seed: "s" }, how),
     stream: [(one, how) => one.stream("x", { format: "csv" }, how), (one, how) => one.stream(DRAFT, {}, how)],
     export: (one, how) => one.export("x", {}, how),
     push: (one, how) => one.push("x", {}, how),
@@ -59,8 +60,10 @@ const CALLS = {
     part: (one, how) => one.part("x", 1, how),
     retry: (one, how) => one.retry("x", how),
     stream: (one, how) => one.stream("x", how),
+    answers: (one, how) => one.answers("x", { ...how, format: "csv" }),
   },
   pushes: {
+    bad: (one, how) => one.bad("x", how),
     toDatabase: (one, how) => one.toDatabase({ connection_id: "x", table: "t" }, how),
     toEndpoint: (one, how) => one.toEndpoint({ endpoint_id: "x" }, how),
     list: (one, how) =>
