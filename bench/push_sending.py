@@ -20,6 +20,14 @@ Figures = dict[str, tuple[float, int]]
 """Seconds of each way, and how many rows it reported bad."""
 
 
+def batches(rows: int) -> Iterator[pa.RecordBatch]:
+    """The bench template's rows, made now."""
+    bound = Bound(plan(), ENV)
+    for at in range(0, rows, limits.PUSH_CHUNK_ROWS):
+        arrays = bound.block(at, min(limits.PUSH_CHUNK_ROWS, rows - at))
+        yield pa.RecordBatch.from_arrays(arrays, HEADER)
+
+
 class Sending(ABC):
     """Rows for the table `orders` of a session."""
 
@@ -27,20 +35,12 @@ class Sending(ABC):
 
     def __init__(self, rows: int) -> None:
         self.count = rows
-        self._plan = plan()
         self._ready: list[tuple[Any, ...]] = []
-
-    def batches(self) -> Iterator[pa.RecordBatch]:
-        """The template's rows, made now."""
-        bound = Bound(self._plan, ENV)
-        for at in range(0, self.count, limits.PUSH_CHUNK_ROWS):
-            arrays = bound.block(at, min(limits.PUSH_CHUNK_ROWS, self.count - at))
-            yield pa.RecordBatch.from_arrays(arrays, HEADER)
 
     def ready(self) -> list[tuple[Any, ...]]:
         """The same rows as tuples."""
         if not self._ready:
-            for batch in self.batches():
+            for batch in batches(self.count):
                 self._ready += zip(*(column.to_pylist() for column in batch.columns), strict=True)
         return self._ready
 
@@ -50,7 +50,7 @@ class Sending(ABC):
         assert entity is not None
         target = self.session.target(Writing(entity, entity.fields))
         failed = 0
-        for batch in self.batches():
+        for batch in batches(self.count):
             target.begin()
             failed += len(target.send(spoilt(batch, bad) if bad else batch).failures)
             target.proof()

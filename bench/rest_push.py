@@ -101,10 +101,10 @@ def looped(url: str, bodies: list[bytes]) -> float:
 
 def bodies(rows: int) -> list[bytes]:
     """The bench template's rows as JSON."""
-    from bench.push_sending import Sending
+    from bench.push_sending import batches
 
     made: list[bytes] = []
-    for batch in Sending(rows).batches():
+    for batch in batches(rows):
         made += [json.dumps(row, default=str).encode() for row in batch.to_pylist()]
     return made
 
