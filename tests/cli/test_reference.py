@@ -56,3 +56,11 @@ def test_a_long_test_that_is_named_runs():
     assert "--ignore=tests/chaos" not in testing.pytest_arguments(
         False, ["tests/chaos/test_kill.py::test_it"]
     )
+
+
+def test_naming_a_folder_names_the_long_tests_in_it():
+    found = testing.pytest_arguments(False, ["tests/deploy", "tests/typescript/"])
+    assert "--ignore=tests/deploy/test_hosts.py" not in found
+    assert "--ignore=tests/typescript/live" not in found
+    assert "--ignore=tests/chaos" in found
+    assert "--ignore=tests/chaos" in testing.pytest_arguments(False, ["tests"])

@@ -72,8 +72,14 @@ def pytest_arguments(everything: bool, rest: list[str]) -> list[str]:
     out = [] if alone else processes
     if not everything:
         named = {word.split("::")[0].rstrip("/") for word in rest}
-        out += [f"--ignore={folder}" for folder in LONG if not any(name.startswith(folder) for name in named)]
+        out += [f"--ignore={long}" for long in LONG if not any(within(long, name) for name in named)]
     return [*out, *rest]
+
+
+def within(one: str, other: str) -> bool:
+    """Whether one of the two paths is the other or lies in it: who names a folder of `tests` names what is in it."""
+    deep, top = sorted((one, other), key=len, reverse=True)
+    return top != "tests" and (deep == top or deep.startswith(f"{top}/"))
 
 
 def steady(env: dict[str, str]) -> bool:
