@@ -8,7 +8,11 @@ from pathlib import Path
 
 import pytest
 from rowsmith import Template, error
+from rowsmith.cli import template_files
 from rowsmith.fields import EmailField, FirstNameField, RowNumberField
+
+from webapp.engine.spec import CommonKeys
+from webapp.views.templates import TemplateIn
 
 PEOPLE = Template(
     "People",
@@ -34,6 +38,31 @@ def edited(change, path: Path = PATH) -> dict:
     change(found)
     path.write_text(json.dumps(found))
     return found
+
+
+def test_a_file_has_every_key_that_a_template_and_a_field_can_have():
+    assert {*template_files.BODY} == {*TemplateIn.model_fields}
+    own = {"id", "name", "type", "options", "unique_together"}  # the last is an inner name of `unique`
+    assert {*template_files.COMMON} == {*CommonKeys.model_fields} - own
+
+
+def test_bad_values_and_a_source_go_into_the_file_and_back(shell, sdk):
+    bad = {"rate": 0.5, "kinds": ["missing"]}
+    fields = [{"name": "id", "type": "row_number"}, {"name": "mail", "type": "email", "invalid": bad}]
+    made = sdk().templates.create(Template("Spoilt", fields=fields).to_dict() | {"invalid": bad})
+    shell.good("templates", "pull")
+    found = json.loads(Path("templates/spoilt.json").read_text())
+    assert (found["invalid"], found["fields"][1]["invalid"]) == (made["invalid"], made["fields"][1]["invalid"])
+    assert shell("templates", "plan").out == "0 to create, 0 to change, 1 as they are.\n"
+    asked = ("-n", "50", "-f", "csv", "--seed", "s")
+    there = shell.good("generate", "Spoilt", *asked).raw
+    assert shell.good("generate", "templates/spoilt.json", "--offline", *asked).raw == there
+    edited(lambda one: one["invalid"].update(rate=0.25), Path("templates/spoilt.json"))
+    shell.good("templates", "apply")
+    assert sdk().templates.get(made["id"])["invalid"]["rate"] == 0.25
+    edited(lambda one: one.update(source={"file": "people.csv"}), Path("templates/spoilt.json"))
+    refused = shell("generate", "templates/spoilt.json", "--offline")
+    assert (refused.status, "offline_outside" in refused.err) == (6, True), refused.err
 
 
 def test_a_file_is_imported_after_a_look(shell, sdk):

@@ -74,7 +74,7 @@ def rows(path: Path, asked: Mapping[str, Any], vocabulary: Optional[str] = None)
 def _made(server: Server, file: template_files.File, asked: Mapping[str, Any], words: Optional[str]) -> Rows:
     ask = _request(server, asked)
     source = _source(server, file, ask, words)
-    if source.plan.asks:
+    if source.plan.asks or file.body.get("source"):
         text = f"{file.path.name} has values that come from outside; only the service fetches those."
         raise Problem("offline_outside", text, REFUSED)
     present = datetime.now(timezone.utc)
@@ -115,7 +115,8 @@ def _source(server: Server, file: template_files.File, ask: Any, words: Optional
     quantity = body.get("quantity") or server.sources.limits.DEFAULT_QUANTITY
     library = server.kin.library(versions, own, quantity, ask.rows)
     server.kin.check_stated(ask.rows, versions, own)
-    spec = server.plans.parsed_fields(body["fields"], name=body["name"], locale=body.get("locale"))
+    told = {key: body.get(key) for key in ("locale", "source", "invalid")}
+    spec = server.plans.parsed_fields(body["fields"], name=body["name"], **told)
     if not all(field.get("id") for field in template_files.walk(body["fields"])):
         spec = server.groups.assign(spec)
     plan = server.plans.compiled(spec, server.plans.vocabulary(words), ask.locale, library)

@@ -15,7 +15,7 @@ from typing import Any, Final, Optional, Union
 
 from rowsmith.cli.problems import NOT_FOUND, REFUSED, Problem
 
-HEAD: Final = ("id", "name", "description", "quantity", "locale", "anchor", "fields")
+HEAD: Final = ("id", "name", "description", "quantity", "locale", "anchor", "source", "invalid", "fields")
 """Keys of a file, in their order; all others of a template are volatile, and left out."""
 BODY: Final = HEAD[1:]
 """Keys that a template is made of."""
@@ -32,6 +32,8 @@ COMMON: Final[Mapping[str, Any]] = {
     "suffix": "",
     "text_case": None,
     "description": "",
+    "invalid": None,
+    "column": None,
 }
 """Keys that every field has, and what they are where a file does not say them."""
 KNOWN: Final = ".rowsmith"
