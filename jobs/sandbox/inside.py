@@ -1,7 +1,8 @@
 """The last step before a program runs, taken inside its box: give up all power, then become the program.
 
-Runs as `python -I -S -c <this file> <control>`: nothing but the standard library's C modules is imported, for the sake
-of speed, and nothing of the program's environment. `control` is the descriptor of a unix socket to the host's side:
+Runs, compiled by the host's side, as `python -I -S -c ... <control>`: nothing but the standard library's C modules is
+imported, for the sake of speed, and nothing of the program's environment. `control` is the descriptor of a unix socket
+to the host's side:
 
     <- the plan               8 bytes of length, then marshalled settings
     -> b"s" with descriptors  the folders /proc and home, and sockets of the box's network that are served from outside
