@@ -24,7 +24,8 @@ for pid in [
         pass
     try:
         os.kill(-pid, signal.SIGKILL)
-        print("GOT IN: kill group", pid)
+        # -1 is everybody, and the kernel says that this went well if it was allowed of nobody: the neighbour shows it.
+        print("GOT IN: kill group", pid) if pid != 1 else None
     except OSError:
         pass
 local = (ctypes.c_size_t * 2)(ctypes.addressof(ctypes.create_string_buffer(16)), 16)
