@@ -5,8 +5,10 @@ import os
 
 from webapp import limits
 from webapp.config import Settings
+from webapp.services import journal
 
 _settings = Settings.from_env(os.environ)
+journal.configure(_settings)
 
 bind = [
     f"[{_settings.host}]:{_settings.port}" if ":" in _settings.host else f"{_settings.host}:{_settings.port}"
@@ -37,6 +39,7 @@ secure_scheme_headers = {}
 limit_request_line = limits.MAX_REQUEST_LINE_BYTES
 accesslog = None
 errorlog = "-"
+logger_class = "webapp.serving.Logger"
 loglevel = _settings.log_level.lower()
 
 
@@ -62,5 +65,19 @@ def post_fork(server, worker):
     app = server.app.wsgi()
     die_with(server.pid)
     after_fork(app)
+    worker.ending = lambda: _hand_over(app)
     # A worker that is asked to end lets its followers go at once; they come again, to its successor.
     app.extensions[STOPPING] = lambda: not worker.alive
+
+
+def worker_exit(_server, worker):
+    """In a worker that ends: what it has counted for /metrics goes to the others' sums."""
+    if hasattr(worker, "ending"):
+        worker.ending()
+
+
+def _hand_over(app):
+    from webapp.services import metrics
+
+    with app.app_context():
+        metrics.hand_over_now()

@@ -32,7 +32,7 @@ from flask import current_app
 
 from webapp import ROOT, limits
 from webapp.config import Settings, SettingsError
-from webapp.services import requirements, requirements_uv
+from webapp.services import journal, requirements, requirements_uv
 
 log = logging.getLogger(__name__)
 
@@ -347,16 +347,16 @@ def _size(folders: list[Path]) -> int:
 
 def main() -> int:
     """Make the environment with the common libraries, if nobody has. Returns 0 when it is there."""
-    logging.basicConfig(
-        level="INFO", format="%(asctime)s %(levelname)s %(name)s: %(message)s", stream=sys.stderr
-    )
     os.nice(10)
     try:
-        maker = Maker.of(Settings.from_env(os.environ).data_dir)
-        maker.ensure(requirements.common_lock(), tell=log.info)
+        settings = Settings.from_env(os.environ)
     except SettingsError as error:
-        log.error("%s", error)
+        print(f"rowsmith: {error}", file=sys.stderr)
         return 1
+    journal.configure(settings)
+    try:
+        maker = Maker.of(settings.data_dir)
+        maker.ensure(requirements.common_lock(), tell=log.info)
     except NotMade as error:
         log.warning("%s %s", error, error.reason)
         return 1

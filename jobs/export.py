@@ -11,7 +11,7 @@ from flask import Flask, current_app
 
 from jobs.lease import Lease, leased
 from webapp import limits, storage
-from webapp.services import export_parts, exports
+from webapp.services import export_parts, exports, metrics
 from webapp.services.exports import Order
 from webapp.services.rows import Stream
 
@@ -65,6 +65,7 @@ def _make(work: Lease, order: Order, tell: Callable[..., None]) -> None:
     try:
         seen = {"leaks": output.leaks} if output.leaks else {}
         work.finish(rows_done=output.rows_made, bytes=size, sha256=digest.sha256, storage_key=key, **seen)
+        metrics.count("rows_generated", output.rows_made, format=order.recipe.format.name)
     except BaseException:
         store.delete(key)
         raise

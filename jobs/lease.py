@@ -17,8 +17,6 @@ Leases are compared by the clocks of the machines that run workers, which must a
 from __future__ import annotations
 
 import logging
-import os
-import socket
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -34,7 +32,9 @@ from webapp import clock, limits
 from webapp.errors import ApiError
 from webapp.extensions import reading, redis_client, writing
 from webapp.models import END_STATES
+from webapp.services import journal, metrics
 from webapp.services.enqueue import KINDS, ring
+from webapp.services.heartbeat import process_name
 
 log = logging.getLogger(__name__)
 
@@ -64,11 +64,6 @@ class HandBack(Interrupted):
     """This worker is stopping; another one goes on."""
 
 
-def process_name() -> str:
-    """This process, for people: `host:pid`."""
-    return f"{socket.gethostname()}:{os.getpid()}"
-
-
 class Lease:
     """One piece of work, held. Made by `leased`."""
 
@@ -84,6 +79,7 @@ class Lease:
         """Writes what belongs to the end of the work, in the same transaction."""
         self._model = KINDS[kind].model
         self._now = now
+        self._began = now()
         self._until = until
         self._cancelled = False
         self._fenced = False
@@ -139,6 +135,7 @@ class Lease:
             if self.closing is not None:
                 self.closing(session)
         self.ended = True
+        metrics.ended(self.kind, status, (self._now() - self._began).total_seconds())
 
     def beat(self) -> None:
         """Prolong the lease, or learn that it is lost."""
@@ -191,6 +188,7 @@ def leased(
     app = current_app._get_current_object()  # type: ignore[attr-defined]
     beats = threading.Thread(target=_keep, args=(app, work, ended), name=f"beat-{work_id}", daemon=True)
     beats.start()
+    journal.begin_work(kind, work_id)
     log.info("%s %s: attempt %d, epoch %d", kind, work_id, work.attempt, work.epoch)
     try:
         yield work
@@ -205,6 +203,7 @@ def leased(
     finally:
         ended.set()
         beats.join()
+        journal.end_work()
 
 
 def take(

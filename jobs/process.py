@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ctypes
 import importlib
-import logging
 import os
 import signal
 import sys
@@ -15,6 +14,7 @@ from flask import Flask
 
 from webapp import create_app
 from webapp.config import Settings, SettingsError
+from webapp.services import journal
 
 PR_SET_PDEATHSIG = 1  # prctl(2)
 
@@ -27,12 +27,7 @@ def application() -> Flask:
     except SettingsError as error:
         print("\n".join(f"rowsmith: {fault}" for fault in error.faults), file=sys.stderr)
         raise SystemExit(1) from None
-    logging.basicConfig(
-        level=settings.log_level,
-        format="%(asctime)s %(levelname)s %(name)s: %(message)s",
-        stream=sys.stderr,
-        force=True,
-    )
+    journal.configure(settings)
     return create_app(settings, routes=False)
 
 

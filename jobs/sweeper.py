@@ -20,12 +20,14 @@ from flask import Flask
 from sqlalchemy import and_, or_, select, update
 from sqlalchemy.exc import SQLAlchemyError
 
-from jobs.lease import process_name
+from jobs.courier import Courier
 from jobs.process import application, named
 from webapp import clock, limits
 from webapp.extensions import reading, redis_client, writing
-from webapp.services import enqueue, heartbeat, schedules
+from webapp.services import audit_seals, enqueue, heartbeat, metrics, retention, schedules, usage_hours
+from webapp.services.drains import Turn
 from webapp.services.enqueue import KINDS
+from webapp.services.heartbeat import process_name
 from webapp.services.purge import purge
 
 log = logging.getLogger(__name__)
@@ -50,6 +52,8 @@ def sweep(client: redis.Redis, now: datetime) -> dict[str, int]:
             failed = session.scalars(_give_up(kind, now)).all()
         done["cancelled"] += len(cancelled)
         done["failed"] += len(failed)
+        for status, found in (("cancelled", cancelled), ("failed", failed)):
+            metrics.count("work_ended", len(found), kind=kind, status=status)
         for work_id in (*cancelled, *failed, *_untold(kind, {*cancelled, *failed})):
             _tell(kind, work_id)
         done["rung"] += _ring(client, kind, now)
@@ -128,6 +132,7 @@ def _ring(client: redis.Redis, kind: str, now: datetime) -> int:
         log.warning("Redis does not answer, %d %s(s) wait: %s", len(found), kind, error)
         return 0
     missing = [work_id for work_id in found if work_id not in rings]
+    metrics.count("rung_again", len(missing), kind=kind)
     return sum(enqueue.ring(client, kind, work_id) for work_id in missing)
 
 
@@ -152,7 +157,12 @@ class Sweeper:
         self.pause = pause
         self.now = now
         self.owner = process_name()
+        self.since = now().timestamp()
         self.purged: datetime | None = None
+        self.sealed: datetime | None = None
+        self.folded: datetime | None = None
+        self.cut = False
+        """Whether the last purge left something for the next sweep."""
 
     def turn(self) -> None:
         """One turn: say that we are there, and sweep if it is ours to do. A part that fails is tried next turn."""
@@ -160,13 +170,16 @@ class Sweeper:
             client = redis_client()
             try:
                 heartbeat.beat(client, heartbeat.SWEEPER, self.owner, self.now().timestamp())
+                heartbeat.describe(client, heartbeat.SWEEPER, self.owner, {"since": self.since})
             except redis.RedisError as error:
                 log.warning("Redis does not answer: %s", error)
             if not mine(client, self.owner):
                 return
+            metrics.hand_over_now()
             try:
                 done = {**sweep(client, self.now()), "scheduled": schedules.run_due(self.now())}
                 done["purged"] = self._purge()
+                done["sealed"] = self._keep_trail()
             except SQLAlchemyError as error:
                 log.warning("the database does not answer: %s", type(error).__name__)
                 return
@@ -180,8 +193,38 @@ class Sweeper:
         now = self.now()
         if self.purged is not None and now - self.purged < timedelta(seconds=limits.PURGE_SECONDS):
             return 0
-        self.purged = now
-        return purge(now)
+        turn = Turn(limits.DRAIN_SECONDS)
+        try:
+            done = purge(now, turn, bytes_too=not self.cut) + retention.sweep(now, turn)
+        except SQLAlchemyError:
+            raise
+        except Exception:  # a full disk, a store that is away: lost work must be found all the same
+            log.exception("what has run out is not removed; it is tried again in %d s", limits.PURGE_SECONDS)
+            self.purged, self.cut = now, False
+            return 0
+        self.cut = turn.cut
+        if not turn.cut:  # else it goes on at the next sweep, after lost work was looked for
+            self.purged = now
+        return done
+
+    def _keep_trail(self) -> int:
+        """Now and then: seal the audit trail, remove what of it is old, take requests over into the usage. Returns the
+        number of seals made and emptied. Where that was as much as one turn does, it goes on at the next."""
+        now = self.now()
+        if self.folded is None or now - self.folded >= timedelta(seconds=limits.USAGE_FOLD_SECONDS):
+            self.folded = now
+            try:
+                usage_hours.fold_all()
+                with writing() as session:
+                    usage_hours.purge(session, now)
+            except redis.RedisError as error:
+                log.warning("Redis does not answer, requests are taken over later: %s", error)
+        if self.sealed is not None and now - self.sealed < timedelta(seconds=limits.AUDIT_SEAL_SECONDS):
+            return 0
+        made, removed = audit_seals.seal_all(now), audit_seals.remove_old(now)
+        if made < limits.AUDIT_SEALS_PER_TURN and removed < limits.AUDIT_REMOVED_PER_TURN:
+            self.sealed = now
+        return made + removed
 
     def run(self) -> None:
         """Turn after turn; at the end another sweeper may begin at once."""
@@ -210,7 +253,12 @@ def main() -> None:
             return False
         return True
 
-    Sweeper(application(), pause).run()
+    app = application()
+    courier = Courier(app).start()
+    try:
+        Sweeper(app, pause).run()
+    finally:
+        courier.stop()
 
 
 if __name__ == "__main__":

@@ -32,7 +32,7 @@ from jobs import lease, queues
 from jobs.process import application, die_with, named
 from webapp import clock, connectors, limits
 from webapp.extensions import after_fork, db, make_redis
-from webapp.services import heartbeat
+from webapp.services import heartbeat, metrics
 from webapp.services.enqueue import ANSWER, KINDS
 
 log = logging.getLogger(__name__)
@@ -44,6 +44,8 @@ def answer(kind: str, work_id: str) -> None:
         job_of(kind)(work_id)
     except lease.NotFree:
         log.info("%s %s: nothing to do", kind, work_id)
+    finally:
+        metrics.hand_over_now()
 
 
 def job_of(kind: str) -> Any:
@@ -59,9 +61,11 @@ class Worker(rq.Worker):
     def __init__(
         self, app: Flask, connection: redis.Redis, listened: Sequence[str] = (), sandbox: str = ""
     ) -> None:
-        self.process = lease.process_name()  # the parent's, in its job's processes too
+        self.process = heartbeat.process_name()  # the parent's, in its job's processes too
         self.listened = list(listened) or queues.ordinary()
         self.sandbox = sandbox
+        self.since = clock.epoch()
+        self.doing: dict[str, Any] = {}
         super().__init__(
             self.listened,
             name=f"{self.process.replace(':', '-')}-{uuid4().hex[:8]}",
@@ -77,6 +81,7 @@ class Worker(rq.Worker):
         super().heartbeat(timeout, pipeline)
         for part in queues.parts(self.listened):
             heartbeat.beat(self.connection, part, self.process, clock.epoch())
+            heartbeat.describe(self.connection, part, self.process, {"since": self.since, **self.doing})
         if self.sandbox:
             heartbeat.tell(self.connection, heartbeat.RUNNER, self.process, self.sandbox)
 
@@ -86,7 +91,12 @@ class Worker(rq.Worker):
             log.warning("dropped a ring for something else: %s", job.id)
             job.delete()
             return
-        super().execute_job(job, queue)
+        kind, work_id = job.args
+        self.doing = {"kind": kind, "id": work_id, "at": clock.epoch()}
+        try:
+            super().execute_job(job, queue)
+        finally:
+            self.doing = {}
 
     @staticmethod
     def _known(args: Any) -> bool:

@@ -26,7 +26,7 @@ from jinja2.bccache import Bucket, BytecodeCache
 
 from tests.cast import Browser, Cast, Person, Program, gather
 from tests.shared_routes import SharedMap
-from webapp import create_app
+from webapp import create_app, limits
 from webapp.config import Settings
 from webapp.engine.data import vocabulary
 from webapp.extensions import db, make_redis, redis_client
@@ -73,7 +73,9 @@ def shared_redis(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     from webapp.cli import probe, valkey
 
     server = valkey.prepare(tmp_path_factory.mktemp("valkey"))
-    process = subprocess.Popen(server.command, stdout=subprocess.DEVNULL)
+    # PostgreSQL goes with Redis, as in production; it reads the same file of settings.
+    program = (ON_POSTGRES and shutil.which("redis-server")) or server.command[0]
+    process = subprocess.Popen([program, *server.command[1:]], stdout=subprocess.DEVNULL)
     try:
         eventually(probe.redis_answers(server.url))
         yield server.url
@@ -84,11 +86,12 @@ def shared_redis(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
 @pytest.fixture(scope="session", autouse=True)
 def quick_passwords() -> Iterator[None]:
-    """Passwords of the tests are hashed quickly; `test_passwords` looks at the real parameters."""
-    real = passwords._hasher
+    """Passwords of the tests are hashed and refused quickly; `test_passwords` looks at the real parameters."""
+    real, refusal = passwords._hasher, limits.LOGIN_REFUSAL_SECONDS
+    limits.LOGIN_REFUSAL_SECONDS = 0.0
     passwords._hasher = PasswordHasher(time_cost=1, memory_cost=8, parallelism=1)
     yield
-    passwords._hasher = real
+    passwords._hasher, limits.LOGIN_REFUSAL_SECONDS = real, refusal
 
 
 @pytest.fixture(scope="session", autouse=True)

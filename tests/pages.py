@@ -9,6 +9,7 @@ from tests.cast import Cast, Program
 PAGES = (
     "/templates",
     "/import",
+    "/templates/masked",
     "/datasets",
     "/datasets/new",
     "/connections",
@@ -19,6 +20,7 @@ PAGES = (
     "/scenarios/new",
     "/runs",
     "/secrets",
+    "/masking/keys",
     "/exports",
     "/api-keys",
     "/me",

@@ -15,6 +15,9 @@ KEY = "0123456789abcdefghijklmnopqrstuvwxyz"
 FERNET = "MDEyMzQ1Njc4OTAxMjM0NTY3ODkwMTIzNDU2Nzg5MDE="
 
 
+OIDC = {"OIDC_ISSUER": "https://login.example.org", "OIDC_CLIENT_ID": "rowsmith", "OIDC_CLIENT_SECRET": "s"}
+
+
 def refused(**env: str) -> str:
     with pytest.raises(SettingsError) as caught:
         Settings.from_env({"SECRET_KEY": KEY, **env})
@@ -56,6 +59,17 @@ def test_settings_cannot_be_changed_after_the_start():
         ({"TARGET_NETWORKS": "10.0.0.1/8"}, "TARGET_NETWORKS must list"),
         ({"TARGET_NETWORKS": "none,10.0.0.0/8"}, "TARGET_NETWORKS must be the word none alone"),
         ({"TLS_CERT": "/x.pem"}, "TLS_CERT is set without TLS_KEY"),
+        ({"OIDC_ISSUER": "https://login.example.org"}, "OIDC_CLIENT_ID is not set"),
+        ({**OIDC, "OIDC_CLIENT_SECRET": ""}, "OIDC_CLIENT_SECRET is not set"),
+        ({"OIDC_DOMAINS": "example.org"}, "OIDC_ISSUER is not set"),
+        ({**OIDC, "OIDC_ISSUER": "http://login.example.org"}, "outside loopback a provider is asked by https"),
+        ({**OIDC, "OIDC_ISSUER": "login.example.org"}, "OIDC_ISSUER must be https://host"),
+        ({**OIDC, "OIDC_ISSUER": "https://a:b@login.example.org"}, "OIDC_ISSUER must be https://host"),
+        ({**OIDC, "OIDC_DOMAINS": "example.org,@x"}, "OIDC_DOMAINS must list domains"),
+        ({**OIDC, "OIDC_NEW_PEOPLE": "viewer"}, "OIDC_DOMAINS must say of which domains"),
+        ({**OIDC, "OIDC_NEW_PEOPLE": "owner"}, "OIDC_NEW_PEOPLE must be one of invited, viewer, editor"),
+        ({**OIDC, "OIDC_SECOND_FACTOR": "no"}, "OIDC_SECOND_FACTOR must be one of ask, trust"),
+        ({**OIDC, "ROWSMITH_HOST": "0.0.0.0"}, "OIDC_ISSUER is set without PUBLIC_URL"),
         ({"TLS_KEY": "/x.pem"}, "TLS_KEY is set without TLS_CERT"),
         ({"TLS_CERT": "/no/x.pem", "TLS_KEY": "/no/y.pem"}, "TLS_CERT: there is no file /no/x.pem"),
         ({"ROWSMITH_PORT": "http"}, "ROWSMITH_PORT must be a whole number"),

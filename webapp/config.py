@@ -19,6 +19,8 @@ from urllib.parse import urlsplit
 
 from webapp import limits
 from webapp.config_faults import faults, is_loopback
+from webapp.config_mail import MailServer, mail_server
+from webapp.config_oidc import NEW_PEOPLE, SECOND_FACTOR
 from webapp.errors import did_you_mean
 
 PREFIX: Final = "ROWSMITH_"
@@ -36,6 +38,7 @@ LOCAL_NETWORKS: Final = (
 )
 SANDBOXES: Final = ("auto", "bubblewrap", "landlock", "plain")
 LOG_LEVELS: Final = ("DEBUG", "INFO", "WARNING", "ERROR")
+LOG_FORMATS: Final = ("text", "json")
 # What the S3 client takes from the environment when STORAGE_URL is s3://.
 S3_NAMES: Final = (
     "AWS_ACCESS_KEY_ID",
@@ -114,6 +117,21 @@ def _level(text: str) -> str:
     if text.upper() not in LOG_LEVELS:
         raise ValueError(f"must be one of {', '.join(LOG_LEVELS)}, not {text!r}")
     return text.upper()
+
+
+def _one_of(words: tuple[str, ...]) -> Callable[[str], str]:
+    def parse(text: str) -> str:
+        if text.casefold() not in words:
+            raise ValueError(f"must be one of {', '.join(words)}, not {text!r}")
+        return text.casefold()
+
+    return parse
+
+
+def _log_format(text: str) -> str:
+    if text.casefold() not in LOG_FORMATS:
+        raise ValueError(f"must be one of {', '.join(LOG_FORMATS)}, not {text!r}")
+    return text.casefold()
 
 
 def _setting(
@@ -219,7 +237,74 @@ class Settings:
         _whole(1, 1000),
     )
     log_level: str = _setting("ROWSMITH_LOG_LEVEL", "DEBUG, INFO, WARNING or ERROR.", "INFO", _level)
+    log_format: str = _setting(
+        "ROWSMITH_LOG_FORMAT",
+        "`text`, or `json`: one object a line, and a line for each request (docs/guide/operation.md).",
+        "text",
+        _log_format,
+    )
     metrics: bool = _setting("ROWSMITH_METRICS", "Whether /metrics (Prometheus) is served.", False, _switch)
+    metrics_token: str = _setting(
+        "ROWSMITH_METRICS_TOKEN",
+        "What a scraper sends as `Authorization: Bearer`. Where it is set nobody reads /metrics without it, from "
+        "wherever they ask. At least 32 characters.",
+        "",
+        secret=True,
+    )
+    metrics_networks: tuple[str, ...] = _setting(
+        "ROWSMITH_METRICS_NETWORKS",
+        "Addresses or networks that read /metrics without a token, where none is set; the word `unix` for a proxy "
+        "that connects by a socket file. Default: this machine alone, and not through a proxy.",
+        (),
+        _networks,
+    )
+    smtp_url: str = _setting(
+        "SMTP_URL",
+        "The mail server that takes our mails: `smtp://user:password@host:587` (STARTTLS) or `smtps://` (TLS at once). "
+        "Its certificate is verified; `?ca=/file.pem` trusts another authority, `?tls=off` is for a relay without TLS "
+        "and without a password. Default: no mail.",
+        "",
+        secret=True,
+    )
+    mail_from: str = _setting(
+        "MAIL_FROM", "Whom mails come from: `rowsmith@example.org` or `Name <address>`; needed with SMTP_URL.", ""
+    )
+    oidc_issuer: str = _setting(
+        "OIDC_ISSUER",
+        "The provider of OpenID Connect that people may sign in with, as its metadata call it: "
+        "`https://login.example.org/realms/main`. Default: passwords alone (docs/guide/signing-in.md).",
+        "",
+    )
+    oidc_client_id: str = _setting("OIDC_CLIENT_ID", "What that provider calls this service.", "")
+    oidc_client_secret: str = _setting(
+        "OIDC_CLIENT_SECRET", "The secret that the provider gave it.", "", secret=True
+    )
+    oidc_name: str = _setting(
+        "OIDC_NAME", "What people call the provider; the button says `Sign in with` it.", "single sign-on"
+    )
+    oidc_domains: tuple[str, ...] = _setting(
+        "OIDC_DOMAINS",
+        "Only people with an e-mail address of one of these domains come in through the provider. Default: no limit.",
+        (),
+        lambda text: tuple(one.casefold() for one in _list(text)),
+    )
+    oidc_new_people: str = _setting(
+        "OIDC_NEW_PEOPLE",
+        "Who comes in through the provider without an account: `invited`, those whose address has an open invitation; "
+        "`viewer` or `editor`, everybody of OIDC_DOMAINS, with that role.",
+        "invited",
+        _one_of(NEW_PEOPLE),
+    )
+    oidc_workspace: str = _setting(
+        "OIDC_WORKSPACE", "Id or name of the workspace that OIDC_NEW_PEOPLE lets them into. Default: the oldest.", ""
+    )
+    oidc_second_factor: str = _setting(
+        "OIDC_SECOND_FACTOR",
+        "`ask`: who has a second factor here is asked for it, unless the provider says that it saw one (`amr` holds "
+        "`mfa`); `trust`: a sign-in through the provider counts as one with two factors.",
+        "ask",
+        _one_of(SECOND_FACTOR),
+    )
     aws_access_key_id: str = _setting("AWS_ACCESS_KEY_ID", "S3 key id.", "")
     aws_secret_access_key: str = _setting("AWS_SECRET_ACCESS_KEY", "S3 secret key.", "", secret=True)
     aws_session_token: str = _setting("AWS_SESSION_TOKEN", "S3 session token.", "", secret=True)
@@ -304,6 +389,16 @@ class Settings:
         if self.target_networks:
             return tuple(one for one in self.target_networks if one != "none")
         return LOCAL_NETWORKS if self.is_local else ()
+
+    @cached_property
+    def mail_server(self) -> MailServer | None:
+        """Where mails are handed in; None where there is no mail."""
+        return mail_server(self.smtp_url) if self.smtp_url else None
+
+    @property
+    def link_url(self) -> str:
+        """What the links in mails begin with."""
+        return self.public_url or self.here_url
 
     @cached_property
     def s3_options(self) -> dict[str, str]:

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Final
 from urllib.parse import urlsplit
 
 from webapp import limits
+from webapp.config_mail import mail_faults
+from webapp.config_oidc import oidc_faults
 
 if TYPE_CHECKING:
     from webapp.config import Settings
@@ -32,7 +34,7 @@ def is_loopback(host: str) -> bool:
 
 def faults(s: Settings) -> list[str]:
     """What is wrong with them."""
-    out = [*_key_faults(s), *_url_faults(s), *_tls_faults(s)]
+    out = [*_key_faults(s), *_url_faults(s), *_tls_faults(s), *mail_faults(s), *_oidc_faults(s)]
     if s.hosts > 1:
         if s.is_sqlite:
             out.append(
@@ -49,6 +51,14 @@ def faults(s: Settings) -> list[str]:
     return out
 
 
+def _oidc_faults(s: Settings) -> list[str]:
+    try:
+        host = urlsplit(s.oidc_issuer).hostname or ""
+    except ValueError:
+        host = ""
+    return oidc_faults(s, is_loopback(host))
+
+
 def _key_faults(s: Settings) -> list[str]:
     out = []
     least = limits.SECRET_KEY_MIN_CHARS
@@ -58,6 +68,10 @@ def _key_faults(s: Settings) -> list[str]:
         out.append(f"SECRET_KEY has {len(s.secret_key)} characters; it must have at least {least}.")
     elif len(set(s.secret_key)) < 8:
         out.append("SECRET_KEY repeats a few characters; it must be random.")
+    if s.metrics_token and len(s.metrics_token) < least:
+        out.append(
+            f"ROWSMITH_METRICS_TOKEN has {len(s.metrics_token)} characters; it must have at least {least}."
+        )
     for number, key in enumerate(s.vault_keys, 1):
         if not _is_fernet_key(key):
             out.append(f"VAULT_KEYS: key {number} is not a Fernet key (32 bytes in URL-safe base64).")

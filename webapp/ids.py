@@ -14,7 +14,10 @@ _PAIRS: Final = [first + second for first in ALPHABET for second in ALPHABET]  #
 _SHIFTS: Final = tuple(range(120, -10, -10))
 
 PREFIXES: Final = frozenset(
-    "tpl fld dst scn run con end psh exp prt fil sec key usr ws team prj aud ses inv lnk mem idm req mky".split()
+    (
+        "tpl fld dst scn run con end psh exp prt fil sec key usr ws team prj aud "
+        "ses inv lnk mem idm req mky idn rec mai whk dlv"
+    ).split()
 )
 _FORM = re.compile(r"^([a-z]+)_([0-7][0-9A-HJKMNP-TV-Z]{25})$")
 

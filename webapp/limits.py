@@ -37,6 +37,31 @@ DEMO_PLAN: Final = "enterprise"  # `./rowsmith up` without --plan
 # Chosen: the most a workspace's own numbers may say; the request log of a minute lies in memory.
 ENTERPRISE_MAX: Final = PlanLimits(60_000, 100_000_000_000, 1_000_000_000)
 
+
+
+@dataclass(frozen=True, slots=True)
+class Retention:
+    """How many days a plan keeps what has ended."""
+
+    log_days: int
+    """Lines of runs and pushes."""
+    file_days: int
+    """Files that exports made."""
+    work_days: int
+    """Runs with their outputs, pushes with their ledgers, exports."""
+
+
+# --- Retention ---------------------------------------------------------------------------------------------
+# Chosen: logs fill a database first, files a disk; what ended is looked up for a quarter, by paying customers longer.
+RETENTION: Final = MappingProxyType(
+    {"free": Retention(14, 14, 90), "pro": Retention(90, 30, 365), "enterprise": Retention(90, 90, 730)}
+)
+DRAIN_ROWS: Final = 2_000  # measured: rows removed in one transaction, which takes some 10 ms
+DRAIN_PAUSE_SECONDS: Final = 0.05  # chosen: SQLite's busy handler asks again after 1 to 100 ms
+DRAIN_CHUNKS: Final = 50  # chosen: pieces of a run's log removed in one transaction; each has up to 128 kB
+DRAIN_WORK: Final = 50  # chosen: runs, pushes or exports looked up at once
+DRAIN_SECONDS: Final = 2.0  # chosen: a sweep removes for so long at most, then looks after lost work again
+
 # --- Rates -------------------------------------------------------------------------------------------------
 RATE_WINDOW_SECONDS: Final = 60  # section 8: requests per minute
 # Chosen: a caller measures when answers reach it, the window when they were decided; this covers the difference.
@@ -175,6 +200,9 @@ IDEMPOTENCY_LOST_SECONDS: Final = 600
 # --- Sign-in -----------------------------------------------------------------------------------------------
 LOGIN_FAILURES: Final = 10
 LOGIN_WINDOW_SECONDS: Final = 300
+# Chosen: a refused password is answered this long after it came, several times what it costs to compute, so that what
+# is done for known accounts alone (a line in the trail) does not show.
+LOGIN_REFUSAL_SECONDS: Final = 0.3
 PASSWORD_MIN_CHARS: Final = 10  # chosen; NIST SP 800-63B asks for at least 8
 PASSWORD_MAX_CHARS: Final = 256  # NIST SP 800-63B: at least 64 must be possible
 # OWASP Password Storage Cheat Sheet: argon2id with 19 MiB, 2 passes, 1 lane.
@@ -187,6 +215,24 @@ SESSION_IDLE_HOURS: Final = 72  # chosen
 SESSION_SEEN_SECONDS: Final = 60  # chosen: last_seen_at is written at most this often
 SIGN_IN_LINK_HOURS: Final = 24  # chosen: one-time sign-in link
 INVITATION_DAYS: Final = 7  # chosen
+KEY_UNUSED_DAYS: Final = 90  # chosen: a key that nobody used for so long is marked
+SIGN_IN_WAIT_SECONDS: Final = 600  # chosen: between the two steps of a sign-in, and away at a provider of sign-ins
+TOTP_STEP_SECONDS: Final = 30  # RFC 6238, 5.2: the recommended time step
+TOTP_DRIFT_STEPS: Final = 1  # RFC 6238, 5.2: at most one step for the delay, either way
+TOTP_DIGITS: Final = 6  # RFC 4226, 5.3: at least six; what every authenticator shows
+TOTP_SECRET_CHARS: Final = 32  # 160 bits in base 32; RFC 4226, 4: recommended
+# NIST SP 800-63B, 5.2.2: no more than 100 consecutive failures. Of codes, which only who knows the password may try.
+CODE_FAILURES_PER_DAY: Final = 100
+CODE_DAY_SECONDS: Final = 86_400
+RECOVERY_CODES: Final = 10  # chosen
+RECOVERY_CODE_BYTES: Final = 10  # chosen: 80 bits, so that one round of a hash is safe
+OIDC_ANSWER_BYTES: Final = 512 * 1024  # chosen: of a provider of sign-ins; its keys are the longest
+OIDC_TIMEOUT_SECONDS: Final = 10  # chosen: a person waits
+OIDC_KEPT_SECONDS: Final = 3_600  # chosen: its metadata and keys are believed so long
+OIDC_KEYS_AGAIN_SECONDS: Final = 30  # chosen: and asked for sooner, at most this often, for a key that is not known
+OIDC_LEEWAY_SECONDS: Final = 60  # chosen: how far its clock may be from ours
+OIDC_ISSUER_CHARS: Final = 500  # chosen: an address
+OIDC_TEXT_CHARS: Final = 255  # OpenID Connect Core 1.0, 2: a subject has at most 255 characters
 HSTS_SECONDS: Final = 31_536_000  # RFC 6797; a year, as browsers' preload lists ask
 
 # --- Keys --------------------------------------------------------------------------------------------------
@@ -196,14 +242,66 @@ SECRET_KEY_MIN_CHARS: Final = 32
 
 # --- Soft delete, work, leases ------------------------------------------------------------------------------
 RESTORE_DAYS: Final = 30
+MAX_MOVED: Final = 1_000  # chosen: objects that go from one project to another at once
+SHOWN_USES: Final = 100  # chosen: objects of one kind that are named among what uses something
 LEASE_SECONDS: Final = 30  # a worker that misses this is taken for dead
 BEAT_SECONDS: Final = 5
 MAX_ATTEMPTS: Final = 3  # a lost export or push is taken up again at most so often
 WORKER_SEEN_SECONDS: Final = 60  # chosen: /health/ready wants a worker's beat as young as this
 
+# --- Logs ---------------------------------------------------------------------------------------------------
+HUSHED_KNOWN: Final = 500  # chosen: secrets that a process remembers, so that its log holds none; some ms a line
+HUSHED_COOKIE_CHARS: Final = 12  # chosen: shorter cookies are choices such as a theme
+LOG_MESSAGE_CHARS: Final = 8_000  # chosen: of one line of our own log
+LOG_TRACE_CHARS: Final = 16_000  # chosen: of a traceback, its end
+
+# --- Operation ----------------------------------------------------------------------------------------------
+READY_SECONDS: Final = 1.5  # chosen: a part that does not answer /health/ready by then is said to be slow
+METRICS_FLUSH_SECONDS: Final = 2.0  # chosen: what a process counts reaches Redis so often; scrapes come every 15 s
+METRICS_SEEN_SECONDS: Final = 15.0  # chosen: a web process that is silent for so long does not count any more
+# Chosen: upper ends of the buckets, in seconds; Prometheus' own, with what a run or a large push needs.
+METRICS_REQUEST_BUCKETS: Final = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 60.0)
+METRICS_WORK_BUCKETS: Final = (0.1, 0.5, 1.0, 5.0, 15.0, 60.0, 300.0, 900.0, 3_600.0, 14_400.0)
+STATUS_WORK: Final = 100  # chosen: pieces of work that are going on, on the status page
+STATUS_FAILED: Final = 50  # chosen: failed ones
+STATUS_FAILED_DAYS: Final = 7  # chosen: that ended in the last days
+
+# --- Upkeep: backup, restore, doctor, upgrade ----------------------------------------------------------------
+UPKEEP_ROWS: Final = 1_000  # chosen: rows of a table that a backup has in memory
+UPKEEP_PACKING: Final = 1  # zlib's quickest level: most files are packed already, and JSON shrinks to a fifth by it
+UPKEEP_SNAPSHOTS: Final = 3  # chosen: how often a backup takes another snapshot because files went meanwhile
+HOLD_SECONDS: Final = 900  # chosen: what a backup that was killed keeps from being removed stays no longer by it
+UPKEEP_CONNECT_SECONDS: Final = 10.0  # chosen: a database that does not answer, or a lock that is not given, by then
+UPKEEP_PASSPHRASE_CHARS: Final = 12  # chosen: of a passphrase that seals the keys, at least
+UPKEEP_SALT_BYTES: Final = 16  # RFC 7914, 12: the length of its own examples and more
+UPKEEP_SCRYPT_COST: Final = 2**17  # OWASP Password Storage Cheat Sheet: scrypt with N=2^17, r=8, p=1; 128 MB
+UPKEEP_SCRYPT_COST_MAX: Final = 2**20  # chosen: what a backup's file may ask for: 1 GB
+# Chosen: differences of two clocks. Leases last 30 s, and workers compare them by their own clocks.
+SKEW_WARN_SECONDS: Final = 2.0
+SKEW_FAIL_SECONDS: Final = 10.0
+REDIS_FULL_SHARE: Final = 0.9  # chosen: of the memory that Redis may use
+DISK_FULL_BYTES: Final = 200 * MB  # chosen: with less an export of some size ends in the middle
+DISK_SCARCE_BYTES: Final = 2_048 * MB  # chosen: environments of scenarios and copies of files take some gigabytes
+UPKEEP_TOLD: Final = 5  # chosen: things of one kind that are named; the rest is counted
+
 # --- Audit -------------------------------------------------------------------------------------------------
 AUDIT_BATCH: Final = 500  # chosen: most entries one transaction takes
 AUDIT_WAIT_SECONDS: Final = 30.0  # chosen: a request whose entry is not written by then fails
+AUDIT_SEAL_SECONDS: Final = 30.0  # chosen: how often entries are sealed; what is younger may have no seal yet
+AUDIT_SEAL_ENTRIES: Final = 1_000  # chosen: entries of one seal, 48 kB of hashes
+AUDIT_SEALS_PER_TURN: Final = 20  # chosen: seals of one turn of the sweeper, about a second of work
+AUDIT_REMOVED_PER_TURN: Final = 10  # chosen: seals whose entries retention removes in one turn: 2,000 entries a second
+# Chosen: an entry that is older by this than what was sealed before it was put there later. No transaction lasts so
+# long, and no clock of ours differs so much.
+AUDIT_LATE_SECONDS: Final = 600.0
+AUDIT_FAULTS: Final = 20  # chosen: faults of one workspace's chain that are told
+AUDIT_WINDOW: Final = 20_000  # chosen: entries that are looked through for what no index finds; some 40 ms
+AUDIT_COUNTED: Final = 20_000  # chosen: a search counts no further
+AUDIT_TEXT_CHARS: Final = 200  # chosen: a text that is looked for in details
+AUDIT_VALUE_CHARS: Final = 200  # chosen: of an old or new value that an entry tells
+AUDIT_CHANGES: Final = 50  # chosen: changed keys that an entry tells
+# Chosen: days that entries are kept, by plan: least, and most, which holds where a workspace has not said.
+AUDIT_DAYS: Final = MappingProxyType({"free": (30, 90), "pro": (30, 365), "enterprise": (30, 3_650)})
 
 # --- Database and Redis ------------------------------------------------------------------------------------
 SQLITE_BUSY_MS: Final = 15_000
@@ -225,10 +323,13 @@ EXPLAIN_ROWS: Final = 1_000  # chosen: how a field's values spread is told from 
 COST_TRIES: Final = 4  # chosen: the quickest of so many blocks says what a value costs
 EXPLAIN_COST_ROWS: Final = 1_000_000  # chosen: for so many rows the builder says how long a field takes
 EXPORT_ROWS: Final = 200_000  # chosen: from so many rows on the page advises a file made by a worker
-USAGE_DAYS: Final = 28  # chosen: days in the chart of rows
-BUILDER_ROWS: Final = (
-    8  # chosen: rows that the builder's page has in full; the browser asks for the others at once
-)
+USAGE_FOLD_SECONDS: Final = 60.0  # chosen: how often requests are taken over from Redis
+USAGE_KEPT_DAYS: Final = 400  # chosen: usage by the hour is kept so long: a year and the month to compare it with
+USAGE_MAX_HOURS: Final = 24 * 31  # chosen: points of a chart by the hour,
+USAGE_MAX_DAYS: Final = 366  # and by the day
+USAGE_PARTS: Final = 50  # chosen: templates, keys, persons, projects that are told one by one; the rest is summed up
+USAGE_WARN_SHARE: Final = 0.8  # chosen: of a limit, from which on people are warned
+BUILDER_ROWS: Final = 5  # chosen: rows that the builder's page has in full; the browser asks for the others at once
 PICKED_TABLES: Final = 300  # chosen: tables that a select of the builder offers; of more, a box searches
 PICKED_TEMPLATES: Final = 300  # chosen: templates that the builder offers to pick from, in the order of names
 GRID_PAGE_ROWS: Final = 25  # chosen: rows of one page of the builder's grid
@@ -535,6 +636,7 @@ FILE_PREVIEW_SHEET_BYTES: Final = 2 * MB
 FILE_PREVIEW_STRINGS_BYTES: Final = 8 * MB
 FILE_PREVIEW_PART_BYTES: Final = MB
 MAX_OUTPUT_FILES: Final = 1_000  # chosen: files that are kept of one run
+MAX_NAME_TRIES: Final = 100  # chosen: names that are tried for a dropped file whose own is taken by another
 MAX_FILES_PER_FORM: Final = 50  # chosen: files that one form sends; each is a descriptor
 UPLOAD_FORM_BYTES: Final = MB  # chosen: what an upload has beside its file: names, and what a form carries
 MAX_VARIABLES: Final = 200  # chosen: variables of a scenario, or parameters of a run
@@ -601,3 +703,40 @@ FOLLOW_GONE_SECONDS: Final = 1.0  # chosen: how often it is looked whether a sil
 COMPAT_LIST_ROWS: Final = 5_000  # chosen: the compatible wire has no pages: the newest so many of a list
 COMPAT_TABLE_CONNECTIONS: Final = 20  # chosen: databases that one call asks for their tables
 COMPAT_LINK_SECONDS: Final = 600  # chosen: a file's signed address; its clients fetch it at once
+# --- Mail and webhooks ------------------------------------------------------------------------------------
+COURIER_SECONDS: Final = 1.0  # chosen: how often it is looked for work that ended, and for what is due to be sent
+COURIER_BATCH: Final = 200  # chosen: ended pieces of work that are told of in one look
+COURIER_STOP_SECONDS: Final = 5.0  # chosen: what is on its way at a stop has so long; then it is sent again later
+MAIL_TIMEOUT_SECONDS: Final = 20.0  # chosen: each answer of the mail server
+MAIL_CLAIM_SECONDS: Final = 300.0  # chosen: a sender that has not noted the end of a mail by then is taken for dead
+# Chosen: waits before a mail is tried again; RFC 5321, 4.5.4.1 asks for 30 minutes and 4 to 5 days, which is long for
+# word of an export: after some two days it is given up.
+MAIL_WAITS: Final = (60, 300, 900, 1_800, 3_600, 7_200, 14_400, 28_800, 43_200, 86_400)
+MAIL_REASON_CHARS: Final = 300  # chosen: of what a mail server says
+MAIL_SUBJECT_CHARS: Final = 150  # chosen
+MAIL_NAME_CHARS: Final = 80  # chosen: of a name that somebody gave and a mail repeats
+MAIL_TEXT_CHARS: Final = 8_000  # chosen: of a mail
+MAIL_LINE_CHARS: Final = 72  # chosen; RFC 5322, 2.1.1 asks for at most 78
+MAIL_DAYS: Final = 30  # chosen: what was sent is listed so long, without its text
+NOTICE_MINUTES: Final = 5  # chosen: shorter work brings no mail, where its starter has said nothing
+NOTICE_MOST_MINUTES: Final = 1_440  # chosen
+NOTICE_MAILS_PER_HOUR: Final = 20  # chosen: mails about ended work to one person; the last one says that it is
+NOTICE_BROWSER_SECONDS: Final = 15  # chosen: a browser tells of work that took at least so long,
+NOTICE_BROWSER_AGE_SECONDS: Final = 600  # chosen: and ended no longer ago than this;
+NOTICE_BROWSER_LAG_SECONDS: Final = 3  # chosen: longer than the transaction that tells of one piece of work takes
+NOTICE_BROWSER_ITEMS: Final = 5  # chosen: of each kind at most so many at once
+WEBHOOKS: Final = 50  # chosen: webhooks of one workspace
+WEBHOOK_SECRET_BYTES: Final = 32  # Standard Webhooks: 24 to 64
+WEBHOOK_BOTH_SECONDS: Final = 86_400  # chosen: so long after a new secret the one before signs too
+WEBHOOK_TIMEOUT_SECONDS: Final = 15.0  # Standard Webhooks: 15 to 30
+WEBHOOK_CLAIM_SECONDS: Final = 60.0  # chosen: a sender that has not noted the end of an attempt by then is dead
+WEBHOOK_ANSWER_BYTES: Final = 4_096  # chosen: of an answer, which is read no further
+WEBHOOK_HEAD_CHARS: Final = 200  # chosen: of an answer that is kept
+WEBHOOK_WAITS: Final = (5, 30, 120, 600, 1_800, 7_200, 18_000, 36_000)  # chosen: waits before attempts: 18 h in all
+WEBHOOK_RETRY_AFTER_SECONDS: Final = 3_600  # chosen: the longest wait that a receiver can ask for
+WEBHOOK_AT_ONCE: Final = 8  # chosen: deliveries on their way at once in one process,
+WEBHOOK_AT_ONCE_EACH: Final = 2  # chosen: and of one webhook, so that a slow receiver keeps others from nothing
+WEBHOOK_FAILURES: Final = 20  # chosen: a webhook is turned off when so many attempts in a row have failed,
+WEBHOOK_FAILING_SECONDS: Final = 86_400  # chosen: and none has succeeded for so long
+WEBHOOK_TRIES_KEPT: Final = 12  # chosen: attempts of a delivery that are listed one by one
+WEBHOOK_DELIVERY_DAYS: Final = 30  # chosen: deliveries are listed so long

@@ -16,7 +16,7 @@ from ssl import SSLError
 from typing import Any, Final
 
 import orjson
-from gunicorn import util
+from gunicorn import glogging, util
 from gunicorn.http import errors
 from gunicorn.workers.gthread import ThreadWorker
 
@@ -39,6 +39,16 @@ _SENTENCES: Final[tuple[tuple[type[Exception], str], ...]] = (
 
 
 _CUT_OFF: Final = "The body ended before it was whole."
+
+
+class Logger(glogging.Logger):
+    """gunicorn's log, through the log of the service: one format, and no secrets."""
+
+    def setup(self, cfg: Any) -> None:
+        """Hand everything to the root logger, which `journal.configure` has set up."""
+        super().setup(cfg)
+        self.error_log.handlers.clear()
+        self.error_log.propagate = True
 
 
 class Worker(ThreadWorker):

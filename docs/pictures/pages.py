@@ -35,6 +35,36 @@ def help_of_keys(page: Page) -> None:
     page.keyboard.press("?")
 
 
+SCHEMA = """CREATE TABLE customers (id integer PRIMARY KEY, email varchar(120) NOT NULL UNIQUE, country char(2),
+  created_at timestamp NOT NULL);
+CREATE TABLE orders (id integer PRIMARY KEY, customer_id integer NOT NULL REFERENCES customers (id),
+  status varchar(9) CHECK (status IN ('new', 'paid', 'shipped')), total numeric(9, 2), tsv_blob bytea);"""
+PEOPLE = """id,first_name,last_name,email,phone,city,balance
+1,Ann,Lee,ann.lee@corp.test,+1 202 555 0143,Boston,12.50
+2,Bo,Ruiz,bo.ruiz@corp.test,+1 202 555 0178,Denver,99.00
+3,Cy,Okafor,cy.okafor@corp.test,+1 202 555 0111,Austin,7.25
+"""
+
+
+def importing(page: Page) -> None:
+    """What an import says of two tables."""
+    page.goto("/import")
+    page.locator("textarea").first.fill(SCHEMA)
+    page.get_by_role("button", name="Look first").click()
+    page.locator("#result table").first.wait_for()
+
+
+def masked_copy(page: Page) -> None:
+    """A file dropped, and which of its columns are personal."""
+    page.goto("/templates/masked")
+    page.locator("input[type=file]").first.set_input_files(
+        {"name": "people.csv", "mimeType": "text/csv", "buffer": PEOPLE.encode()}
+    )
+    page.get_by_role("button", name="Look for personal columns").click()
+    page.locator("#copy").wait_for()
+    page.wait_for_load_state("networkidle")
+
+
 def at(path: str) -> Callable[[Page], None]:
     """A page as it opens."""
 
@@ -62,6 +92,10 @@ PAGES: dict[str, Callable[[Page], None]] = {
     "builder-json": builder.tab("JSON", "#json-text"),
     "builder-use": builder.tab("Use it", "#use pre"),
     "builder-versions": builder.versions,
+    "import": importing,
+    "masked-copy": masked_copy,
+    "masking-keys": at("/masking/keys"),
+    "webhooks": at("/webhooks"),
     "datasets": datasets.datasets,
     "dataset": datasets.dataset,
     "dataset-preview": datasets.dataset_preview,

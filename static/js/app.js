@@ -26,6 +26,7 @@
   const open = (id) => {
     const dialog = $(`dialog[id="${id}"]:not([open])`);
     if (!dialog) return;
+    if (id === "asked") dialog.replaceChildren(); // what it said of another object
     dialog.showModal();
     [dialog, ...$$("[hx-trigger^=show]", dialog)].forEach((part) => htmx.trigger(part, "show"));
   };

@@ -87,6 +87,7 @@ def test_an_export_is_followed_and_downloaded(edith, shop, app):
 
 def test_a_deletion_is_undone_from_the_toast(edith, shop):
     page = edith.page("/datasets")
+    page.get_by_role("link", name="Delete Shop").click()
     page.get_by_role("button", name="Delete Shop").click()
     expect(page.get_by_role("heading", name="No datasets yet")).to_be_visible()
     page.get_by_role("button", name="Undo").click()

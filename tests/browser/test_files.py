@@ -40,7 +40,8 @@ def test_a_chosen_file_is_uploaded_listed_looked_at_and_deleted_with_undo(edith:
     with page.expect_download() as download:
         page.get_by_role("link", name="Download").click()
     assert download.value.suggested_filename == "customers.csv"
-    page.get_by_role("button", name="Delete").click()
+    page.get_by_role("link", name=re.compile("^Delete")).click()
+    page.get_by_role("button", name=re.compile("^Delete")).click()
     expect(page.get_by_text("customers.csv deleted")).to_be_visible()
     page.get_by_role("button", name="Undo").click()
     expect(page.get_by_role("link", name="customers.csv", exact=True)).to_be_visible()
@@ -76,7 +77,8 @@ def test_names_that_hold_scripts_are_text_everywhere(edith: Desk):
     drop(page, ("<img src=x onerror=alert(1)>.csv", "<script>alert(2)</script>,b\n<svg onload=alert(3)>,2\n"))
     page.get_by_role("link", name="<img src=x onerror=alert(1)>.csv", exact=True).click()
     expect(page.get_by_role("cell", name="<svg onload=alert(3)>")).to_be_visible()
-    page.get_by_role("button", name="Delete").click()
+    page.get_by_role("link", name=re.compile("^Delete")).click()
+    page.get_by_role("button", name=re.compile("^Delete")).click()
     expect(page.get_by_text(re.compile("onerror.* deleted"))).to_be_visible()
 
 
@@ -86,6 +88,7 @@ def test_a_file_is_uploaded_and_deleted_without_script(desk: Callable[..., Desk]
     page.get_by_label("Files to upload").set_input_files([CUSTOMERS, {**CUSTOMERS, "name": "more.csv"}])
     page.get_by_role("button", name="Upload", exact=True).click()
     expect(page.get_by_text("2 files are stored")).to_be_visible()
+    page.get_by_role("link", name="Delete more.csv").click()
     page.get_by_role("button", name="Delete more.csv").click()
     page.get_by_role("button", name="Undo").click()
     expect(page.get_by_role("link", name="more.csv", exact=True)).to_be_visible()

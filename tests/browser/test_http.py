@@ -87,7 +87,8 @@ def test_the_request_beside_the_form_follows_what_is_typed(edith, target, templa
     page.keyboard.press("Enter")
     page.wait_for_url("**/endpoints/end_*")
     assert target.calls() == []
-    page.get_by_role("button", name="Delete").click()
+    page.get_by_role("link", name="Delete People").click()
+    page.get_by_role("button", name="Delete People").click()
     page.get_by_role("button", name="Undo").click()
     expect(page.get_by_role("heading", name="People")).to_be_visible()
 

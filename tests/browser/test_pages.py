@@ -96,6 +96,7 @@ def test_without_script_one_reads_signs_in_creates_and_deletes(desk, cast):
     page.wait_for_url("**/templates/tpl_*")
     expect(page.locator("#preview tbody th")).to_have_text(["key", "name", "email", "note"])
     page.goto(f"{plain.origin}/templates")
+    page.get_by_role("link", name="Delete Plain").click()
     page.get_by_role("button", name="Delete Plain").click()
     expect(page.get_by_text("Template Plain deleted")).to_be_visible()
     page.get_by_role("button", name="Undo").click()
@@ -112,12 +113,14 @@ def test_without_script_one_reads_signs_in_creates_and_deletes(desk, cast):
 
 def test_a_deleted_template_can_be_had_back_from_the_toast_and_the_trash(edith, template):
     page = edith.page("/templates")
+    page.get_by_role("link", name="Delete Orders").click()
     page.get_by_role("button", name="Delete Orders").click()
     expect(page.locator("#toasts")).to_contain_text("Template Orders deleted")
     page.goto(f"{edith.origin}/trash")
     page.get_by_role("button", name="Restore").click()
     page.wait_for_url(f"**/templates/{template['id']}")
     page.goto(f"{edith.origin}/templates")
+    page.get_by_role("link", name="Delete Orders").click()
     page.get_by_role("button", name="Delete Orders").click()
     page.locator("#toasts").get_by_role("button", name="Undo").click()
     page.wait_for_url(f"**/templates/{template['id']}")

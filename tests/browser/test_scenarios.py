@@ -286,6 +286,7 @@ def test_without_a_script_one_writes_runs_reads_and_deletes(desk, cast, runner):
         page.reload()
     expect(page.locator(".lines span")).to_have_text(["plain 5"])
     page.goto(f"{plain.origin}/scenarios")
+    page.get_by_role("link", name="Delete Plain").click()
     page.get_by_role("button", name="Delete Plain").click()
     page.get_by_role("button", name="Undo").click()
     page.wait_for_url("**/scenarios/scn_*")

@@ -14,13 +14,25 @@ import pytest
 import sqlalchemy as sa
 from sqlalchemy import update
 
-from tests.jobs.conftest import app, client, clock, environment  # noqa: F401
+from tests.conftest import ON_POSTGRES, _database
+from tests.jobs.conftest import app, client, clock, worker_environment  # noqa: F401
 from tests.jobs.pushing import Pushing, connect, rows, table_spec
 from webapp import clock as present
 from webapp.extensions import writing
 from webapp.models import Push
 
 COUNT = 10_000
+
+
+@pytest.fixture
+def environment(shared_redis: str, tmp_path: Path) -> Iterator[dict[str, str]]:
+    """The environment of a worker process on the test's database: SQLite, or with TEST_ON=postgresql PostgreSQL."""
+    made = worker_environment(shared_redis, tmp_path)
+    if not ON_POSTGRES:
+        yield made
+        return
+    with _database() as url:
+        yield {**made, "DATABASE_URL": url}
 
 
 class Nursery:
@@ -86,7 +98,7 @@ def make_table(url: str) -> None:
 
 @pytest.fixture
 def nursery(
-    environment: dict[str, str],  # noqa: F811
+    environment: dict[str, str],
     target: str,
     tmp_path: Path,
 ) -> Iterator[Callable[..., Nursery]]:

@@ -1,4 +1,7 @@
-"""A sender that is frozen for longer than its lease and wakes up: there are never two."""
+"""A sender that is frozen for longer than its lease and wakes up: there are never two.
+
+Promise 2 of docs/promises.md.
+"""
 
 from __future__ import annotations
 

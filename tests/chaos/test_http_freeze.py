@@ -1,4 +1,7 @@
-"""A sender over HTTP that is frozen for longer than its lease and wakes up: it sends at most what it had in hand."""
+"""A sender over HTTP that is frozen for longer than its lease and wakes up: it sends at most what it had in hand.
+
+Promise 2 of docs/promises.md.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""What else may happen to a push over HTTP: a cancel, a stop, the loss of the parent, an empty Redis."""
+"""What else may happen to a push over HTTP: a cancel, a stop, the loss of the parent, an empty Redis.
+
+Promises 2 and 8 of docs/promises.md.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""A worker killed in the middle of a push over HTTP: every row arrives once, or is reported as unknown."""
+"""A worker killed in the middle of a push over HTTP: every row arrives once, or is reported as unknown.
+
+Promise 1 of docs/promises.md.
+"""
 
 from __future__ import annotations
 

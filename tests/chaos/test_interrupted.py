@@ -1,4 +1,7 @@
-"""What else may happen to a push that is under way: a cancel, a stop, an empty Redis, a target that goes away."""
+"""What else may happen to a push that is under way: a cancel, a stop, an empty Redis, a target that goes away.
+
+Promises 2 and 8 of docs/promises.md.
+"""
 
 from __future__ import annotations
 

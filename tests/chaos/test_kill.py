@@ -1,4 +1,7 @@
-"""A worker that dies in the middle of a push: nothing is lost, nothing is doubled, nothing is made up."""
+"""A worker that dies in the middle of a push: nothing is lost, nothing is doubled, nothing is made up.
+
+Promise 3 of docs/promises.md.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""PostgreSQL restarted in the middle of a push: a server of the test's own, stopped like a power cut."""
+"""PostgreSQL restarted in the middle of a push: a server of the test's own, stopped like a power cut.
+
+Promise 3 of docs/promises.md.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Runners that are struck: no run is repeated, none stays running, no line is lost, and nothing is left alive."""
+"""Runners that are struck: no run is repeated, none stays running, no line is lost, and nothing is left alive.
+
+Promises 4 and 8 of docs/promises.md.
+"""
 
 # ruff: noqa: F811 - fixtures of another module, taken by their names
 
@@ -20,7 +23,6 @@ from jobs import sweeper
 from jobs.sandbox import Unprotected, mode
 from tests.chaos.conftest import alive
 from tests.conftest import app, database_url  # noqa: F401
-from tests.jobs.conftest import environment  # noqa: F401
 from tests.jobs.running import Running
 from tests.jobs.waiting import eventually
 from webapp import clock as present
@@ -57,7 +59,7 @@ def running(app, cast) -> Running:
 
 
 @pytest.fixture
-def start(app, environment, tmp_path) -> Iterator[Callable[..., subprocess.Popen[bytes]]]:
+def start(app, environment, database_url, tmp_path) -> Iterator[Callable[..., subprocess.Popen[bytes]]]:
     """Starts a runner and waits until it beats."""
     started: list[subprocess.Popen[bytes]] = []
 
@@ -66,7 +68,8 @@ def start(app, environment, tmp_path) -> Iterator[Callable[..., subprocess.Popen
 
         with app.app_context():
             before = heartbeat.alive(redis_client(), heartbeat.RUNNER, 0)
-            given = {**environment, "VAULT_KEYS": VAULT_KEY, **{name: str(value) for name, value in more.items()}}
+            given = {**environment, "VAULT_KEYS": VAULT_KEY, "DATABASE_URL": database_url}
+            given |= {name: str(value) for name, value in more.items()}
             with (tmp_path / "runner.log").open("ab") as log:
                 process = subprocess.Popen(
                     [sys.executable, "-m", "tests.chaos.runner"],

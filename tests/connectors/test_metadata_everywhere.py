@@ -240,3 +240,10 @@ def test_closing_the_listing_of_keys_early_leaves_the_session_usable(kind, sessi
     next(listing)
     listing.close()
     assert session.sample(session.entity("many"), 1).num_rows == 1
+
+
+def test_keys_stand_in_the_order_that_is_asked_for(kind, session):
+    kind.make(Table("pairs", {"id": Col(key=True, null=False), "v": Col()}))
+    deliver(session, "pairs", {"id": [1, 2, 3], "v": [30, 10, 20]})
+    (batch,) = session.keys(session.entity("pairs"), ["id", "v"], order=["v"])
+    assert batch.column(0).to_pylist() == [2, 3, 1]

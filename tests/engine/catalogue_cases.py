@@ -18,13 +18,14 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from webapp.engine import groups, outside, text
+from webapp.engine import groups, masking, outside, text
 from webapp.engine.block import Block, Bound, Env
 from webapp.engine.data import vocabulary
 from webapp.engine.fields import REGISTRY
 from webapp.engine.fields.base import FieldType
 from webapp.engine.kinship import Known, Library
 from webapp.engine.plan import compile_plan
+from webapp.engine.real import Real
 from webapp.engine.spec import parse
 
 NOW = datetime(2026, 2, 28, 21, 5, 9, 120_000, tzinfo=UTC)
@@ -58,6 +59,7 @@ REQUIRED: dict[str, dict[str, Any]] = {
     "aggregate": {"template_id": "children", "field": "amount"},
     "template": {"template_id": "parents"},
     "foreign_key": {"connection_id": "con", "table": "customers", "column": "id"},
+    "dataset_column": {"file": "people.csv", "column": "name"},
     "db_response": {"connection_id": "con", "query": "select name from customers"},
     "api_response": {"connection_id": "con", "path": "/customers/{{source}}", "extract": "$.name"},
     "ai": {"prompt": "What becomes of {{source}}?", "same_for_equal_prompts": True},
@@ -65,6 +67,7 @@ REQUIRED: dict[str, dict[str, Any]] = {
 }
 """Options without which a type says nothing."""
 
+_OUTSIDE = ("foreign_key", "db_response", "dataset_column")
 TOGETHER: dict[tuple[str, str], dict[str, Any]] = {
     ("enum", "weights"): {"values": ["open", "paid", "cancelled"]},
     ("weighted_list", "values"): {"weights": [70, 25, 5]},
@@ -73,7 +76,7 @@ TOGETHER: dict[tuple[str, str], dict[str, Any]] = {
     ("date_relative", "unit=years"): {"min": "1y", "max": "3y"},
     ("reference", "layout"): {"cardinality": {"min": 0, "max": 4}, "template_id": "many"},
     ("aggregate", "function=any"): {"field": "open"},
-    **{(kind, "default"): {"on_empty": "default", "column": "open"} for kind in ("foreign_key", "db_response")},
+    **{(kind, "default"): {"on_empty": "default", "column": "open"} for kind in _OUTSIDE},
     ("api_response", "default"): {"on_empty": "default", "extract": "$.open"},
     **{("api_response", f"kind={kind}"): {"extract": f"$.{kind}"} for kind in outside.KINDS},
     ("ai", "kind=choice"): {"choices": ["gold", "tin"]},
@@ -81,6 +84,10 @@ TOGETHER: dict[tuple[str, str], dict[str, Any]] = {
     ("ai", "default"): {"on_error": "default", "kind": "boolean"},
     **{("db_response", f"kind={kind}"): {"column": kind} for kind in outside.KINDS},
     **{("foreign_key", f"kind={kind}"): {"column": kind} for kind in outside.KINDS},
+    **{("dataset_column", f"kind={kind}"): {"column": kind} for kind in outside.KINDS},
+    ("dataset_column", "mode=lookup"): {"key": "source", "key_column": "text"},
+    ("dataset_column", "key"): {"mode": "lookup", "key": "source", "key_column": "text"},
+    ("dataset_column", "key_column"): {"mode": "lookup", "key": "source"},
     **{(kind, "bins"): {"distribution": "histogram"} for kind in ("number", "float")},
     **{
         (kind, "distribution=histogram"): {"edges": [0, 10, 100], "weights": [3, 1]}
@@ -144,6 +151,10 @@ ANSWER = outside.Answer(
     "a snapshot",
 )
 """What every question to a database is answered with."""
+FILED = outside.Answer(
+    pa.table({}), "a snapshot", taken=outside.Taken(Real(ANSWER.table, "a snapshot"), masking.Keys(0, {}), "a place")
+)
+"""What every question for a file is answered with."""
 _PATHS = ("/customers/lost", "/customers/open", "/customers/paid")
 _BODIES = [
     json.dumps({name: table[name][0].as_py() for name in table.column_names}, default=str)
@@ -180,7 +191,7 @@ def answer_to(question: outside.Question) -> outside.Answer:
     """What a question to the outside is answered with."""
     if question.kind == "ai":
         return _prompted(question)
-    return CALLED if question.kind == "http" else ANSWER
+    return {"http": CALLED, "file": FILED}.get(question.kind, ANSWER)
 
 
 @dataclass(frozen=True)

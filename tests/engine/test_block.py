@@ -1,4 +1,7 @@
-"""The laws of blocks: a cell hangs on seed, field and row, never on how it was asked for."""
+"""The laws of blocks: a cell hangs on seed, field and row, never on how it was asked for.
+
+Promise 12 of docs/promises.md.
+"""
 
 from __future__ import annotations
 

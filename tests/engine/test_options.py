@@ -90,6 +90,9 @@ ELSEWHERE = {
         "connection_id", "prompt", "max_length", "examples", "temperature", "same_for_equal_prompts",
         "allow_sensitive", "on_error", "default", "decimals",
     },  # (fields/test_ai.py, tests/services/test_ai_values.py)
+    "dataset_column": {
+        "file", "column", "mode", "key", "key_column", "sheet", "kind", "on_empty", "default", "decimals",
+    },
     "db_response": {"connection_id", "query", "column", "kind", "on_empty", "default", "decimals"},
 }
 """Options that other tests show to be honoured."""

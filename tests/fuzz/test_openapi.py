@@ -1,31 +1,35 @@
-"""The running service keeps what `/openapi.json` says, against requests nobody thought of."""
+"""Promise 21: the running service keeps what `/openapi.json` says, against requests nobody thought of.
+
+Ten minutes of it, as promised; FUZZ_SECONDS makes it shorter or longer.
+"""
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from pathlib import Path
 
 from tests.cli.conftest import ROOT, Up, rowsmith
 
-SECONDS = 120
+SECONDS = int(os.environ.get("FUZZ_SECONDS", "600"))
 # Streams that wait for events, and what would take the key or the plan away under the run.
 LEFT_OUT = r"^/(workspace|api-keys|.*/events)"
 
 
-def test_schemathesis_finds_nothing(up: Up):
+def test_promise_21_schemathesis_finds_nothing_in_ten_minutes(up: Up):
     key = up.printed(r"(rws_\S+)")
     data = str(up.data)
     # Few rows at once: the tool reads every answer whole, and ten million rows of JSON keep it busy for minutes.
     own = ["--requests-per-minute", "60000", "--rows-per-generation", "1000"]
     assert rowsmith("plan", "Demo", "enterprise", *own, "--data-dir", data).returncode == 0
     command = [str(Path(sys.executable).parent / "schemathesis"), "run", f"{up.url}/openapi.json"]
-    command += ["-H", f"Authorization: Bearer {key}", "--checks", "all", "--no-color"]
-    command += ["--max-examples", "100"]
+    # Every check it has is on without being named; `--checks all` would turn on again what schemathesis.toml turns off.
+    command += ["-H", f"Authorization: Bearer {key}", "--no-color", "--max-examples", "100"]
     # One worker: with several, CPython 3.11's own parser can fail under the tool ("recursion depth mismatch").
     command += ["--workers", "1", "--max-time", str(SECONDS), "--exclude-path-regex", LEFT_OUT]
     ran = subprocess.run(
-        command, cwd=ROOT, capture_output=True, text=True, timeout=SECONDS + 120, check=False
+        command, cwd=ROOT, capture_output=True, text=True, timeout=SECONDS + 300, check=False
     )
     # What it sends is long; the first words of each line say what was wrong.
     told = "\n".join(line[:200] for line in ran.stdout.splitlines()[-400:])

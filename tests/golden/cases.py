@@ -75,6 +75,7 @@ OPTIONS: dict[str, dict[str, Any]] = {
     "aggregate": {"template_id": "tpl_children", "field": "amount"},
     "template": {"template_id": "tpl_children"},
     "foreign_key": {"connection_id": "con_1", "table": "customers", "column": "id"},
+    "dataset_column": {"file": "people.csv", "column": "name"},
     "db_response": {"connection_id": "con_1", "query": "SELECT name FROM customers"},
     "api_response": {"connection_id": "con_1", "path": "/customers/{{other}}", "extract": "$.name"},
     "ai": {"prompt": "What becomes of {{other}}?", "same_for_equal_prompts": True},

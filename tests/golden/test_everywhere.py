@@ -1,4 +1,7 @@
-"""Every type makes what it made in every format, far from the first row, and whatever the machine is set to."""
+"""Every type makes what it made in every format, far from the first row, and whatever the machine is set to.
+
+Promise 12 of docs/promises.md.
+"""
 
 from __future__ import annotations
 

@@ -2,6 +2,8 @@
 
 A hash that differs means that outputs made before can no longer be had again. If that is meant, see
 `tests/golden/regenerate.py`.
+
+Promise 12 of docs/promises.md.
 """
 
 from __future__ import annotations

@@ -39,16 +39,21 @@ def clock() -> FakeClock:
     return FakeClock()
 
 
-@pytest.fixture
-def environment(shared_redis: str, tmp_path: Path) -> dict[str, str]:
-    """The environment of a worker process on the test's database."""
+def worker_environment(redis_url: str, folder: Path) -> dict[str, str]:
+    """The environment of a worker process on the SQLite database of a data folder."""
     return {
         "PATH": os.environ["PATH"],
         "SECRET_KEY": SECRET_KEY,
-        "REDIS_URL": shared_redis,
-        "ROWSMITH_DATA_DIR": str(tmp_path),
+        "REDIS_URL": redis_url,
+        "ROWSMITH_DATA_DIR": str(folder),
         "PYTHONPATH": os.pathsep.join(entry for entry in sys.path if entry),
     }
+
+
+@pytest.fixture
+def environment(shared_redis: str, tmp_path: Path) -> dict[str, str]:
+    """The environment of a worker process on the test's database."""
+    return worker_environment(shared_redis, tmp_path)
 
 
 @pytest.fixture

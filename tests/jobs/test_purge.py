@@ -12,6 +12,7 @@ from webapp import limits, storage
 from webapp.extensions import reading, writing
 from webapp.models import (
     Connection,
+    Endpoint,
     Export,
     Fetched,
     IdempotencyRecord,
@@ -91,6 +92,28 @@ def test_the_keys_of_a_removed_push_go_with_it(app, place, count, clock):
     assert storage.of(app).head(kept["psh_KEPT"]).size == 1
     with pytest.raises(storage.MissingError):
         storage.of(app).head(kept["psh_GONE"])
+
+
+def test_a_removed_endpoint_takes_a_connection_of_its_own_along(app, place, count, clock):
+    for name, of_endpoint, deleted_at in (
+        ("SHARED", False, clock() - LONG_AGO), ("OWN", True, clock() - LONG_AGO), ("KEPT", True, None),
+    ):  # fmt: skip
+        storage.of(app).put(f"connections/{name}.xml", [b"<x/>"])
+        with writing() as session:
+            kept = Connection(name=name, type="rest", of_endpoint=of_endpoint, document_key=f"connections/{name}.xml")
+            for key, value in place.items():
+                setattr(kept, key, value)
+            session.add(kept)
+            session.flush()
+            session.add(Endpoint(name=name, connection_id=kept.id, deleted_at=deleted_at, **place))
+            session.add(Secret(connection_id=kept.id, sealed=b"x", workspace_id=place["workspace_id"]))
+    purge(clock())
+    assert (count(Endpoint), count(Connection)) == (1, 3)
+    purge(clock())
+    assert (count(Endpoint), count(Connection), count(Secret)) == (1, 2, 2)
+    with pytest.raises(storage.MissingError):
+        storage.of(app).head("connections/OWN.xml")
+    assert storage.of(app).head("connections/SHARED.xml").size == 4
 
 
 def test_a_removed_connection_takes_its_secrets_and_its_cache_along(app, place, count, clock):

@@ -1,4 +1,7 @@
-"""A worker that dies around a commit, a target that cannot say what became of it."""
+"""A worker that dies around a commit, a target that cannot say what became of it.
+
+Promise 4 of docs/promises.md.
+"""
 
 from __future__ import annotations
 

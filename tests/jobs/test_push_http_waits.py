@@ -1,4 +1,7 @@
-"""When a request is sent again, measured where it arrives: the specification's "Retry policy" to the letter."""
+"""When a request is sent again, measured where it arrives: the specification's "Retry policy" to the letter.
+
+Promise 7 of docs/promises.md.
+"""
 
 from __future__ import annotations
 
@@ -28,8 +31,9 @@ def waits(echo) -> list[float]:
 
 
 def holds(found: list[float], wanted: list[float]) -> bool:
+    # What arrives is noted by another thread: the first of two may be noted a little late, the second not.
     return len(found) == len(wanted) and all(
-        least <= wait <= least + LATE for wait, least in zip(found, wanted, strict=True)
+        least - 0.02 <= wait <= least + LATE for wait, least in zip(found, wanted, strict=True)
     )
 
 

@@ -1,4 +1,7 @@
-"""How a run is ended from outside: cancelled, out of time, lost, given back; and how many run at once."""
+"""How a run is ended from outside: cancelled, out of time, lost, given back; and how many run at once.
+
+Promise 8 of docs/promises.md.
+"""
 
 # ruff: noqa: F811 - fixtures of another module, taken by their names
 

@@ -1,4 +1,7 @@
-"""The schema: migrations make what the models say, on both databases; SQLite is spoken to as it must be."""
+"""The schema: migrations make what the models say, on both databases; SQLite is spoken to as it must be.
+
+Promise 23 of docs/promises.md.
+"""
 
 from __future__ import annotations
 

@@ -183,6 +183,8 @@ def test_the_workspace_tells_who_one_is_and_what_was_done(sdk, cast):
     api = sdk(cast.olivia)
     api.templates.create(PEOPLE)
     assert api.workspace.me()["email"] == cast.olivia.email
+    assert list(api.workspace.sessions()) == []
+    assert api.workspace.end_sessions() == {"ended": 0}
     assert api.workspace.usage()["plan"] == "enterprise"
     assert {one["name"] for one in api.teams.list()} == {"Blue", "Red"}
     assert "template.create" in {one["action"] for one in api.workspace.audit()}

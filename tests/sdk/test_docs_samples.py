@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import io
+import itertools
 import json
 import re
 import shlex
@@ -19,7 +20,7 @@ from rowsmith.wire.caller import Caller
 
 from jobs import export as export_job
 from jobs import push as push_job
-from tests.cast import Cast, Program
+from tests.cast import Browser, Cast, Program
 from tests.jobs.running import Running, running  # noqa: F401
 from tests.sdk.test_every_route import Recorder, document, tries  # noqa: F401
 from tests.views.samples import Shown, shown
@@ -36,6 +37,8 @@ Name="Id"/></Key><Property Name="Id" Type="Edm.Int32" Nullable="false"/></Entity
 OUTSIDE = {"POST /describe", "POST /export/rest"}
 # What the service answers to samples of objects as they are here.
 REFUSED = {
+    "DELETE /teams/{team_id}": 409,  # projects lie in it
+    "DELETE /workspace": 422,  # its name is another
     "GET /connections/{connection_id}/metadata-document": 404,  # none was uploaded
     "GET /health/ready": 503,  # no worker is there
     "POST /exports/{export_id}/retry": 409,  # it is one file
@@ -137,6 +140,27 @@ def _first(world: World, path: str, **found: str) -> str:
     return next(one["id"] for one in items if all(one[k] == v for k, v in found.items()))
 
 
+def _session(world: World, key: str) -> str:
+    Browser(world.program._client.application, world.cast.olivia)
+    return _first(world, "/me/sessions")
+
+
+_NUMBERS = itertools.count()
+_TOLD = "https://told.invalid/hook"
+
+
+def _webhook(world: World, key: str) -> str:
+    """One that has a delivery, where one is spoken of."""
+    if "delivery_id" in key:
+        return _first(world, "/webhooks", url=_TOLD)
+    return world.make("/webhooks", url="https://example.org/hook", events=["*"])
+
+
+def _delivery(world: World) -> str:
+    hook = world.make("/webhooks", url=_TOLD, events=["*"])
+    return str(world.program.post(f"/webhooks/{hook}/test").json["id"])
+
+
 def _export(world: World, key: str) -> str:
     return world.make(f"/templates/{_first(world, '/templates')}/exports", count=5)
 
@@ -178,15 +202,20 @@ PUT_IN: dict[str, Callable[[World, str], str]] = {
     "ENDPOINT_ID": _fresh("/endpoints", "POST /endpoints"),
     "EXPORT_ID": _export,
     "FILE_ID": lambda world, key: _first(world, "/workspace/files"),
-    "INVITATION_ID": lambda world, key: world.make("/invitations", email="ida@example.org"),
+    "INVITATION_ID": lambda world, key: world.make("/invitations", email=f"ida{next(_NUMBERS)}@example.org"),
     "KEY_ID": _fresh("/api-keys", "POST /api-keys"),
     "MEMBER_ID": lambda world, key: _first(world, "/members", email="victor@example.org"),
+    "OBJECT_ID": lambda world, key: _first(world, "/templates"),
     "PROJECT_ID": _fresh("/projects", "POST /projects"),
     "PUSH_ID": _push,
     "RUN_ID": _run,
     "SCENARIO_ID": _scenario,
+    "SESSION_ID": _session,
     "TEAM_ID": lambda world, key: world.cast.red,
     "TEMPLATE_ID": _fresh("/templates", "POST /templates"),
+    "DELIVERY_ID": lambda world, key: _delivery(world),
+    "WEBHOOK_ID": lambda world, key: _webhook(world, key),
+    "USER_ID": lambda world, key: world.cast.victor.user_id,
 }
 ORDER = ("GET", "POST", "PATCH", "PUT", "DELETE")
 

@@ -1,4 +1,4 @@
-"""Who may open the pages that are for people alone: the builder, trash, status."""
+"""Who may open the pages that are for people alone: the builder, status."""
 
 from __future__ import annotations
 
@@ -15,8 +15,6 @@ JSON = {"json": '[{{"name": "n", "type": "row_number"}}]'}
 
 CASES = [
     Case("GET", "/", "anyone", ok=303, person=True),
-    Case("GET", "/status", "anyone", person=True),
-    Case("GET", "/trash", "viewer", person=True),
     Case("POST", "/session/preferences", "anyone", body={"theme": "dark"}, ok=303, person=True),
     # The builder's page
     Case("GET", "/templates/new", "editor", person=True),

@@ -11,6 +11,7 @@ import sqlalchemy as sa
 
 from tests.cast import Browser, Program
 from tests.conftest import ON_POSTGRES, settings_for
+from tests.security import trail
 from tests.security.matrix import ROLES, Case, cases, prepares
 from webapp import create_app
 from webapp.extensions import db, redis_client
@@ -23,7 +24,7 @@ pytestmark = pytest.mark.skipif(ON_POSTGRES, reason="puts a database file back a
 ALL = cases()
 VOLATILE = {"last_used_at", "last_seen_at", "metadata_key", "metadata_at"}
 # Traces that a refused or a reading request may leave.
-TRACES = {"audit_entries", "idempotency_records", "browser_sessions"}
+TRACES = {"audit_entries", "audit_pending", "idempotency_records", "browser_sessions"}
 
 
 def belonging() -> dict[str, sa.Select]:
@@ -41,6 +42,9 @@ def belonging() -> dict[str, sa.Select]:
         elif table.name == "users":
             members = sa.select(Membership.user_id).where(Membership.workspace_id == workspace)
             statement = statement.where(table.c.id.in_(members))
+        elif "user_id" in table.c:
+            members = sa.select(Membership.user_id).where(Membership.workspace_id == workspace)
+            statement = statement.where(table.c.user_id.in_(members))
         elif table.name == "workspaces":
             statement = statement.where(table.c.id == workspace)
         elif owner:
@@ -140,7 +144,7 @@ def stage(prepared, tmp_path_factory, shared_redis):
 @pytest.fixture(autouse=True)
 def clean(stage, monkeypatch):
     # It is written by a thread of its own, which must not meet the file being put back.
-    monkeypatch.setattr(identity, "_note_use", lambda key_id: None)
+    monkeypatch.setattr(identity, "_note_use", lambda key_id, address: None)
     stage.reset()
 
 
@@ -163,6 +167,7 @@ def test_each_role_gets_what_it_may_and_no_more(stage, cast, case):
         return
     before = stage.state(cast.acme)
     for name in ROLES:
+        told = trail.actions(stage.app, cast.acme)
         answer = stage.call(case, cast.people[name])
         wanted = case.status_for(name)
         assert answer.status_code == wanted, f"{name}: {answer.text[:500]}"
@@ -172,6 +177,8 @@ def test_each_role_gets_what_it_may_and_no_more(stage, cast, case):
         if wanted >= 400 or case.method in ("GET", "HEAD"):
             assert stage.state(cast.acme) == before, f"{name}'s call changed something"
         else:
+            left = trail.actions(stage.app, cast.acme)[len(told) :]
+            assert trail.fits(stage.app, case, left), f"{name}'s call left {left} in the trail"
             stage.reset()
 
 

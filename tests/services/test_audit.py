@@ -184,9 +184,9 @@ def test_admins_read_the_trail_by_page_and_as_lines(app, api, cast):
 
 
 def test_lines_are_read_in_batches_without_gap(app, api, cast, monkeypatch):
-    from webapp.views import audit as view
+    from webapp.services import audit_search
 
-    monkeypatch.setattr(view, "_BATCH", 3)
+    monkeypatch.setattr(audit_search, "_BATCH", 3)
     with app.app_context():
         for number in range(8):
             audit.record(actors.system(cast.acme), "test.lines", rows=number)

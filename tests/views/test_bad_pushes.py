@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import pytest
+
+from tests.connectors.kind_mysql import URL, MysqlKind
+from tests.fakes.echo_target import Answer, EchoTarget
 from tests.views.speak import make
-from tests.views.targets import postgres_target, sqlite_target, work  # noqa: F401
+from tests.views.targets import Target, connection, postgres_target, sqlite_target, work  # noqa: F401
 
 TABLE = """
 CREATE TABLE people (
@@ -57,6 +61,43 @@ def test_postgresql_refuses_every_bad_row_and_takes_every_good_one(app, cast, ed
         assert ids(target) == set(range(1, 301)) - bad
         told = edith.get(f"{push}/bad").json
     assert told == {"bad": len(bad), "refused": len(bad), "taken": 0, "unknown": 0, "good_refused": 0}
+
+
+def test_mariadb_refuses_every_bad_row_and_takes_every_good_one(app, cast, edith, work, tmp_path):  # noqa: F811
+    if (reason := MysqlKind.unavailable()) is not None:
+        pytest.skip(reason)
+    kind = MysqlKind(tmp_path)
+    kind.start()
+    try:
+        kind.run(TABLE)
+        made = connection(app, cast, "mysql", {"connection_string": URL, "database": kind.place})
+        target = Target(made, kind.run)
+        push, bad = pushed(edith, work, target, spoilt(**KINDS), 300)
+        assert len(bad) > 35
+        assert ids(target) == set(range(1, 301)) - bad
+        told = edith.get(f"{push}/bad").json
+        assert told == {"bad": len(bad), "refused": len(bad), "taken": 0, "unknown": 0, "good_refused": 0}
+    finally:
+        kind.stop()
+
+
+def test_a_rest_target_gets_bad_rows_as_they_are_and_is_told_of_those_it_took(app, cast, edith, work):  # noqa: F811
+    def careful(seen):
+        """Looks at the age, and at nothing else."""
+        return Answer(201 if isinstance(seen.json["age"], int) else 422)
+
+    with EchoTarget() as target:
+        target.on("/people", careful)
+        made = connection(app, cast, "rest", {"base_url": target.url("/"), "retry": {"backoff_seconds": [0, 0, 0]}})
+        fields = spoilt(age=["wrong_type"], born=["bad_format"])
+        push, bad = pushed(edith, work, Target(made, lambda _: []), fields, 200)
+        sent = {int(one.headers["x-rowsmith-row"]): one.json for one in target.calls("/people")}
+    told = edith.get(f"{push}/bad").json
+    texts = {row for row, one in sent.items() if isinstance(one["age"], str)}
+    assert len(sent) == 200
+    assert texts < bad
+    assert (told["bad"], told["refused"], told["taken"]) == (len(bad), len(texts), len(bad - texts))
+    assert told["good_refused"] == told["unknown"] == 0
 
 
 def test_what_a_careless_target_takes_is_told(app, cast, edith, work):  # noqa: F811

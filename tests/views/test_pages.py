@@ -29,6 +29,8 @@ PAGES = (
     "/datasets/{dataset}/push?connection_id={connection}",
     "/pushes/{push}",
     "/pushes/{push}/rows",
+    "/used-by/{template}",
+    "/used-by/{connection}",
     "/docs/field-types/person",
 )
 PUBLIC = ("/sign-in", "/sign-in/unknown", "/docs", "/docs/field-types", "/docs/field-types/time")
@@ -205,7 +207,9 @@ def test_usage_shows_rows_by_day(browser, cast, api):
         api(cast.edith).post("/templates", json={"name": "A", "fields": [{"name": "a", "type": "uuid"}]}).json
     )
     api(cast.edith).post(f"/templates/{made['id']}/generate", json={"count": 1234})
-    assert "last 28 days, 1,234 rows" in browser(cast.edith).get("/usage").text
+    page = browser(cast.edith).get("/usage").text
+    assert "1,234 in all" in page
+    assert page.count("<figure class=\"chart\"") == 2
 
 
 def test_a_person_who_asks_for_the_catalogue_gets_the_documents(browser, cast):

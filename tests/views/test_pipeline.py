@@ -81,7 +81,9 @@ def test_readiness_is_good_once_a_worker_was_heard(api, app):
         heartbeat.beat(redis_client(), heartbeat.WORKER, "host:1", clock.epoch())
         heartbeat.beat(redis_client(), heartbeat.RUNNER, "host:2", clock.epoch())
         heartbeat.tell(redis_client(), heartbeat.RUNNER, "host:2", "bubblewrap")
-    assert api().get("/health/ready").json == {
+    told = api().get("/health/ready").json
+    more = ("version", "engine", "parts", "queues", "oldest_lease_seconds")  # tests/views/test_operation.py
+    assert {name: value for name, value in told.items() if name not in more} == {
         "status": "ok",
         "database": True,
         "redis": True,

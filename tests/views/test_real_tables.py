@@ -277,3 +277,17 @@ def test_keys_that_are_masked_still_fit(app, cast, edith):
     assert len(keys) == 2
     assert {row["email"] for row in found["logins"]} == keys
     assert not keys & {"ann@corp.test", "bob@corp.test"}
+
+
+def test_no_field_refers_to_rows_that_are_taken_and_not_made(edith, stock):
+    real = make(edith, name="People", fields=FIELDS, source={"connection_id": stock.connection_id, "table": "people"})
+    link = {"name": "who", "type": "reference", "options": {"template_id": real["id"], "field": "id"}}
+    body = {"name": "Orders", "fields": [{"name": "id", "type": "row_number"}, link]}
+    wanted = {"fields[1].options.template_id": "has_source"}
+    assert faults(edith.post("/templates", json=body)) == wanted
+    assert faults(edith.post("/generate", json={**body, "count": 2})) == wanted
+    boss = {"name": "boss", "type": "reference", "options": {"template_id": "self", "field": "id"}}
+    own = {"name": "Own", "fields": [*FIELDS, boss], "source": real["source"]}
+    assert faults(edith.post("/templates", json=own)) == {
+        f"fields[{len(FIELDS)}].options.template_id": "has_source"
+    }

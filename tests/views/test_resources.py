@@ -186,7 +186,9 @@ def test_usage_counts_requests_and_rows(app, api, cast):
         quotas.reserve_rows(actors.system(cast.acme), 40)
     found = api(cast.victor).get("/usage").json
     assert found["requests"]["used"] == 1
-    assert found["rows"] == {"limit": 100_000_000, "used": 40, "window_seconds": 3_600}
+    rows = {key: found["rows"][key] for key in ("limit", "used", "left", "window_seconds")}
+    assert rows == {"limit": 100_000_000, "used": 40, "left": 99_999_960, "window_seconds": 3_600}
+    assert found["rows"]["next_at"] <= found["rows"]["resets_at"]
 
 
 def test_openapi_tells_every_route_for_programs_and_its_scope(app, api):

@@ -1,4 +1,7 @@
-"""Signing in: throttled, the same for everybody, by links that are used once, into sessions that can be ended."""
+"""Signing in: throttled, the same for everybody, by links that are used once, into sessions that can be ended.
+
+Promise 14 of docs/promises.md.
+"""
 
 from __future__ import annotations
 

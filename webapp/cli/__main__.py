@@ -16,15 +16,23 @@ from webapp.config import SettingsError
 MODULES: Final = {
     "up": "webapp.cli.up",
     "test": "webapp.cli.testing",
+    "soak": "webapp.cli.soak",
+    "setup": "webapp.cli.setup",
     "sign-in": "webapp.cli.sign_in",
     "key": "webapp.cli.key",
     "plan": "webapp.cli.plan",
+    "workspace": "webapp.cli.workspace",
     "migrate": "webapp.cli.servers",
     "web": "webapp.cli.servers",
     "worker": "webapp.cli.servers",
     "sweeper": "webapp.cli.servers",
     "vocab": "webapp.cli.vocab",
     "vault": "webapp.cli.vault",
+    "audit": "webapp.cli.audit",
+    "backup": "webapp.cli.backup",
+    "restore": "webapp.cli.restore",
+    "doctor": "webapp.cli.doctor",
+    "upgrade": "webapp.cli.upgrade",
     "lock": "webapp.cli.lock",
 }
 

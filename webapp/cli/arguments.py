@@ -11,17 +11,26 @@ from collections.abc import Sequence
 from typing import Final, NoReturn
 
 PLANS: Final = ("free", "pro", "enterprise")
+STACKS: Final = ("sqlite+valkey", "postgresql+redis")  # of the soak
 
 # Name -> one line. The order is the order of `./rowsmith help`.
 COMMANDS: Final = {
     "up": "start everything on this machine: web, workers, runners of scenarios, sweeper, Valkey, SQLite",
     "test": "run the checks and the tests; further arguments go to pytest",
+    "soak": "hours of mixed load on one stack, with measurements and charts",
     "help": "this list, or one command's options",
+    "setup": "make a workspace and its owner, without the demo, and print the owner's sign-in link",
     "sign-in": "print a new one-time sign-in link",
     "key": "make, list or revoke API keys",
     "plan": "show or change the plan and the limits of a workspace",
+    "workspace": "list workspaces, or have a deleted one back",
     "vocab": "list, bring back or remove vocabularies: the word lists that versions of templates pin",
     "vault": "show, rotate or drop the keys that seal stored secrets",
+    "audit": "verify that the audit trail is whole, or write all of it as JSON lines",
+    "backup": "write everything that the service keeps into one file, while it runs",
+    "restore": "put a backup in the place of an empty installation, on any database and storage",
+    "doctor": "look at this installation: what is wrong, and what mends it",
+    "upgrade": "bring the data to this release: backup, migration, doctor, and the way back",
     "migrate": "bring the database of DATABASE_URL to this version's schema",
     "web": "run the web server alone (gunicorn), configured by the environment",
     "worker": "run one worker alone, or with --queues runs a runner, configured by the environment",
@@ -56,6 +65,17 @@ def positive(text: str) -> int:
     return number
 
 
+def hours(text: str) -> float:
+    """A time in hours, more than nothing and at most a week."""
+    try:
+        number = float(text)
+    except ValueError:
+        number = 0.0
+    if not 0 < number <= 168:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number of hours (more than 0, at most 168)")
+    return number
+
+
 def _data_dir(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--data-dir",
@@ -83,13 +103,30 @@ def _test(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def _soak(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--hours", type=hours, default=4.0, metavar="N", help="how long (4); parts of an hour too")
+    parser.add_argument("--stack", choices=STACKS, default=STACKS[0], help=f"what to run it on ({STACKS[0]})")
+    parser.add_argument("--out", default="var/soak", metavar="D", help="folder of measurements and charts (var/soak)")
+
+
 def _help(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("topic", nargs="?", choices=tuple(COMMANDS), metavar="command")
+
+
+def _setup(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--email", required=True, help="the owner's address, which is their account name")
+    parser.add_argument("--workspace", required=True, metavar="NAME", help="what to call the workspace")
+    parser.add_argument("--plan", choices=PLANS, default="free", help="its plan (free)")
+    parser.add_argument("--project", default="Main", metavar="NAME", help="its first project (Main)")
+    _data_dir(parser)
 
 
 def _sign_in(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "email", nargs="?", help="whom to let in (default: the owner of the oldest workspace)"
+    )
+    parser.add_argument(
+        "--reset-two-factor", action="store_true", help="first take away their second factor, and end their sessions"
     )
     _data_dir(parser)
 
@@ -106,6 +143,12 @@ def _key(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--days", type=positive, metavar="N", help="new: ends after so many days (default: never)"
     )
+    _data_dir(parser)
+
+
+def _workspace(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("action", choices=("list", "restore"), help="what to do")
+    parser.add_argument("workspace", nargs="?", help="restore: its id or its name")
     _data_dir(parser)
 
 
@@ -130,6 +173,50 @@ def _vault(parser: argparse.ArgumentParser) -> None:
     _data_dir(parser)
 
 
+def _passphrase(parser: argparse.ArgumentParser, what: str) -> None:
+    parser.add_argument("--passphrase-file", metavar="F", help=f"{what}; the passphrase is the first line of F")
+
+
+def _backup(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("file", help="file to write (a folder: one with the time in its name is made there)")
+    parser.add_argument("--verify", action="store_true", help="write nothing: look whether FILE is whole")
+    parser.add_argument("--replace", action="store_true", help="write over a file that is there")
+    _passphrase(parser, "put the keys in, sealed")
+    parser.add_argument("--include-keys", action="store_true", help="put the keys in, in plain")
+    _data_dir(parser)
+
+
+def _restore(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("file", help="the backup")
+    parser.add_argument("--force-empty", action="store_true", help="replace all that this installation has")
+    _passphrase(parser, "open the keys in the backup")
+    parser.add_argument("--without-keys", action="store_true", help="give up stored secrets, whose keys are lost")
+    _data_dir(parser)
+
+
+def _doctor(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--json", action="store_true", help="print JSON")
+    _data_dir(parser)
+
+
+def _upgrade(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--backup", metavar="FILE", help="where the backup goes (default: backups in the data folder)")
+    parser.add_argument("--no-backup", action="store_true", help="make none: you have one")
+    _data_dir(parser)
+
+
+def _audit(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("action", choices=("verify", "export", "anchor"), help="what to do")
+    parser.add_argument("workspace", nargs="?", help="id or name (verify without one: all)")
+    parser.add_argument("--head", metavar="N:HASH", help="verify: a head that was kept, which must be in the chain")
+    wanted = parser.add_argument_group("export: only entries that have all of these")
+    for name in ("action", "kind", "object-id", "user-id", "key-id", "project-id", "address", "text"):
+        wanted.add_argument(f"--{name}", metavar="X", dest="of_action" if name == "action" else None)
+    wanted.add_argument("--since", metavar="TIME", help="at or after it")
+    wanted.add_argument("--until", metavar="TIME", help="before it")
+    _data_dir(parser)
+
+
 def _server(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--port", type=port, metavar="N", help="port (PORT of the environment, or 8000)")
     parser.add_argument("--host", metavar="H", help="address (HOST of the environment, or 127.0.0.1)")
@@ -146,12 +233,20 @@ def _worker(parser: argparse.ArgumentParser) -> None:
 _OPTIONS: Final = {
     "up": _up,
     "test": _test,
+    "soak": _soak,
     "help": _help,
+    "setup": _setup,
     "sign-in": _sign_in,
     "key": _key,
     "plan": _plan,
+    "workspace": _workspace,
     "vocab": _vocab,
     "vault": _vault,
+    "audit": _audit,
+    "backup": _backup,
+    "restore": _restore,
+    "doctor": _doctor,
+    "upgrade": _upgrade,
     "web": _server,
     "migrate": _data_dir,
     "worker": _worker,

@@ -21,7 +21,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import ModuleType
-from typing import Final
+from typing import Final, NoReturn
 
 HOME: Final = Path(__file__).resolve().parents[2]
 # What a lock brings along: the development lock holds every line of the other.
@@ -232,20 +232,27 @@ def main(argv: Sequence[str]) -> int:
     if known.command == "help":
         print(arguments.help_text(known.topic), end="")
         return 0
+    if known.command == "doctor" and not installed(venv_dir(), "requirements.lock"):
+        become(python_of(venv_dir()) if works(venv_dir()) else Path(sys.executable), "webapp.cli.doctor", argv)
     try:
-        python = ensure("requirements-dev.lock" if known.command == "test" else "requirements.lock")
+        python = ensure("requirements-dev.lock" if known.command in ("test", "soak") else "requirements.lock")
     except Stop as stop:
         say(str(stop))
         return 1
     except OSError as error:
         say(unwritable(venv_dir(), error))
         return 1
+    become(python, "webapp.cli", argv)
+
+
+def become(python: Path, module: str, argv: Sequence[str]) -> NoReturn:
+    """Replace this process by a module of the clone."""
     environment = dict(os.environ)
     # Relative paths are the caller's; the program itself runs in the clone, where `-m` finds it.
     environment.setdefault("ROWSMITH_CALLER_DIR", os.getcwd())
     environment.pop("PYTHONSAFEPATH", None)
     os.chdir(HOME)
-    os.execve(python, [str(python), "-m", "webapp.cli", *argv], environment)
+    os.execve(python, [str(python), "-m", module, *argv], environment)
 
 
 if __name__ == "__main__":

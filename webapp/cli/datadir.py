@@ -8,6 +8,7 @@ import fcntl
 import json
 import os
 import secrets
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -127,6 +128,13 @@ class DataDir:
         """Write another ring, newest first, beside the SECRET_KEY that is there."""
         kept = [line for line in self._keys.read_text().splitlines() if not line.startswith("VAULT_KEYS=")]
         _write_private(self._keys, "\n".join([*kept, f"VAULT_KEYS={','.join(ring)}", ""]))
+
+    def replace_keys(self, keys: Mapping[str, str]) -> None:
+        """Write other keys; those that are there are kept beside them, under a name that tells the time."""
+        if self._keys.exists():
+            aside = self._keys.with_name(f"{self._keys.name}.before-{time.strftime('%Y%m%dT%H%M%SZ', time.gmtime())}")
+            self._keys.replace(aside)
+        _write_private(self._keys, "".join(f"{name}={value}\n" for name, value in keys.items()))
 
     def environment(self, env: Mapping[str, str], *, make: bool = False) -> dict[str, str]:
         """`env` for a part or a command on this folder: what the caller set wins over what lies here."""

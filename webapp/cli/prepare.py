@@ -12,6 +12,7 @@ import sys
 
 import flask_migrate
 from sqlalchemy import select
+from sqlalchemy.exc import DatabaseError
 
 from webapp import create_app, limits
 from webapp.cli import key, operator, plan, sign_in
@@ -73,7 +74,10 @@ def main() -> None:
     """Migrate, then see to it that somebody can get in."""
     settings = Settings.from_env(os.environ)
     with create_app(settings, routes=False).app_context():
-        _upgrade()
+        try:
+            _upgrade()
+        except DatabaseError as error:
+            sys.exit(f"rowsmith: The database cannot be brought up to date: {error.orig}. See docs/runbook.md.")
         try:
             found = ways_in(settings, sys.argv[1] if len(sys.argv) > 1 else None)
         except CliError as error:

@@ -1,20 +1,29 @@
-"""`./rowsmith sign-in [email]`: a new one-time sign-in link."""
+"""`./rowsmith sign-in [email]`: a new one-time sign-in link, for who has lost their second factor too."""
 
 from __future__ import annotations
 
 import argparse
+import sys
 
 from webapp.cli import operator
 from webapp.cli.datadir import CliError
 from webapp.config import Settings
 from webapp.models import User
-from webapp.services import sign_in
+from webapp.services import sign_in, two_factor
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Print the link alone, so that a program can use it."""
+    """Print the link alone, so that a program can use it; what else happened goes to the standard error."""
+    if arguments.reset_two_factor and not arguments.email:
+        raise CliError("Say whose second factor to take away: ./rowsmith sign-in <email> --reset-two-factor.")
     with operator.application(arguments.data_dir) as settings:
-        print(link(settings, operator.owner(arguments.email).user))
+        user = operator.owner(arguments.email).user
+        made = link(settings, user)
+        if arguments.reset_two_factor:
+            had = two_factor.reset(user)
+            said = "is taken away" if had else "was not there"
+            print(f"The second factor of {user.email} {said}; their sessions have ended.", file=sys.stderr)
+        print(made)
     return 0
 
 

@@ -19,6 +19,8 @@ LONG: Final = (
     "tests/chaos",
     "tests/compat",
     "tests/soak",
+    "tests/loads",
+    "tests/promises",
     "tests/fuzz",
     "tests/odata",
     "tests/s3",
@@ -26,10 +28,26 @@ LONG: Final = (
     "tests/spark",
     "tests/deploy/test_hosts.py",
     "tests/typescript/live",
+    "tests/upkeep/live",
     "tests/cli/test_vocab.py",
     "tests/engine/masking/test_a_million.py",
     "tests/sdk/test_cli_guide.py",
     "tests/security/test_http_ways.py",
+)
+# What shows a promise on SQLite and Valkey, and with TEST_ON=postgresql on PostgreSQL and Redis; tests/promises itself
+# goes through both.
+ON_BOTH: Final = (
+    "tests/chaos",
+    "tests/jobs/test_retention.py",
+    "tests/security/test_http_secrets.py",
+    "tests/security/test_login.py",
+    "tests/security/test_ways_in.py",
+    "tests/services/test_audit_seals.py",
+    "tests/views/test_idempotency.py",
+    "tests/views/test_rates.py",
+    "tests/views/test_rates_with_rows.py",
+    "tests/views/test_sign_in.py",
+    "tests/views/test_streaming.py",
 )
 # What a person's shell may hold and a test must not see.
 SETTINGS: Final = ("SECRET_KEY", "VAULT_KEYS", "DATABASE_URL", "REDIS_URL", "STORAGE_URL", "PUBLIC_URL")
@@ -56,11 +74,15 @@ def steps(everything: bool, rest: list[str]) -> list[tuple[str, list[str]]]:
     if rest:
         return [tests]
     beside = Path(sys.executable).parent
-    return [
+    made = [
         ("layers", [str(beside / "lint-imports"), "--no-logo", "--no-cache"]),
         ("lint", [sys.executable, "-m", "ruff", "check"]),
         tests,
     ]
+    if everything:
+        again = ["env", "TEST_ON=postgresql", sys.executable, "-m", "pytest", *pytest_arguments(True, list(ON_BOTH))]
+        made.append(("promises on PostgreSQL and Redis", again))
+    return made
 
 
 def pytest_arguments(everything: bool, rest: list[str]) -> list[str]:

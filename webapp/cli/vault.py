@@ -17,7 +17,7 @@ from contextlib import contextmanager
 from webapp.cli import operator
 from webapp.cli.datadir import CliError, DataDir, resolve
 from webapp.config import Settings
-from webapp.services import masking_keys, secrets
+from webapp.services import mail, masking_keys, secrets, two_factor, webhooks
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -26,7 +26,7 @@ def run(arguments: argparse.Namespace) -> int:
     data = DataDir(resolve(arguments.data_dir, os.environ))
     with operator.application(arguments.data_dir, running=False) as settings:
         if arguments.action == "show":
-            count = secrets.count() + masking_keys.count()
+            count = secrets.count() + masking_keys.count() + two_factor.count() + webhooks.count()
             print(f"{len(ring(data, settings))} key(s) in the ring, {count} secret(s) stored")
             return 0
         with _alone(data):
@@ -65,8 +65,9 @@ def rotate(data: DataDir, settings: Settings) -> None:
         fresh = base64.urlsafe_b64encode(random.token_bytes(32)).decode()
         data.replace_vault_keys([fresh, *data_ring(data)])
         secrets.vault().renew()
-    (renewed, total), (keys_renewed, keys) = secrets.reseal(), masking_keys.reseal()
-    renewed, total = renewed + keys_renewed, total + keys
+    resealed = (secrets.reseal(), masking_keys.reseal(), two_factor.reseal(), webhooks.reseal())
+    mail.reseal()
+    renewed, total = (sum(numbers) for numbers in zip(*resealed, strict=True))
     print(f"{renewed} of {total} secret(s) sealed by the newest key; {len(ring(data, settings))} key(s) in the ring")
     if _from_environment():
         print("To change the key: put a new one in front of VAULT_KEYS, restart every process, then run this again.")
@@ -81,5 +82,8 @@ def drop_old(data: DataDir, settings: Settings) -> None:
     keys = data_ring(data)
     secrets.reseal()
     masking_keys.reseal()
+    two_factor.reseal()
+    webhooks.reseal()
+    mail.reseal()
     data.replace_vault_keys(keys[:1])
     print(f"{max(0, len(keys) - 1)} older key(s) dropped; {len(keys[:1])} in the ring")

@@ -271,9 +271,11 @@ class Session(Link):
         """The first rows of a table, of all its columns."""
 
     @abstractmethod
-    def keys(self, entity: Entity, columns: Sequence[str], where: str = "") -> Iterator[pa.RecordBatch]:
-        """All values of some columns, ordered by them, in batches and in constant memory. `where` is a condition in
-        the target's own language (SQL after WHERE; JSON for MongoDB)."""
+    def keys(
+        self, entity: Entity, columns: Sequence[str], where: str = "", order: Sequence[str] | None = None
+    ) -> Iterator[pa.RecordBatch]:
+        """All values of some columns, ordered by them or by those of `order`, in batches and in constant memory.
+        `where` is a condition in the target's own language (SQL after WHERE; JSON for MongoDB)."""
 
     @abstractmethod
     def known(self, entity: Entity, columns: Sequence[str], wanted: pa.RecordBatch) -> pa.BooleanArray:

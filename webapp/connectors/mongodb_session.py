@@ -101,13 +101,15 @@ class MongodbSession(Session):
             found = list(self.database[entity.name].find(limit=int(limit), max_time_ms=_MS))
         return batch_of(found, [column.name for column in entity.fields])
 
-    def keys(self, entity: Entity, columns: Sequence[str], where: str = "") -> Iterator[pa.RecordBatch]:
+    def keys(
+        self, entity: Entity, columns: Sequence[str], where: str = "", order: Sequence[str] | None = None
+    ) -> Iterator[pa.RecordBatch]:
         """See `Session.keys`."""
         with conversing():
             cursor = self.database[entity.name].find(
                 _condition(where),
                 _chosen(columns),
-                sort=[(name, 1) for name in columns],
+                sort=[(name, 1) for name in (columns if order is None else order)] or None,
                 allow_disk_use=True,
                 batch_size=limits.TARGET_READ_ROWS,
             )

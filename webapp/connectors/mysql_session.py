@@ -177,13 +177,14 @@ class MysqlSession(Session):
             )
             return batch_of(self.link.fields, self.link.rows)
 
-    def keys(self, entity: Entity, columns: Sequence[str], where: str = "") -> Iterator[pa.RecordBatch]:
+    def keys(
+        self, entity: Entity, columns: Sequence[str], where: str = "", order: Sequence[str] | None = None
+    ) -> Iterator[pa.RecordBatch]:
         """See `Session.keys`."""
         names = sql.listed(DIALECT, columns)
         condition = f" WHERE ({where}\n)" if where.strip() else ""
-        for batch in self._streamed(
-            f"SELECT {names} FROM {sql.qualified(DIALECT, entity.parts)}{condition} ORDER BY {names}"
-        ):
+        condition += sql.ordered(DIALECT, columns, order)
+        for batch in self._streamed(f"SELECT {names} FROM {sql.qualified(DIALECT, entity.parts)}{condition}"):
             if batch.num_rows:
                 yield batch
 

@@ -207,11 +207,14 @@ class PostgresqlSession(Session):
                 self.connection.execute(f"SELECT {names} FROM {self._table(entity)} LIMIT {int(limit)}".encode())
             )
 
-    def keys(self, entity: Entity, columns: Sequence[str], where: str = "") -> Iterator[pa.RecordBatch]:
+    def keys(
+        self, entity: Entity, columns: Sequence[str], where: str = "", order: Sequence[str] | None = None
+    ) -> Iterator[pa.RecordBatch]:
         """See `Session.keys`."""
         names = sql.listed(DIALECT, columns)
         condition = f" WHERE ({where}\n)" if where.strip() else ""
-        for batch in self._fetched(f"SELECT {names} FROM {self._table(entity)}{condition} ORDER BY {names}"):
+        condition += sql.ordered(DIALECT, columns, order)
+        for batch in self._fetched(f"SELECT {names} FROM {self._table(entity)}{condition}"):
             if batch.num_rows:
                 yield batch
 

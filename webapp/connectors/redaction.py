@@ -16,8 +16,8 @@ _LINE: Final = 8  # characters of one line of a secret; shorter ones ("}", "----
 
 def without(text: str, secrets: Iterable[str]) -> str:
     """A text without the secrets that it repeats, be it as they are, URL-encoded, escaped as in JSON, or base64."""
-    forms = {form for one in secrets if one for form in _forms(one)}
-    for form in sorted(forms, key=len, reverse=True):
+    found = {form for one in secrets if one for form in forms(one)}
+    for form in sorted(found, key=len, reverse=True):
         text = re.sub(re.escape(form), _CUT, text, flags=re.IGNORECASE if "%" in form else 0)
     return text
 
@@ -28,14 +28,14 @@ class Cutter:
     def __init__(self, secrets: Iterable[str], least: int) -> None:
         whole = {secret for secret in secrets if len(secret) >= least}
         lines = {line for secret in whole for line in secret.splitlines() if len(line) >= max(least, _LINE)}
-        forms = {form.encode("utf-8", "surrogatepass") for one in whole | lines for form in _forms(one)}
+        found = {form.encode("utf-8", "surrogatepass") for one in whole | lines for form in forms(one)}
         # Of an escape such as %2F either case is meant; longer forms first, so that no rest of one is left standing.
         parts = [
             b"(?i:%s)" % re.escape(form) if b"%" in form else re.escape(form)
-            for form in sorted(forms, key=len, reverse=True)
+            for form in sorted(found, key=len, reverse=True)
         ]
         self._found = re.compile(b"|".join(parts)) if parts else None
-        self.longest = max(map(len, forms), default=0)
+        self.longest = max(map(len, found), default=0)
         """Bytes of the longest form: a cut that is at least so far from the end of what is known is safe."""
 
     def cut(self, data: bytes) -> bytes:
@@ -53,7 +53,8 @@ class Cutter:
         return at
 
 
-def _forms(secret: str) -> list[str]:
+def forms(secret: str) -> list[str]:
+    """The ways in which a secret may be written: as it is, URL-encoded, escaped as in JSON, in base64."""
     raw = secret.encode()
     found = [secret, quote(secret, safe=""), quote(secret), quote_plus(secret)]
     for ascii_only in (True, False):

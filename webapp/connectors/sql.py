@@ -78,6 +78,12 @@ def listed(dialect: Dialect, names: Iterable[str], lead: str = "") -> str:
     return ", ".join(lead + dialect.quoted(name) for name in names)
 
 
+def ordered(dialect: Dialect, columns: Sequence[str], order: Sequence[str] | None) -> str:
+    """The end of a query whose rows are in the order of some columns, or of those that `order` names; "" for none."""
+    names = listed(dialect, columns if order is None else order)
+    return f" ORDER BY {names}" if names else ""
+
+
 def matched(entities: Iterable[Entity], name: str) -> Entity | None:
     """The one of that name, else the only one whose name differs in case alone."""
     every = list(entities)

@@ -154,12 +154,15 @@ class SqliteSession(Session):
             cursor = self.connection.execute(f"SELECT {names} FROM {_table(entity)} LIMIT ?", (int(limit),))
             return _batch(cursor, cursor.fetchall(), entity)
 
-    def keys(self, entity: Entity, columns: Sequence[str], where: str = "") -> Iterator[pa.RecordBatch]:
+    def keys(
+        self, entity: Entity, columns: Sequence[str], where: str = "", order: Sequence[str] | None = None
+    ) -> Iterator[pa.RecordBatch]:
         """See `Session.keys`."""
         names = sql.listed(DIALECT, columns)
         condition = f" WHERE ({where}\n)" if where.strip() else ""
         with self._reading(limited=False):
-            cursor = self.connection.execute(f"SELECT {names} FROM {_table(entity)}{condition} ORDER BY {names}")
+            condition += sql.ordered(DIALECT, columns, order)
+            cursor = self.connection.execute(f"SELECT {names} FROM {_table(entity)}{condition}")
             try:
                 while rows := cursor.fetchmany(limits.TARGET_READ_ROWS):
                     yield _batch(cursor, rows, entity)

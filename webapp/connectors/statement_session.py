@@ -127,13 +127,16 @@ class StatementSession(Session):
         names = sql.listed(self.dialect, (column.name for column in entity.fields))
         return batch_of(*self.link.ask(self.limited(names, f"FROM {self.table(entity)}", max(int(limit), 0))))
 
-    def keys(self, entity: Entity, columns: Sequence[str], where: str = "") -> Iterator[pa.RecordBatch]:
+    def keys(
+        self, entity: Entity, columns: Sequence[str], where: str = "", order: Sequence[str] | None = None
+    ) -> Iterator[pa.RecordBatch]:
         """See `Session.keys`. They come over a connection of their own, which may be given up half-way."""
         names = sql.listed(self.dialect, columns)
         condition = f" WHERE ({where}\n)" if where.strip() else ""
+        ordered = sql.ordered(self.dialect, columns, order)
         if where.strip():
             self._judge(where)
-        yield from self._streamed(f"SELECT {names} FROM {self.table(entity)}{condition} ORDER BY {names}")
+        yield from self._streamed(f"SELECT {names} FROM {self.table(entity)}{condition}{ordered}")
 
     def stream(self, text: str) -> Iterator[pa.RecordBatch]:
         """See `Session.stream`."""

@@ -37,13 +37,13 @@ _BLANK = "\\0"  # no value is spelled so: a backslash in one is doubled
 @dataclass(frozen=True, slots=True)
 class Question:
     """What is asked of one connection: ``keys`` (table, columns, filter), ``query`` (query, with ``{{p0}}``,
-    ``{{p1}}`` where values of a row stand), ``http`` (a path), ``ai`` (prompt, seed and row) or ``source`` (all rows of
-    a file, a table or a query; see ``real.py``). What is said ``of`` it
-    does not change the answer."""
+    ``{{p1}}`` where values of a row stand), ``http`` (a path), ``ai`` (prompt, seed and row) ``source`` (all rows of
+    a file, a table or a query; see ``real.py``) or ``file`` (a workspace file beside it). What is said ``of`` it does
+    not change the answer."""
 
     connection_id: str
     """Empty: the only one of its kind."""
-    kind: Literal["keys", "query", "http", "ai", "source"]
+    kind: Literal["keys", "query", "http", "ai", "source", "file"]
     said: tuple[tuple[str, Any], ...]
     values: tuple[Any, ...] = ()
     """What stands in it, where it hangs on no values of the row."""

@@ -17,8 +17,8 @@ from webapp.engine import guess
 from webapp.engine.bad.invalid import Invalid
 from webapp.engine.fields import find
 from webapp.engine.spec import ELEMENT, CommonKeys
-from webapp.forms import controls
-from webapp.forms.field_rows import FOLDED, HEAD, MORE, OWN, SHOWN, NewId, holds_fields
+from webapp.forms import controls, source_form
+from webapp.forms.field_rows import FOLDED, HEAD, MORE, OWN, NewId, holds_fields, shown_of
 from webapp.forms.from_model import bound, inline, keys
 
 Values = MultiDict[str, str]
@@ -39,6 +39,9 @@ def read(form: Values) -> dict[str, Any]:
     bad = bound(Invalid, formdata=form, prefix=INVALID).payload()
     if bad:
         template["invalid"] = bad
+    source = source_form.read(form)
+    if source is not None:
+        template["source"] = source
     template["fields"] = _read_fields(form)
     return template
 
@@ -105,7 +108,8 @@ def _read_row(form: Values, mark: Mark) -> dict[str, Any]:
     kind = find(common["type"])
     if kind is not None and kind is not drawn:
         options = {name: value for name, value in options.items() if name in keys(kind.Options)}
-    shown = (*SHOWN, *MORE) if is_open else () if mark.folded else SHOWN
+    on_row = shown_of(drawn)
+    shown = tuple(dict.fromkeys((*on_row, *MORE))) if is_open else () if mark.folded else on_row
     common |= {name: value for name, value in held.items() if name not in OWN and name not in shown}
     common |= bound(CommonKeys, formdata=form, prefix=f"{key}.", names=shown).payload()
     if common.get("masking") == {"consistent": False}:

@@ -28,6 +28,7 @@ NewId = Callable[[], str]
 
 HEAD: Final = ("name", "description", "quantity", "locale", "anchor")
 SHOWN: Final = ("percent_blank", "unique", "sensitive")  # common keys that every row shows
+SOURCED: Final = "source_column"
 MORE: Final = (
     "group",
     "unique_together",
@@ -38,6 +39,7 @@ MORE: Final = (
     "formula",
     "description",
     "hidden",
+    "column",
     "masking",
     "invalid",
 )
@@ -277,7 +279,7 @@ def row(
         name=str(given.get("name", "")),
         type=kind.name if kind else str(given.get("type", "")),
         kind=kind,
-        shown=bound(CommonKeys, common, prefix=f"{key}.", names=SHOWN),
+        shown=bound(CommonKeys, common, prefix=f"{key}.", names=shown_of(kind)),
         options=None,
         holds_fields=holds_fields(kind),
     )
@@ -286,14 +288,15 @@ def row(
         on_row = inline(kind.Options)
         made.options = bound(kind.Options, options, prefix=f"{key}.o.", names=on_row)
     if row_id in opened:
-        made.more = bound(CommonKeys, common, prefix=f"{key}.", names=MORE)
+        others = tuple(name for name in MORE if name not in shown_of(kind))
+        made.more = bound(CommonKeys, common, prefix=f"{key}.", names=others)
         if kind is not None:
             on_row = tuple(name for name in on_row if made.options[name].pick.get("kind") != "formula")
             made.options = bound(kind.Options, options, prefix=f"{key}.o.", names=on_row)
             others = tuple(name for name in keys(kind.Options) if name not in on_row)
             made.rest = bound(kind.Options, options, prefix=f"{key}.o.", names=others) if others else None
             on_row = keys(kind.Options)
-    seen = {*SHOWN, *(MORE if made.is_open else ())}
+    seen = {*shown_of(kind), *(MORE if made.is_open else ())}
     made.held = {
         name: value for name, value in common.items() if name not in seen or name == "unique_together"
     }
@@ -301,6 +304,11 @@ def row(
     if kept:
         made.held["options"] = kept
     return made
+
+
+def shown_of(kind: type[FieldType] | None) -> tuple[str, ...]:
+    """The common keys that a closed row of this type shows: of a column of the source, which one it is too."""
+    return (*SHOWN, "column") if kind is not None and kind.name == SOURCED else SHOWN
 
 
 def names_to(row: Row, among: Sequence[Row]) -> list[str]:

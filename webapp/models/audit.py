@@ -1,24 +1,44 @@
-"""The audit trail: who did what to which object, when, from where. Never secrets, never rows of data."""
+"""The audit trail: who did what to which object, when, from where. Never secrets, never rows of data.
+
+Entries are only ever added (`audit_guard` has the database hold that). Seals chain them by hashes afterwards; see
+`services/seals.py`.
+"""
 
 from __future__ import annotations
 
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import BigInteger, Index, String
+from sqlalchemy import BigInteger, ForeignKey, Index, Integer, LargeBinary, String
 from sqlalchemy.orm import Mapped, mapped_column
 
 from webapp import clock
-from webapp.models.base import ID_CHARS, JSON_DOC, Base, InWorkspace, identity
+from webapp.models import audit_guard
+from webapp.models.base import ID_CHARS, JSON_DOC, Base, identity, reference
+
+HASH_CHARS = 64  # SHA-256 in hexadecimal
 
 
-class AuditEntry(InWorkspace, Base):
-    """One action. Ids are kept as text without foreign keys: the trail outlives what it speaks of."""
+class AuditEntry(Base):
+    """One action. Ids are kept as text without foreign keys: the trail outlives what it speaks of.
+
+    Whatever is searched for has an index that also orders by time, so that a page is read from its end.
+    """
 
     __tablename__ = "audit_entries"
-    __table_args__ = (Index("ix_audit_entries_workspace_id_at", "workspace_id", "at", "id"),)
+    __table_args__ = (
+        Index("ix_audit_entries_workspace_id_at", "workspace_id", "at", "id"),
+        Index("ix_audit_entries_action_at", "workspace_id", "action", "at"),
+        Index("ix_audit_entries_object_type_at", "workspace_id", "object_type", "at"),
+        Index("ix_audit_entries_address_at", "workspace_id", "address", "at"),
+        Index("ix_audit_entries_object_id_at", "workspace_id", "object_id", "at"),
+        Index("ix_audit_entries_project_id_at", "workspace_id", "project_id", "at"),
+        Index("ix_audit_entries_user_id_at", "workspace_id", "user_id", "at"),
+        Index("ix_audit_entries_key_id_at", "workspace_id", "key_id", "at"),
+    )
 
     id: Mapped[str] = identity("aud")
+    workspace_id: Mapped[str] = reference("workspaces.id", ondelete="CASCADE", index=False)
     at: Mapped[datetime] = mapped_column(default=clock.now)
     action: Mapped[str] = mapped_column(String(64))  # "template.create", "template.generate", "session.start"
     object_type: Mapped[str] = mapped_column(String(32), default="")
@@ -30,3 +50,58 @@ class AuditEntry(InWorkspace, Base):
     request_id: Mapped[str] = mapped_column(String(128), default="")
     rows: Mapped[int | None] = mapped_column(BigInteger)
     details: Mapped[dict[str, Any]] = mapped_column(JSON_DOC, default=dict)
+
+
+class AuditPending(Base):
+    """An entry that no seal has yet. The database adds the row with the entry, the seal takes it away."""
+
+    __tablename__ = "audit_pending"
+
+    workspace_id: Mapped[str] = mapped_column(String(ID_CHARS), primary_key=True)
+    entry_id: Mapped[str] = mapped_column(String(ID_CHARS), primary_key=True)
+
+
+class AuditSeal(Base):
+    """Some entries of a workspace, chained to those of the seal before.
+
+    `links` names each entry in the order of the chain with the hash up to it (48 bytes an entry, see
+    `services.seals`); None once retention has removed the entries. `last_at` is the latest time of any entry up to
+    here, `chain` the hash up to the last entry, `hash` that and the rest of the seal: what the next one goes on from.
+    """
+
+    __tablename__ = "audit_seals"
+
+    workspace_id: Mapped[str] = mapped_column(
+        String(ID_CHARS), ForeignKey("workspaces.id", ondelete="CASCADE"), primary_key=True
+    )
+    number: Mapped[int] = mapped_column(Integer, primary_key=True, autoincrement=False)
+    count: Mapped[int] = mapped_column(Integer)
+    first_id: Mapped[str] = mapped_column(String(ID_CHARS))
+    last_id: Mapped[str] = mapped_column(String(ID_CHARS))
+    last_at: Mapped[datetime]
+    previous: Mapped[str] = mapped_column(String(HASH_CHARS))
+    chain: Mapped[str] = mapped_column(String(HASH_CHARS))
+    hash: Mapped[str] = mapped_column(String(HASH_CHARS))
+    links: Mapped[bytes | None] = mapped_column(LargeBinary)
+    sealed_at: Mapped[datetime] = mapped_column(default=clock.now)
+    removed_at: Mapped[datetime | None]
+
+
+class AuditHead(Base):
+    """Where a workspace's chain ends (`last_id`: the highest id of any sealed entry), and up to where retention has
+    removed entries (number of the seal, and time).
+
+    It has no foreign key: it lets the entries of a workspace go that is removed for good, and so outlives them.
+    """
+
+    __tablename__ = "audit_heads"
+
+    workspace_id: Mapped[str] = mapped_column(String(ID_CHARS), primary_key=True)
+    number: Mapped[int] = mapped_column(Integer, default=0)
+    hash: Mapped[str] = mapped_column(String(HASH_CHARS), default="")
+    last_id: Mapped[str] = mapped_column(String(ID_CHARS), default="")
+    removed: Mapped[int] = mapped_column(Integer, default=0)
+    removed_until: Mapped[datetime | None]
+
+
+audit_guard.attach(Base.metadata)

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import Any
 
 from sqlalchemy import BigInteger, Integer, String, UniqueConstraint
 from sqlalchemy.orm import Mapped, declared_attr, mapped_column
 
 from webapp.models.base import JSON_DOC, Base, InProject, SoftDeleted, identity, reference
+from webapp.models.notices import Noticed
 from webapp.models.people import HASH_CHARS
 from webapp.models.work import Work
 
 
-class Export(Work, SoftDeleted, InProject, Base):
+class Export(Work, Noticed, SoftDeleted, InProject, Base):
     """One file to be made from one template version, or from all tables of one dataset version.
 
     `request` is the body as accepted (format, overrides, options); `pins` is what it takes to make the same bytes
@@ -37,6 +39,8 @@ class Export(Work, SoftDeleted, InProject, Base):
     leaks: Mapped[list[Any] | None] = mapped_column(JSON_DOC)
     """Of rows taken from real data: what the leak check saw, table by table; of one in parts the parts have it."""
     storage_key: Mapped[str | None] = mapped_column(String(300))
+    file_removed_at: Mapped[datetime | None]
+    """When its file, or those of its parts, went because the plan keeps them no longer."""
     file_name: Mapped[str | None] = mapped_column(String(300))
     request: Mapped[dict[str, Any]] = mapped_column(JSON_DOC, default=dict)
     pins: Mapped[dict[str, Any]] = mapped_column(JSON_DOC, default=dict)

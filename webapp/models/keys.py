@@ -27,6 +27,7 @@ class ApiKey(Created, InProject, Base):
     api_version: Mapped[str] = mapped_column(String(10))  # the newest when the key was made
     expires_at: Mapped[datetime | None]
     last_used_at: Mapped[datetime | None]
+    last_used_address: Mapped[str | None] = mapped_column(String(64))
     revoked_at: Mapped[datetime | None]
     run_id: Mapped[str | None] = reference("runs.id", nullable=True, ondelete="CASCADE")
     """The run that it was made for; such a key is in no list and ends with the run."""

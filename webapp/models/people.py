@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from sqlalchemy import CheckConstraint, String
+from sqlalchemy import Boolean, CheckConstraint, String
 from sqlalchemy.orm import Mapped, mapped_column
 
 from webapp import limits
@@ -41,6 +41,10 @@ class BrowserSession(Created, Base):
     last_seen_at: Mapped[datetime]
     expires_at: Mapped[datetime]
     ended_at: Mapped[datetime | None]
+    how: Mapped[str] = mapped_column(String(16), default="")
+    """How it began: password, link, invitation, oidc; "" of sessions before this was kept."""
+    two_factor: Mapped[bool] = mapped_column(Boolean, default=False)
+    """Whether a second factor was seen, here or (as its settings say) by the provider."""
 
 
 class SignInLink(Created, Base):

@@ -10,10 +10,11 @@ from sqlalchemy.orm import Mapped, mapped_column
 
 from webapp import limits
 from webapp.models.base import ID_CHARS, JSON_DOC, Base, InProject, SoftDeleted, identity, reference
+from webapp.models.notices import Noticed
 from webapp.models.work import Work
 
 
-class Push(Work, SoftDeleted, InProject, Base):
+class Push(Work, Noticed, SoftDeleted, InProject, Base):
     """Rows sent to a connection: of one template version, of a dataset version's tables, or given with the request.
 
     `kind` is `push`, `retry` (of rows of the push `of_id`) or `undo` (of its delivered rows). `tables` is one object
@@ -53,6 +54,8 @@ class Push(Work, SoftDeleted, InProject, Base):
     """Of rows taken from real data: what the leak check saw, table by table."""
     created_by: Mapped[str | None] = reference("users.id", nullable=True, ondelete="SET NULL", index=False)
     key_id: Mapped[str | None] = mapped_column(String(40))
+    log_removed_at: Mapped[datetime | None]
+    """When its lines went because the plan keeps them no longer; one line says so."""
 
 
 class PushRange(Base):

@@ -9,6 +9,7 @@ from sqlalchemy import BigInteger, ForeignKey, Integer, String, Text, UniqueCons
 from sqlalchemy.orm import Mapped, mapped_column
 
 from webapp.models.base import ID_CHARS, JSON_DOC, Base, InProject, identity, reference
+from webapp.models.notices import Noticed
 from webapp.models.versioned import Version, Versioned
 from webapp.models.work import Work
 
@@ -49,7 +50,7 @@ class ScenarioVersion(Version):
     scenario_id: Mapped[str] = reference("scenarios.id", ondelete="CASCADE")
 
 
-class Run(Work, InProject, Base):
+class Run(Work, Noticed, InProject, Base):
     """One run of a scenario's version. `settings` is the scenario's head as it was when the run was asked for."""
 
     __tablename__ = "runs"
@@ -78,6 +79,8 @@ class Run(Work, InProject, Base):
     """The key that asked for the run."""
     closed_at: Mapped[datetime | None] = mapped_column(index=True)
     """When its end was told: last line written, its own key revoked."""
+    log_removed_at: Mapped[datetime | None]
+    """When its lines went because the plan keeps them no longer; one line says so."""
 
 
 class RunChunk(Base):

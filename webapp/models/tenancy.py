@@ -18,7 +18,7 @@ def _one_of(column: str, values: tuple[str, ...]) -> str:
     return f"{column} IN ({', '.join(repr(value) for value in values)})"
 
 
-class Workspace(Updated, Base):
+class Workspace(Updated, SoftDeleted, Base):
     """The tenant: rates, plan and members are its own; nothing crosses its border.
 
     `own_limits` holds an Enterprise workspace's own numbers: any of `requests_per_minute`, `rows_per_hour`,

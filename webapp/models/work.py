@@ -43,6 +43,8 @@ class Work(Created):
             CheckConstraint(f"status IN ({states})", name="status"),
             # What the sweeper asks: open work by state and age of the lease.
             Index(f"ix_{cls.__tablename__}_status_lease_until", "status", "lease_until"),
+            # What retention asks: ended work by age.
+            Index(f"ix_{cls.__tablename__}_finished_at", "finished_at"),
         )
 
     @property

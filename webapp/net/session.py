@@ -16,7 +16,7 @@ import re
 import ssl
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any, Final
@@ -168,6 +168,23 @@ def exchange(
         _must_follow(request.method, reply, there, bare)
         prepared = _bare(session, request, prepared, there) if bare else _again(session, request, there)
     raise NetError("redirected", f"{shown(reply.url)} redirects more than {limits.HTTP_HOPS} times.", True)
+
+
+def ask(
+    gate: Gate,
+    method: str,
+    url: str,
+    *,
+    headers: Mapping[str, str] | None = None,
+    body: str | bytes | None = None,
+    timeout_seconds: float,
+    max_bytes: int,
+) -> Reply:
+    """One request in a session of its own, redirects not followed: for what the operator, not a connection, leads to.
+    Raises NetError."""
+    with open_session(gate, pool=1) as session:
+        request = requests.Request(method, url, headers=dict(headers or {}), data=body)
+        return exchange(session, request, timeout_seconds=timeout_seconds, max_bytes=max_bytes, follow=False)
 
 
 def checked(url: str) -> str:

@@ -62,6 +62,8 @@ class Actor:
     """The run whose program calls, by the key that was made for it."""
     writable_secrets: frozenset[str] = frozenset()
     """Secrets that this run may set, whatever its maker's role."""
+    second_factor_due: bool = False
+    """The workspace requires a second factor, and this session has seen none."""
     address: str = ""
     request_id: str = ""
     entry: Entry | None = field(default=None, compare=False, repr=False)

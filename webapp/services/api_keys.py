@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 
-from sqlalchemy import Select
+from sqlalchemy import Select, and_, func, not_, select
 
-from webapp import clock
+from webapp import clock, limits
 from webapp.errors import ApiError, Fault, did_you_mean, validation_error
 from webapp.extensions import db
-from webapp.models import ApiKey, Project
+from webapp.models import ApiKey, Project, User
 from webapp.security import keys
 from webapp.services import audit, rights, tenancy
 from webapp.services.actors import KEY_SCOPES, Actor
@@ -107,11 +107,32 @@ def _expiry(moment: datetime | None) -> datetime | None:
     return moment
 
 
-def listing(actor: Actor) -> Select[tuple[ApiKey]]:
-    """A select of the keys the actor may manage: their own; all of the workspace for admins."""
+def listing(actor: Actor, *, created_by: str | None = None, unused: bool | None = None) -> Select[tuple[ApiKey]]:
+    """A select of the keys the actor may manage: their own; all of the workspace for admins. `created_by` narrows it
+    to one person's, `unused` to those that are (or are not)."""
     _may_manage(actor)
     statement = tenancy.listing(actor, ApiKey, project=False).where(ApiKey.run_id.is_(None))
+    if created_by is not None:
+        statement = statement.where(ApiKey.created_by == created_by)
+    if unused is not None:
+        idle = and_(ApiKey.revoked_at.is_(None), func.coalesce(ApiKey.last_used_at, ApiKey.created_at) < _idle_since())
+        statement = statement.where(idle if unused else not_(idle))
     return statement if actor.can("admin") else statement.where(ApiKey.created_by == actor.user_id)
+
+
+def is_unused(key: ApiKey) -> bool:
+    """Whether a key works and nobody has used it for KEY_UNUSED_DAYS."""
+    return key.revoked_at is None and (key.last_used_at or key.created_at) < _idle_since()
+
+
+def _idle_since() -> datetime:
+    return clock.now() - timedelta(days=limits.KEY_UNUSED_DAYS)
+
+
+def makers(actor: Actor) -> list[User]:
+    """Who made the keys of `listing`, by address."""
+    made = listing(actor).with_only_columns(ApiKey.created_by)
+    return list(db.session.scalars(select(User).where(User.id.in_(made)).order_by(User.email)))
 
 
 def get(actor: Actor, key_id: str, *, lock: bool = False) -> ApiKey:
@@ -121,6 +142,30 @@ def get(actor: Actor, key_id: str, *, lock: bool = False) -> ApiKey:
     if found is None:
         raise tenancy.not_found("API key", key_id)
     return found
+
+
+def revoke_all(actor: Actor, user_id: str) -> list[ApiKey]:
+    """End every key of one person that works, at once, everywhere, for good; commits. Returns those.
+
+    Error: not_found for somebody of whom the actor manages no key.
+    """
+    if "\0" in user_id or db.session.scalar(listing(actor, created_by=user_id).limit(1)) is None:
+        raise tenancy.not_found("person with keys", user_id)
+    gone = end_all(actor, user_id)
+    db.session.commit()
+    return gone
+
+
+def end_all(actor: Actor, user_id: str) -> list[ApiKey]:
+    """As `revoke_all`, in the caller's transaction; nobody's keys are none."""
+    live = listing(actor, created_by=user_id).where(ApiKey.revoked_at.is_(None)).order_by(ApiKey.id)
+    gone = list(db.session.scalars(live.with_for_update()))
+    for key in gone:
+        key.revoked_at = clock.now()
+        audit.record(actor, "api_key.revoke", key, join=True, name=key.name)
+    if gone:
+        rights.changing(db.session(), actor.workspace_id)
+    return gone
 
 
 def revoke(actor: Actor, key: ApiKey) -> None:

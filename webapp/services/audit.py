@@ -215,18 +215,19 @@ def _quicker_json(turn: Callable[[Any], Any]) -> Callable[[Any], Any]:
     return text
 
 
-def touch(key_id: str, at: datetime) -> None:
-    """Write a key's last use beside the request, which does not wait for it."""
+def touch(key_id: str, at: datetime, address: str) -> None:
+    """Write a key's last use, and from where, beside the request, which does not wait for it."""
     app = current_app._get_current_object()  # type: ignore[attr-defined]
-    thread = threading.Thread(target=_touch, args=(app, key_id, at), name="last-use", daemon=True)
+    thread = threading.Thread(target=_touch, args=(app, key_id, at, address), name="last-use", daemon=True)
     running: list[threading.Thread] = app.extensions.setdefault(_TOUCHES, [])
     running[:] = [other for other in running if other.is_alive()] + [thread]
     thread.start()
 
 
-def _touch(app: Flask, key_id: str, at: datetime) -> None:
+def _touch(app: Flask, key_id: str, at: datetime, address: str) -> None:
     older = or_(ApiKey.last_used_at.is_(None), ApiKey.last_used_at < at)
-    statement = update(ApiKey).where(ApiKey.id == key_id, older).values(last_used_at=at)
+    used = {"last_used_at": at, "last_used_address": address[:64]}
+    statement = update(ApiKey).where(ApiKey.id == key_id, older).values(**used)
     # What is lost here is written a minute later.
     with contextlib.suppress(SQLAlchemyError), app.app_context(), writing() as session:
         session.execute(statement, execution_options={"synchronize_session": False})

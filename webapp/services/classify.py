@@ -41,6 +41,12 @@ def of_rows(rows: Sequence[Mapping[str, Any]], table: str = "") -> list[Found]:
     return _classified(table, columns)
 
 
+def of_sample(table: str, rows: pa.Table) -> list[Found]:
+    """Of rows that have been read; ``table`` may be empty."""
+    few = rows.slice(0, limits.CLASSIFY_ROWS)
+    return _classified(table, {name: _values(few.column(name)) for name in few.column_names})
+
+
 def of_file(actor: Actor, name: str, sheet: str | None = None) -> list[Found]:
     """Of the first rows of a workspace file. Errors: not_found, validation_error for what holds no rows."""
     file = workspace_files.find(actor, name)

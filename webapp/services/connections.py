@@ -5,15 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
-import orjson
-from sqlalchemy import Text, cast, select
-
 from webapp import clock, limits
 from webapp.connectors import KINDS
 from webapp.errors import ApiError, Fault, did_you_mean, validation_error
 from webapp.extensions import db
-from webapp.models import END_STATES, Connection, Endpoint, Push, Template, TemplateVersion
-from webapp.services import audit, connection_looks, connection_settings, paging, tenancy
+from webapp.models import Connection
+from webapp.services import audit, audit_changes, connection_looks, connection_settings, paging, tenancy, uses
 from webapp.services.actors import Actor, require
 from webapp.services.connection_links import check_disk, driver
 
@@ -110,8 +107,11 @@ def create(
     return connection
 
 
-def draft(actor: Actor, *, name: str, type: str, settings: Mapping[str, Any], **columns: Any) -> Connection:
-    """A connection that joins the caller's transaction. `columns` are others of its row. Errors as `create`."""
+def draft(
+    actor: Actor, *, name: str, type: str, settings: Mapping[str, Any], tells: bool = True, **columns: Any
+) -> Connection:
+    """A connection that joins the caller's transaction. `columns` are others of its row; `tells`: whether the audit
+    trail is told of it, or by the caller. Errors as `create`."""
     require(actor, "write")
     kind = kind_of(type)
     driver(kind)
@@ -124,16 +124,27 @@ def draft(actor: Actor, *, name: str, type: str, settings: Mapping[str, Any], **
     db.session.flush()
     connection.settings = connection_settings.kept(connection, KINDS[kind], settings)
     told = {"name": name, "connection_type": kind, "environment": connection.environment}
-    audit.record(actor, "connection.create", connection, join=True, **told)
+    if tells:
+        audit.record(actor, "connection.create", connection, join=True, **told)
     return connection
 
 
-def change(
-    actor: Actor, connection: Connection, changes: Mapping[str, Any], *, verifies: bool = True
-) -> Connection:
+def change(actor: Actor, connection: Connection, changes: Mapping[str, Any]) -> Connection:
     """Change `name`, `settings` (whole), `environment`, `read_only` of a locked connection; commits. Masked secrets
     stay as they are. New settings are verified. Errors: validation_error."""
+    told = put_in(actor, connection, changes)
+    audit.record(actor, "connection.change", connection, join=True, name=connection.name, changes=told)
+    db.session.commit()
+    if changes.get("settings") is not None:
+        connection_looks.verified(connection)
+    return connection
+
+
+def put_in(actor: Actor, connection: Connection, changes: Mapping[str, Any]) -> dict[str, Any]:
+    """As `change`, in the caller's transaction, which tells of it and verifies nothing. Returns what changed, as the
+    audit trail tells it."""
     kind, fresh = KINDS[connection.type], changes.get("settings")
+    before = _told(connection)
     if fresh is not None:
         connection_settings.check(actor.workspace_id, kind, fresh, connection.settings)
         connection.settings = connection_settings.kept(connection, kind, fresh)
@@ -142,17 +153,20 @@ def change(
         if key in changes:
             setattr(connection, key, changes[key])
     connection.updated_at = clock.now()
-    told = {key: value for key, value in changes.items() if key != "settings"}
-    audit.record(actor, "connection.change", connection, join=True, changed=sorted(changes), **told)
-    db.session.commit()
-    if fresh is not None and verifies:
-        connection_looks.verified(connection)
-    return connection
+    return audit_changes.between(before, _told(connection), {**changes, **(fresh or {})})
+
+
+def _told(connection: Connection) -> dict[str, Any]:
+    own = {key: getattr(connection, key) for key in ("name", "environment", "read_only")}
+    return {**connection_settings.shown(connection.settings, KINDS[connection.type]), **own}
 
 
 def delete(actor: Actor, connection: Connection) -> None:
     """Soft-delete a locked connection; commits. Error: in_use, with what uses it."""
-    if users := used_by(connection):
+    users = [
+        {"type": one.type, "id": one.id, "name": one.name} for one in uses.of_connection(connection) if one.blocks
+    ]
+    if users:
         names = ", ".join(f'{one["type"]} "{one["name"]}"' for one in users[:3])
         more = f" and {len(users) - 3} more" if len(users) > 3 else ""
         raise ApiError("in_use", f"{names}{more} use this connection.", {"used_by": users})
@@ -162,31 +176,3 @@ def delete(actor: Actor, connection: Connection) -> None:
 def restore(actor: Actor, connection: Connection) -> None:
     """Take a deletion back; commits. Error: not_found after 30 days."""
     tenancy.restore(actor, connection)
-
-
-def used_by(connection: Connection) -> list[dict[str, str]]:
-    """Templates whose newest version reads from a connection, and pushes that have not ended."""
-    pushes = select(Push.id, Push.target).where(
-        Push.connection_id == connection.id, Push.status.not_in(END_STATES), Push.deleted_at.is_(None)
-    )
-    found = [{"type": "push", "id": one, "name": target} for one, target in db.session.execute(pushes)]
-    ends = select(Endpoint.id, Endpoint.name).where(
-        Endpoint.connection_id == connection.id, Endpoint.deleted_at.is_(None)
-    )
-    found += [{"type": "endpoint", "id": one, "name": name} for one, name in db.session.execute(ends)]
-    newest = (
-        select(Template.id, Template.name, TemplateVersion.spec)
-        .join(TemplateVersion, TemplateVersion.template_id == Template.id)
-        .where(
-            Template.workspace_id == connection.workspace_id,
-            Template.deleted_at.is_(None),
-            TemplateVersion.number == Template.version,
-            # What is read of a whole workspace are those few versions that hold the id anywhere.
-            cast(TemplateVersion.spec, Text).contains(connection.id, autoescape=True),
-        )
-    )
-    mark = orjson.dumps(connection.id)
-    for template_id, name, spec in db.session.execute(newest):
-        if mark in orjson.dumps(spec["fields"]):
-            found.append({"type": "template", "id": template_id, "name": name})
-    return found

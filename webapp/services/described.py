@@ -33,7 +33,8 @@ _KEYS: Final = ("name", "type", "options", "unique", "percent_blank", "descripti
 _OPTIONS_TOLD: Final = 8
 # They read what a description does not have: other templates, connections, fields inside fields.
 _APART: Final = frozenset(
-    "reference aggregate template foreign_key db_response api_response ai position_in_parent nested null".split()
+    "reference aggregate template foreign_key dataset_column db_response api_response ai"
+    " position_in_parent nested null".split()
 )
 _SYSTEM: Final = (
     "You design templates of test data. A template has a name and fields; a field has a name, a type of the list below "

@@ -17,7 +17,7 @@ from webapp.connectors import KINDS
 from webapp.errors import ApiError, Fault, validation_error
 from webapp.extensions import db
 from webapp.models import END_STATES, Connection, Endpoint, Push
-from webapp.services import audit, connection_settings, connections, paging, tenancy
+from webapp.services import audit, audit_changes, connection_settings, connections, paging, tenancy
 from webapp.services.actors import Actor, require
 
 REQUEST: Final = ("method", "path", "headers", "query_params", "body")
@@ -158,13 +158,13 @@ def change(actor: Actor, endpoint: Endpoint, changes: Mapping[str, Any]) -> Endp
         _check(connection, settings)
     told.all()
     if fresh is not None:
-        connections.change(
-            actor, connection, {"settings": fresh, "environment": merged["environment"]}, verifies=False
-        )
+        connections.put_in(actor, connection, {"settings": fresh, "environment": merged["environment"]})
     endpoint.name = changes.get("name", endpoint.name)
     endpoint.settings = settings
     endpoint.updated_at = clock.now()
-    audit.record(actor, "endpoint.change", endpoint, join=True, changed=sorted(changes))
+    db.session.flush()
+    told = audit_changes.between(before, as_json(endpoint), changes)
+    audit.record(actor, "endpoint.change", endpoint, join=True, name=endpoint.name, changes=told)
     db.session.commit()
     return endpoint
 
@@ -254,7 +254,7 @@ def _made(actor: Actor, given: Mapping[str, Any]) -> Connection:
     settings = {"base_url": _split(given["url"])[0], "auth": given.get("auth") or {"type": "none"}}
     return connections.draft(
         actor, name=given["name"], type=_OWN, settings=settings, environment=given.get("environment") or "dev",
-        of_endpoint=True,
+        of_endpoint=True, tells=False,
     )  # fmt: skip
 
 

@@ -18,7 +18,7 @@ def retry(actor: Actor, export_id: str) -> Export:
     _checked(exports.get(actor, export_id, "generate"))
     exports.order(export_id)  # what cannot be made any more is refused here and not by a worker
     before = _checked(exports.get(actor, export_id, "generate", lock=True))
-    made = [part for part in export_parts.of(before) if part.status == "completed"]
+    made = [part for part in export_parts.of(before) if part.status == "completed" and part.storage_key]
     again = Export(
         project_id=before.project_id,
         team_id=before.team_id,

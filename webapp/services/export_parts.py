@@ -111,7 +111,7 @@ def one(export: Export, number: int) -> ExportPart | None:
 
 def as_json(part: ExportPart) -> dict[str, Any]:
     """A part as the manifest shows it; `download_url` is a path here, and None until there is a file."""
-    made = part.status == "completed"
+    made = part.status == "completed" and part.storage_key is not None
     return {
         "number": part.number,
         "offset": part.offset,
@@ -128,7 +128,7 @@ def as_json(part: ExportPart) -> dict[str, Any]:
 
 def as_one(export: Export) -> dict[str, Any]:
     """The only part of an export that is one file."""
-    made = export.status == "completed"
+    made = export.status == "completed" and export.file_removed_at is None
     return {
         "number": 1,
         "offset": export.request["ask"].get("offset", 0),
@@ -173,7 +173,9 @@ def manifest(export: Export) -> dict[str, Any]:
 
 def in_one_piece(export: Export) -> bool:
     """Whether the whole file can be had: it is made, and its parts, if there are any, can be put together."""
-    return export.status == "completed" and (export.parts is None or FORMATS[export.format].continues)
+    if export.status != "completed" or export.file_removed_at is not None:
+        return False
+    return export.parts is None or FORMATS[export.format].continues
 
 
 def joined(store: Storage, parts: Sequence[tuple[str, int]], first: int, last: int) -> Iterator[bytes]:

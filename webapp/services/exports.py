@@ -17,8 +17,8 @@ import redis
 from webapp import clock, ids, limits
 from webapp.engine.plan import ENGINE
 from webapp.errors import ApiError
-from webapp.extensions import db, reading, redis_client
-from webapp.models import Export, ExportPart
+from webapp.extensions import db, reading, redis_client, writing
+from webapp.models import AuditEntry, Export, ExportPart
 from webapp.services import (
     audit,
     dataset_rows,
@@ -46,6 +46,7 @@ from webapp.services.rows import Recipe
 log = logging.getLogger(__name__)
 
 KIND: Final = "export"
+_SETTLED: Final = "settled"  # in the request of an export whose end was seen to
 
 
 def as_json(export: Export) -> dict[str, Any]:
@@ -214,6 +215,17 @@ def get(actor: Actor, export_id: str, scope: str = "read", *, lock: bool = False
     return tenancy.get(actor, Export, export_id, scope, lock=lock)
 
 
+def check_kept(export: Export) -> None:
+    """`not_found` where the files of an export went because the plan keeps them no longer."""
+    if export.file_removed_at is not None:
+        at = clock.to_text(export.file_removed_at.replace(microsecond=0))
+        text = (
+            f"This export's file was removed at {at}: its plan keeps files no longer. An export with the same body, "
+            "seed and now makes the same bytes again."
+        )
+        raise ApiError("not_found", text, {"id": export.id, "file_removed_at": at})
+
+
 def listing(
     actor: Actor,
     *,
@@ -333,21 +345,38 @@ def settle(export_id: str) -> None:
     cancelled one, those of the parts that were not made. Does it once, however often it is called, and nothing for an
     export that goes on or succeeded.
     """
-    with reading() as session:
-        export = session.get(Export, export_id)
-    if export is None or not export.ended or export.status == "completed":
-        return
-    held = export.request["quota"]
-    in_part = export.status == "cancelled" or export.part_rows
-    unused = export.count - export.rows_done if in_part else held["rows"]
+    with writing() as session:
+        export = session.get(Export, export_id, with_for_update=True)
+        if export is None or not export.ended or export.status == "completed" or export.request.get(_SETTLED):
+            return
+        held = export.request["quota"]
+        in_part = export.status == "cancelled" or export.part_rows
+        unused = min(held["rows"], export.count - export.rows_done) if in_part else held["rows"]
+        export.request = {**export.request, _SETTLED: True}
+        session.add(_end_entry(export, unused))
+        reservation = Reservation(export.workspace_id, held["rows"], held["second"])
     try:
-        first = redis_client().set(
-            f"rowsmith:{{{export.workspace_id}}}:settled:{export_id}",
-            1,
-            nx=True,
-            ex=2 * limits.ROWS_WINDOW_SECONDS,
-        )
-        if first:
-            quotas.give_back(Reservation(export.workspace_id, held["rows"], held["second"]), unused)
+        quotas.give_back(reservation, unused)
     except redis.RedisError as error:
         log.warning("the rows of %s were not given back: %s", export_id, error)
+
+
+def _end_entry(export: Export, given_back: int) -> AuditEntry:
+    """How an export ended that did not deliver all it was asked for, in the trail."""
+    return AuditEntry(
+        id=ids.new("aud"),
+        at=clock.now(),
+        workspace_id=export.workspace_id,
+        action="export.end",
+        object_type="export",
+        object_id=export.id,
+        project_id=export.project_id,
+        user_id=export.created_by,
+        key_id=export.key_id,
+        details={
+            "status": export.status,
+            "rows_done": export.rows_done,
+            "given_back": given_back,
+            "template_id": export.template_id or export.dataset_id,
+        },
+    )

@@ -194,7 +194,8 @@ class _Search:
         """Where each answer lies for those who have the pins."""
         assert self._actor is not None
         workspace = self._actor.workspace_id
-        connection = {one.question.key: self._id(one) for one in asked if one.question.kind != "source"}
+        files = ("source", "file")
+        connection = {one.question.key: self._id(one) for one in asked if one.question.kind not in files}
         db.session.remove()  # whose transaction would wait for this one, or this one for it
         return {
             key: answers.keep(workspace, connection[key], answer) if answer.taken is None else answer.taken.place
@@ -203,7 +204,7 @@ class _Search:
 
     def _connection(self, one: Ask) -> None:
         """Sees to it that the actor may use the connection and that it can be asked, whether or not it has to be."""
-        if self._actor is None:
+        if self._actor is None or one.question.kind == "file":
             return
         found = self._rows.get(one.question.connection_id) or self._row(one, self._actor)
         if one.question.kind == "ai":
@@ -235,6 +236,8 @@ class _Search:
         return one.question.connection_id or self._rows[""].id
 
     def _whole(self, one: Ask) -> Answer | None:
+        if one.question.kind == "file":  # read where it is wanted: nobody outside is asked
+            return None if self._actor is None else real_data.file_beside(self._actor, one)
         values = one.question.values
         wanted = answers.hash_of(one.question, values)
         found = self._stored(one, [wanted])

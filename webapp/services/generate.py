@@ -32,6 +32,7 @@ from webapp.services import (
     heads,
     identity,
     kin,
+    metrics,
     plans,
     quotas,
     real_data,
@@ -65,6 +66,8 @@ def saved_source(
 def draft_source(actor: Actor | None, ask: DraftInput, own: str = "") -> Source:
     """A template that is not saved, compiled; `own` is the id of the saved one that it is a draft of. Without an
     actor no other template is seen. Error: validation_error with every fault."""
+    if ask.source is not None:
+        kin.refuse_own_rows(ask.fields, own)
     around = kin.gather(ask.fields, own, lambda wanted: kin.newest(actor, wanted) if actor else {})
     quantity = ask.quantity or limits.DEFAULT_QUANTITY
     said = (_said(ask.source), _wrong(ask.invalid))
@@ -108,7 +111,7 @@ class Delivery:
         with self._app.app_context():
             try:
                 quotas.give_back(self._reservation, count - made)
-                told = {"made": made, "of": count, "entry": self._entry}
+                told = {"made": made, "of": count, "given_back": count - made, "entry": self._entry}
                 audit.record(self._actor, "template.generate_cut", _named(self._output.recipe), **told)
             except (redis.RedisError, ApiError) as error:  # the client is gone: nobody is left to be told
                 log.warning("a stream was cut, but its rows were not given back: %s", error)
@@ -120,6 +123,12 @@ class Generation:
 
     recipe: Recipe
     body: bytes | Delivery
+    output: Output
+
+    @property
+    def leaks(self) -> list[dict[str, Any]] | None:
+        """What the leak check saw, once every byte has been taken; None where nothing was to be looked for."""
+        return self.output.leaks
 
 
 def saved(actor: Actor, template_id: str, ask: GenerateInput, format: str | None = None) -> Generation:
@@ -157,13 +166,14 @@ def _run(actor: Actor, source: Source, ask: GenerateInput, format: str | None) -
         raise
     db.session.remove()
     if small is not None:
-        return Generation(recipe, small)
+        return Generation(recipe, small, output)
     app = current_app._get_current_object()  # type: ignore[attr-defined]
-    return Generation(recipe, Delivery(app, actor, output, reservation, entry))
+    return Generation(recipe, Delivery(app, actor, output, reservation, entry), output)
 
 
 def _record(actor: Actor, recipe: Recipe) -> str:
     pins = recipe.pins
+    metrics.count("rows_generated", recipe.count, format=recipe.format.name)
     return audit.record(
         actor,
         "template.generate",
@@ -266,7 +276,8 @@ def _first_rows(
     source: Source, ask: GenerateInput, actor: Actor | None, fetch: bool = False
 ) -> tuple[Recipe, bytes]:
     """The first rows of a template as JSON: as many as `ask` says, or all of them where its parents bear fewer."""
-    if fetch:
+    said = source.plan.spec.source
+    if fetch or (said is not None and said.file is not None):  # a file of the workspace is read, and nobody asked
         source = real_data.opened(actor, source, whole=False)
     few = rows.recipe(source, ask.model_copy(update={"count": 0}), present=clock.now())
     assert ask.count is not None

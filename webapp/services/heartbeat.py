@@ -6,6 +6,13 @@ costs one beat.
 
 from __future__ import annotations
 
+import os
+import socket
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import orjson
 import redis
 
 from webapp import limits
@@ -13,6 +20,25 @@ from webapp import limits
 WORKER = "worker"
 RUNNER = "runner"
 SWEEPER = "sweeper"
+WEB = "web"
+"""Web processes, where they count for /metrics."""
+
+
+def process_name() -> str:
+    """This process, for people: `host:pid`."""
+    return f"{socket.gethostname()}:{os.getpid()}"
+
+
+@dataclass(frozen=True, slots=True)
+class Process:
+    """One that beats: `seen` is the epoch second of its last beat, `about` what it says of itself: `since` (epoch
+    seconds), and while it works `kind`, `id` and `at`, when it took that up."""
+
+    part: str
+    host: str
+    pid: str
+    seen: float
+    about: Mapping[str, Any]
 
 
 def _key(part: str) -> str:
@@ -50,3 +76,22 @@ def alive(client: redis.Redis, part: str, since: float) -> int:
     Readiness asks for those of the last WORKER_SEEN_SECONDS.
     """
     return int(client.zcount(_key(part), since, "+inf"))
+
+
+def describe(client: redis.Redis, part: str, process: str, about: Mapping[str, Any]) -> None:
+    """Say what a process does, beside its beat; see `Process`."""
+    client.set(f"{_key(part)}:{process}:about", orjson.dumps(about), ex=limits.WORKER_SEEN_SECONDS)
+
+
+def processes(client: redis.Redis, part: str, since: float) -> list[Process]:
+    """The processes of a part that spoke at or after `since`, by name. RedisError when Redis cannot be asked."""
+    found = sorted(
+        (name.decode(), score)
+        for name, score in client.zrangebyscore(_key(part), since, "+inf", withscores=True)
+    )
+    said = client.mget([f"{_key(part)}:{name}:about" for name, _ in found]) if found else []
+    out = []
+    for (name, score), about in zip(found, said, strict=True):
+        host, _, pid = name.rpartition(":")
+        out.append(Process(part, host, pid, float(score), orjson.loads(about) if about else {}))
+    return out

@@ -23,9 +23,9 @@ from sqlalchemy.orm import Session
 from webapp import clock, limits
 from webapp.errors import ApiError
 from webapp.extensions import db, reading, redis_client
-from webapp.models import ApiKey, BrowserSession, Membership, Project, User, Workspace
+from webapp.models import ApiKey, BrowserSession, Membership, Project, Team, User, Workspace
 from webapp.security import keys
-from webapp.services import audit, rights
+from webapp.services import audit, rights, usage_hours
 from webapp.services.actors import Actor, best
 from webapp.services.windows import Passage, RowsAnswer, Windows
 
@@ -60,9 +60,22 @@ def rate_log(workspace_id: str) -> str:
     return f"rowsmith:{{{workspace_id}}}:requests"
 
 
-def enter_workspace(workspace_id: str, limit: int, epoch: str = "") -> Passage:
-    """One place among the workspace's requests of this minute."""
-    return windows().enter(rate_log(workspace_id), limit, _WINDOW, rights.epoch_key(workspace_id), epoch)
+def enter_workspace(actor: Actor, epoch: str = "") -> Passage:
+    """One place among the requests of this minute of the actor's workspace."""
+    workspace_id, limit = actor.workspace_id, actor.limits.requests_per_minute
+    epoch_key = rights.epoch_key(workspace_id)
+    return windows().enter(rate_log(workspace_id), limit, _WINDOW, epoch_key, epoch, _counted(actor))
+
+
+def _counted(actor: Actor) -> tuple[str, str]:
+    """Where in Redis a caller's requests of the hour are counted."""
+    field = usage_hours.field_of(actor.project_id, actor.key_id, actor.user_id)
+    return usage_hours.counts_key(actor.workspace_id), field
+
+
+def ends(workspace_id: str, rows: str) -> tuple[float | None, float | None, float | None]:
+    """When a workspace's requests have left the minute; see `Windows.ends`."""
+    return windows().ends(rate_log(workspace_id), rows, _WINDOW)
 
 
 def enter_address(address: str) -> Passage:
@@ -82,7 +95,7 @@ class Known:
     secret_hash: str
     api_version: str
     expires: float | None  # seconds since 1970
-    dead: bool  # revoked, or its maker disabled
+    dead: bool  # revoked, or its maker disabled, or its workspace deleted
     fault: ApiError | None  # the asked project is none of the workspace's
     epoch: str
     read_at: float  # time.monotonic()
@@ -105,15 +118,13 @@ def by_key(text: str, project_id: str, address: str, request_id: str) -> tuple[A
             raise unauthenticated("revoked")
         if known.expires is not None and known.expires <= clock.epoch():
             raise unauthenticated("expired")
-        passage = enter_workspace(
-            known.actor.workspace_id, known.actor.limits.requests_per_minute, known.epoch
-        )
+        passage = enter_workspace(known.actor, known.epoch)
         if passage.stale:
             _memory().pop((handle, project_id), None)
             continue
         if known.fault is not None and passage.accepted:
             raise Refused(known.fault, passage)
-        _note_use(known.actor.key_id or "")
+        _note_use(known.actor.key_id or "", address)
         actor = replace(known.actor, address=address, request_id=request_id)
         return actor, passage, known.api_version
     raise ApiError("unavailable", "Rights are changing too fast. Try again.", headers={"Retry-After": "1"})
@@ -126,10 +137,11 @@ class Entry:
     others for them. `passage` is set when they were let in; `epoch` is the one that the memory is of.
     """
 
-    __slots__ = ("_known", "epoch", "passage")
+    __slots__ = ("_address", "_known", "epoch", "passage")
 
-    def __init__(self, known: Known) -> None:
+    def __init__(self, known: Known, address: str) -> None:
         self._known = known
+        self._address = address
         self.epoch = known.epoch
         self.passage: Passage | None = None
 
@@ -145,11 +157,12 @@ class Entry:
             name,
             rows,
             limit,
+            _counted(actor),
         )
         if answer is None:
             raise Anew
         self.passage = passage
-        _note_use(actor.key_id or "")
+        _note_use(actor.key_id or "", self._address)
         return answer
 
 
@@ -178,7 +191,7 @@ def expected(text: str, project_id: str, address: str, request_id: str) -> tuple
         return None
     if known.expires is not None and known.expires <= clock.epoch():
         return None
-    return replace(known.actor, address=address, request_id=request_id, entry=Entry(known)), known.api_version
+    return replace(known.actor, address=address, request_id=request_id, entry=Entry(known, address)), known.api_version
 
 
 class Refused(Exception):
@@ -247,7 +260,7 @@ def _read(handle: str, project_id: str) -> Known | None:
             secret_hash=key.secret_hash,
             api_version=key.api_version,
             expires=key.expires_at.timestamp() if key.expires_at else None,
-            dead=key.revoked_at is not None or user.disabled_at is not None,
+            dead=(key.revoked_at or user.disabled_at or workspace.deleted_at) is not None,
             fault=fault,
             epoch=epoch,
             read_at=time.monotonic(),
@@ -256,7 +269,9 @@ def _read(handle: str, project_id: str) -> Known | None:
 
 def _actor(session: Session, kind: Any, user: User, workspace: Workspace, project: Project | None) -> Actor:
     members = session.scalars(
-        select(Membership).where(Membership.workspace_id == workspace.id, Membership.user_id == user.id)
+        select(Membership)
+        .outerjoin(Team, Team.id == Membership.team_id)
+        .where(Membership.workspace_id == workspace.id, Membership.user_id == user.id, Team.deleted_at.is_(None))
     ).all()
     whole = next((m.role for m in members if m.team_id is None), None)
     teams = {m.team_id: m.role for m in members if m.team_id is not None}
@@ -283,17 +298,19 @@ def by_user(user_id: str, project_id: str) -> Actor | None:
         if user is None or user.disabled_at is not None or project is None or project.deleted_at is not None:
             return None
         workspace = session.get_one(Workspace, project.workspace_id)
+        if workspace.deleted_at is not None:
+            return None
         actor = _actor(session, "session", user, workspace, project)
     return actor if actor.role is not None else None
 
 
-def _note_use(key_id: str) -> None:
-    """Have the key's last use written, at most once a minute and process."""
+def _note_use(key_id: str, address: str) -> None:
+    """Have the key's last use and its address written, at most once a minute and process."""
     noted: dict[str, float] = current_app.extensions.setdefault("rowsmith.key_uses", {})
     now = time.monotonic()
     if now - noted.get(key_id, float("-inf")) >= limits.KEY_LAST_USED_SECONDS:
         noted[key_id] = now
-        audit.touch(key_id, clock.now())
+        audit.touch(key_id, clock.now(), address)
 
 
 def by_session(token: str, address: str, request_id: str) -> Actor | None:
@@ -312,7 +329,7 @@ def by_session(token: str, address: str, request_id: str) -> Actor | None:
         idle = timedelta(hours=limits.SESSION_IDLE_HOURS)
         if (
             browser.ended_at is not None
-            or user.disabled_at is not None
+            or (user.disabled_at or workspace.deleted_at) is not None
             or browser.expires_at <= now
             or browser.last_seen_at + idle <= now
         ):
@@ -324,7 +341,10 @@ def by_session(token: str, address: str, request_id: str) -> Actor | None:
     if now - browser.last_seen_at >= timedelta(seconds=limits.SESSION_SEEN_SECONDS):
         with _quietly() as own:
             own.get_one(BrowserSession, browser.id).last_seen_at = now
-    return replace(actor, session_id=browser.id, address=address, request_id=request_id)
+    due = bool(workspace.settings.get("require_two_factor")) and not browser.two_factor
+    return replace(
+        actor, session_id=browser.id, second_factor_due=due, address=address, request_id=request_id
+    )
 
 
 @contextmanager

@@ -32,22 +32,22 @@ def reached(fields: Any) -> Iterator[tuple[str, str]]:
     yield from _reached(fields, "fields")
 
 
-def _reached(fields: Any, path: str) -> Iterator[tuple[str, str]]:
+def _reached(fields: Any, path: str, selves: bool = False) -> Iterator[tuple[str, str]]:
     if not isinstance(fields, list):
         return
     for place, field in enumerate(fields):
-        yield from _reached_by(field, f"{path}[{place}].options")
+        yield from _reached_by(field, f"{path}[{place}].options", selves)
 
 
-def _reached_by(field: Any, path: str) -> Iterator[tuple[str, str]]:
+def _reached_by(field: Any, path: str, selves: bool) -> Iterator[tuple[str, str]]:
     options = field.get("options") if isinstance(field, Mapping) else None
     if not isinstance(options, Mapping):
         return
     asked = options.get("template_id")
-    if isinstance(asked, str) and asked != SELF:
+    if isinstance(asked, str) and (selves or asked != SELF):
         yield f"{path}.template_id", asked
-    yield from _reached(options.get("fields"), f"{path}.fields")
-    yield from _reached_by(options.get(ELEMENT), f"{path}.{ELEMENT}.options")
+    yield from _reached(options.get("fields"), f"{path}.fields", selves)
+    yield from _reached_by(options.get(ELEMENT), f"{path}.{ELEMENT}.options", selves)
 
 
 _GONE: Final = "It may have been deleted: restore it, or change the field."
@@ -125,9 +125,38 @@ def gather(fields: Any, own: str, read: Callable[[Iterable[str]], dict[str, Vers
         for path, one in asked
         if one != own and one not in found
     ]
-    if missing:
-        raise validation_error(missing)
+    refused = missing or _of_real_rows(asked, found, own)
+    if refused:
+        raise validation_error(refused)
     return found
+
+
+def _of_real_rows(asked: Iterable[tuple[str, str]], found: Mapping[str, Version], own: str) -> list[Fault]:
+    """Templates whose rows are taken from a source: nobody can reckon which row of theirs another one belongs to."""
+    real = {one: spec["name"] for one, (_, spec, _) in found.items() if spec.get("source")}
+    direct = [(path, one) for path, one in asked if one != own and one in real]
+    hint = "Refer to a template whose rows are made, or take the key from a source here too."
+    direct += [
+        ("fields", one) for one in sorted(set(real) - {one for _, one in direct})
+    ]  # reached through others
+    return [
+        Fault(
+            path,
+            "has_source",
+            f'"{real[one]}" takes its rows from real data, and no field can refer to those.',
+            hint,
+        )
+        for path, one in direct
+    ]
+
+
+def refuse_own_rows(fields: Any, own: str) -> None:
+    """`validation_error` where fields of a template with a source refer to the template itself."""
+    found = [path for path, one in _reached(fields, "fields", selves=True) if one in (SELF, own)]
+    text = "A template with a source cannot refer to its own rows: they are taken, and not made."
+    if found:
+        hint = "Take the column from the source in place of the reference."
+        raise validation_error([Fault(path, "has_source", text, hint) for path in found])
 
 
 def library(found: Mapping[str, Version], own: str, rows: int, stated: Rows) -> Library:

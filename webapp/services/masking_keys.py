@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import base64
 import secrets as random
+from collections.abc import Sequence
 from typing import Any
 
 from sqlalchemy import func, select
@@ -17,7 +18,7 @@ from webapp.engine.masking import Keys
 from webapp.engine.masking.keys import KEY_BYTES
 from webapp.errors import ApiError
 from webapp.extensions import db, reading, writing
-from webapp.models import MaskingKey
+from webapp.models import MaskingKey, User
 from webapp.security.vault import VaultError
 from webapp.services import audit, secrets
 from webapp.services.actors import Actor, require
@@ -52,6 +53,13 @@ def listing(actor: Actor) -> list[MaskingKey]:
     """The versions that there are, newest first."""
     require(actor, "secrets")
     return list(db.session.scalars(_mine(actor.workspace_id).order_by(MaskingKey.version.desc())))
+
+
+def makers(keys: Sequence[MaskingKey]) -> dict[str, str]:
+    """Who made them, by the user's id, for people to read."""
+    wanted = {one.created_by for one in keys if one.created_by}
+    found = db.session.scalars(select(User).where(User.id.in_(wanted))) if wanted else ()
+    return {one.id: one.name or one.email for one in found}
 
 
 def as_json(key: MaskingKey) -> dict[str, Any]:

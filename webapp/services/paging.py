@@ -47,13 +47,15 @@ def page(
     search: tuple[str | None, InstrumentedAttribute[str]] | None = None,
     order: InstrumentedAttribute[Any] | None = None,
     descending: bool = True,
+    of: Callable[[T], Any] | None = None,
     context: str = "",
 ) -> Page[T]:
     """One page of `statement` (a select of one entity, already narrowed to the actor's workspace).
 
-    `identity` is the column that breaks ties; newest first by it unless `order` names another column, which must
-    not be NULL. `search` is `(?q=, column)`: a part of the text, without case. `context` is whatever else narrows
-    the statement (the workspace, a state): a cursor holds only where it is the same.
+    `identity` is the column that breaks ties; newest first by it unless `order` names another column, which
+    must not be NULL; `of` reads its value where it is a column of another entity. `search` is `(?q=, column)`:
+    a part of the text, without case. `context` is whatever else narrows the statement (the workspace, a state):
+    a cursor holds only where it is the same.
     Errors: invalid_request for a bad limit, search or cursor.
     """
     if not 1 <= limit <= limits.PAGE_LIMIT_MAX:
@@ -77,7 +79,8 @@ def page(
     following = None
     if len(rows) > limit:
         last = rows[limit - 1]
-        at = [_text(getattr(last, column.key)), getattr(last, identity.key)]
+        ended = of(last) if of is not None else getattr(last, column.key)
+        at = [_text(ended), getattr(last, identity.key)]
         following = sealing.sign(_sign_key(), [kind, at])
     return Page(rows[:limit], following, total)
 

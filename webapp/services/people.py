@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Sequence
 from datetime import timedelta
 from typing import Final
 
@@ -12,9 +13,9 @@ from sqlalchemy import func, or_, select
 from webapp import clock, limits
 from webapp.errors import ApiError, Fault, validation_error
 from webapp.extensions import db
-from webapp.models import Invitation, Membership, Team, User
+from webapp.models import Invitation, Membership, Team, User, Workspace
 from webapp.security import keys, passwords
-from webapp.services import audit, rights, tenancy
+from webapp.services import audit, audit_changes, mail, rights, tenancy
 from webapp.services.actors import RANK, Actor, require
 
 _EMAIL: Final = re.compile(r"[^@\s\x00-\x1f]{1,64}@[^@\s\x00-\x1f]{1,255}")
@@ -120,28 +121,31 @@ def change_role(actor: Actor, member: Membership, role: str) -> None:
     if member.role == "owner" and role != "owner":
         _keep_an_owner(member)
     before, member.role = member.role, role
-    audit.record(
-        actor, "member.change", ("user", member.user_id), join=True, role={"from": before, "to": role}
-    )
+    told = {"role": {"from": before, "to": role}, "team_id": member.team_id}
+    audit.record(actor, "member.change", ("user", member.user_id), join=True, **told)
     rights.changing(db.session(), actor.workspace_id)
     db.session.commit()
 
 
-def remove_member(actor: Actor, member: Membership) -> None:
-    """Take a membership away, and with it what the person's keys may do; commits. Errors as `change_role`."""
+def remove_members(actor: Actor, members: Sequence[Membership]) -> None:
+    """Take memberships away, and with them what the people's keys may do, in the caller's transaction. Errors as
+    `change_role`."""
     require(actor, "admin")
-    _check_rank(actor, member.role)
-    if member.role == "owner":
-        _keep_an_owner(member)
-    db.session.delete(member)
-    audit.record(actor, "member.remove", ("user", member.user_id), join=True, role=member.role)
+    _check_rank(actor, *(member.role for member in members))
+    for member in members:
+        if member.role == "owner":
+            _keep_an_owner(member)
+        db.session.delete(member)
+        told = {"role": member.role, "team_id": member.team_id}
+        audit.record(actor, "member.remove", ("user", member.user_id), join=True, **told)
     rights.changing(db.session(), actor.workspace_id)
-    db.session.commit()
 
 
 def _keep_an_owner(member: Membership) -> None:
     if member.team_id is not None:
         return
+    # Two owners who take each other's role away at once come one after the other.
+    db.session.get_one(Workspace, member.workspace_id, with_for_update=True)
     others = select(func.count()).where(
         Membership.workspace_id == member.workspace_id,
         Membership.team_id.is_(None),
@@ -153,7 +157,7 @@ def _keep_an_owner(member: Membership) -> None:
 
 
 def invite(actor: Actor, email: str, role: str, *, team_id: str | None = None) -> tuple[Invitation, str]:
-    """An invitation and its token, shown once; commits.
+    """An invitation and its token, shown once, and sent by mail where that is set up; commits.
 
     Errors: forbidden, validation_error, conflict (a member already, or an open invitation).
     """
@@ -184,8 +188,45 @@ def invite(actor: Actor, email: str, role: str, *, team_id: str | None = None) -
     db.session.add(invitation)
     db.session.flush()
     audit.record(actor, "invitation.create", invitation, join=True, role=role, team_id=team_id)
+    _post(actor, invitation, token)
     db.session.commit()
     return invitation, token
+
+
+def _post(actor: Actor, invitation: Invitation, token: str) -> None:
+    """The mail that brings an invitation's link, where mail is set up; in the caller's transaction."""
+    where = mail.plain(db.session.get_one(Workspace, invitation.workspace_id).name)
+    if invitation.team_id is not None:
+        where = f"the team {mail.plain(db.session.get_one(Team, invitation.team_id).name)} of {where}"
+    letter = mail.Letter(
+        kind="invitation",
+        to=invitation.email,
+        subject=f"You are invited to {where}",
+        lines=[
+            f"{mail.plain(actor.user_name)} invites you to {where} on Rowsmith, where test data is made.",
+            f"The link lets you in as {invitation.role}, once, until {invitation.expires_at:%Y-%m-%d %H:%M} UTC.",
+        ],
+        link=("Accept the invitation", mail.link(f"/invitations/accept/{token}")),
+        because="You get this because somebody gave your address. If you expect no invitation, do nothing.",
+    )
+    mail.post(db.session, letter, workspace_id=invitation.workspace_id, about=invitation.id)
+
+
+def resend(actor: Actor, invitation: Invitation) -> str:
+    """Another token for a locked invitation, whose old link ends, open from now on; commits.
+
+    Errors: forbidden, conflict where it was accepted or closed meanwhile.
+    """
+    require(actor, "admin")
+    _check_rank(actor, invitation.role)
+    if invitation.accepted_at is not None or invitation.revoked_at is not None:
+        raise ApiError("conflict", "This invitation was accepted or closed. Invite them anew.", {"id": invitation.id})
+    token, invitation.token_hash = keys.new_token(os.urandom)
+    invitation.expires_at = clock.now() + timedelta(days=limits.INVITATION_DAYS)
+    audit.record(actor, "invitation.resend", invitation, join=True)
+    _post(actor, invitation, token)
+    db.session.commit()
+    return token
 
 
 def open_invitations(workspace_id: str):  # noqa: ANN201 - a Select of Invitation
@@ -236,8 +277,9 @@ def accept(invitation: Invitation, user: User) -> Membership:
 def rename_self(actor: Actor, name: str) -> None:
     """Change one's own name; commits."""
     user = db.session.get_one(User, actor.user_id, with_for_update=True)
+    told = audit_changes.between({"name": user.name}, {"name": name.strip()})
     user.name, user.updated_at = name.strip(), clock.now()
-    audit.record(actor, "user.change", user, join=True)
+    audit.record(actor, "user.change", user, join=True, changes=told)
     rights.changing(db.session(), actor.workspace_id)
     db.session.commit()
 

@@ -8,7 +8,7 @@ and a masking that a template takes as they are. No value of the sample is in th
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from webapp import limits
@@ -103,7 +103,17 @@ def classify(table: str, columns: Mapping[str, Sequence[Any]], vocabulary: Vocab
     made = [_column(entity, field, columns[field.name], vocabulary) for field in entity.fields]
     of_persons = any(one.sensitive and one.kind not in _OF_WHOM for one in made)
     made = [one if of_persons or one.kind not in _OF_WHOM else _of_nobody(one) for one in made]
-    return [_with_person(one, _person_of(columns)) for one in made]
+    return [_with_person(one, _person_of(columns)) for one in _of_one_place(made)]
+
+
+def _of_one_place(made: list[Found]) -> list[Found]:
+    """Postal codes beside places of residence are replaced with them, so that the two agree."""
+    if not any(one.kind == "city" and one.sensitive for one in made):
+        return made
+    return [
+        replace(one, masking={"strategy": _REPLACE}) if one.kind == "zip_code" and one.sensitive else one
+        for one in made
+    ]
 
 
 def _column(entity: Entity, column: Column, values: Sequence[Any], vocabulary: Vocabulary) -> Found:

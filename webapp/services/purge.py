@@ -6,64 +6,89 @@ from datetime import datetime, timedelta
 from typing import Any, Final
 
 from flask import current_app
-from sqlalchemy import and_, delete, or_, select
+from sqlalchemy import and_, or_, select
 from sqlalchemy.orm import Session
 
 from webapp import limits, storage
-from webapp.extensions import reading, writing
+from webapp.extensions import reading
 from webapp.models import (
     BrowserSession,
     Connection,
     Dataset,
+    Delivery,
+    Endpoint,
     Export,
     ExportPart,
     Fetched,
     IdempotencyRecord,
     Invitation,
+    Mail,
     Project,
     Push,
+    Run,
     Scenario,
     SignInLink,
     Team,
     Template,
+    Webhook,
     WorkspaceFile,
 )
-from webapp.services import answers, workspace_files_kept
+from webapp.services import answers, drains, workspace_end, workspace_files_kept
+from webapp.services.drains import Turn
 
 # Soft-deleted rows go after RESTORE_DAYS; children before parents, whose removal takes what is left in them along.
 _SOFT: Final[tuple[Any, ...]] = (
-    Push,
     Export,
     Dataset,
     Template,
     Connection,
+    Endpoint,  # after connections: one of its own goes, with its files, when the endpoint has gone
     Scenario,
     WorkspaceFile,
+    Webhook,
     Project,
     Team,
 )
 
 
-def purge(now: datetime) -> int:
+def purge(now: datetime, turn: Turn | None = None, *, bytes_too: bool = True) -> int:
     """Remove what nobody can reach any more, with the files of exports, pushes and connections, the
     workspace's files, and bytes that none of these names any more. Returns the number of rows.
 
-    A file goes before its row, so that a purge cut short leaves no file that nothing names.
+    A file goes before its row, so that a purge cut short leaves no file that nothing names. Ledgers and logs go a
+    little at a time, until the turn is over, and what they belong to after them. `bytes_too`: whether the storage is
+    looked through for bytes that nothing names.
     """
-    gone = now - timedelta(days=limits.RESTORE_DAYS)
+    gone, turn = now - timedelta(days=limits.RESTORE_DAYS), turn or Turn()
+    workspace_end.wind_up(gone)
     _remove_files(gone)
-    workspace_files_kept.sweep(now)
-    done = answers.purge(now)
+    if bytes_too:
+        workspace_files_kept.sweep(now)
+    done = answers.purge(now) + _drain(gone, turn)
+    if turn.over:
+        return done
     for model, condition in (
         *((model, _ended(model, gone)) for model in _SOFT),
         (IdempotencyRecord, IdempotencyRecord.expires_at < now),
         (SignInLink, SignInLink.expires_at < gone),
         (Invitation, Invitation.expires_at < gone),
         (BrowserSession, or_(BrowserSession.expires_at < gone, BrowserSession.ended_at < gone)),
+        (Delivery, Delivery.ended_at < now - timedelta(days=limits.WEBHOOK_DELIVERY_DAYS)),
+        (Mail, Mail.ended_at < now - timedelta(days=limits.MAIL_DAYS)),
     ):
-        with writing() as session:
-            statement = delete(model).where(condition).execution_options(synchronize_session=False)
-            done += session.execute(statement).rowcount
+        done += drains.rows(model, condition, turn)
+    return done + workspace_end.remove(gone, now)
+
+
+def _drain(gone: datetime, turn: Turn) -> int:
+    """What may have a million rows hanging on it: pushes, and runs of scenarios or projects that are about to go.
+    Returns the number of pushes."""
+    with reading() as session:
+        ended = session.execute(select(Push.workspace_id, Push.id).where(_going(Push, gone))).all()
+        programs = select(Scenario.id).where(_going(Scenario, gone))
+        of_them = session.scalars(select(Run.id).where(Run.scenario_id.in_(programs))).all()
+    done = drains.pushes([(one.workspace_id, one.id) for one in ended], turn)
+    drains.runs(of_them, turn)
     return done
 
 
@@ -74,20 +99,14 @@ def _remove_files(gone: datetime) -> None:
         keys = session.scalars(
             select(Export.storage_key).where(Export.storage_key.is_not(None), _going(Export, gone))
         ).all()
-        cached = select(Connection.metadata_key).where(
-            Connection.metadata_key.is_not(None), _going(Connection, gone)
-        )
-        keys = [*keys, *session.scalars(cached)]
+        for kept in (Connection.metadata_key, Connection.document_key):
+            keys = [*keys, *session.scalars(select(kept).where(kept.is_not(None), _going(Connection, gone)))]
         # Workspace files lie in no project, so nothing but their own deletion takes them along.
         files = select(WorkspaceFile.storage_key).where(_ended(WorkspaceFile, gone))
         keys = [*keys, *session.scalars(files)]
         keys = [*keys, *_parts(session, gone)]
-        folders = session.execute(select(Push.workspace_id, Push.id).where(_going(Push, gone))).all()
     for key in keys:
         store.delete(key)
-    for workspace_id, push_id in folders:
-        for stored in store.listing(f"pushes/{workspace_id}/{push_id}"):
-            store.delete(stored.key)
 
 
 def _parts(session: Session, gone: datetime) -> list[str]:
@@ -103,9 +122,13 @@ def _parts(session: Session, gone: datetime) -> list[str]:
 
 
 def _ended(model: Any, gone: datetime) -> Any:
-    """Deleted long enough ago. A connection stays while answers of it do, whose files their rows name."""
+    """Deleted long enough ago, or a connection that was made for an endpoint which has gone. A connection stays while
+    answers of it do, whose files their rows name."""
     ended = model.deleted_at < gone
-    return and_(ended, Connection.id.not_in(select(Fetched.connection_id))) if model is Connection else ended
+    if model is not Connection:
+        return ended
+    alone = and_(Connection.of_endpoint, Connection.id.not_in(select(Endpoint.connection_id)))
+    return and_(or_(ended, alone), Connection.id.not_in(select(Fetched.connection_id)))
 
 
 def _going(model: Any, gone: datetime) -> Any:

@@ -322,7 +322,8 @@ def _made(actor: Actor, home: Push, kind: str, total: int) -> Push:
 
 
 def _rung(actor: Actor, made: Push, action: str, home: Push, *, rows: int = 0, **told: Any) -> Push:
-    told = {"of": home.id, "count": made.total, "target": made.target, **told}
+    template_id = home.template_id or home.dataset_id
+    told = {"of": home.id, "count": made.total, "target": made.target, "template_id": template_id, **told}
     audit.record(actor, action, made, join=True, rows=rows, **told)
     enqueue.after_commit(db.session, redis_client(), pushes.KIND, made.id)
     db.session.commit()

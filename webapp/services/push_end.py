@@ -12,7 +12,7 @@ from sqlalchemy.orm import Session
 from webapp import clock, ids
 from webapp.extensions import writing
 from webapp.models import AuditEntry, Push, PushLine
-from webapp.services import ledger, ledger_entries, ledger_rows, quotas
+from webapp.services import ledger, ledger_entries, ledger_rows, metrics, quotas
 from webapp.services.ledger_book import IN_DOUBT
 from webapp.services.ledger_entries import Chunk
 from webapp.services.quotas import Reservation
@@ -66,8 +66,10 @@ def close(session: Session, push_id: str) -> None:
     push.intent = None
     push.request = {**push.request, SETTLED: True}
     counts = ledger.counts(push)
+    for outcome in _ENDS:
+        metrics.count("push_rows", counts[outcome], outcome=outcome if push.kind != "undo" else f"undo_{outcome}")
     _tell(session, push, counts)
-    session.add(_entry(push, counts))
+    session.add(_entry(push, counts, _never_sent(session, push) if push.request.get("quota") else 0))
 
 
 def _tell(session: Session, push: Push, counts: dict[str, int]) -> None:
@@ -81,14 +83,16 @@ def _tell(session: Session, push: Push, counts: dict[str, int]) -> None:
     session.execute(insert(PushLine).values(push_id=push.id, number=last + 1, at=clock.now(), text=text))
 
 
-def _entry(push: Push, counts: dict[str, int]) -> AuditEntry:
-    """How it ended, in the trail. It counts no rows: those of the push's beginning do."""
+def _entry(push: Push, counts: dict[str, int], given_back: int) -> AuditEntry:
+    """How it ended, in the trail. It counts no rows: those of the push's beginning do, less those given back here."""
     details: dict[str, Any] = {
         "kind": push.kind,
         "status": push.status,
         "target": push.target,
         "attempt": push.attempt,
         **{name: counts[name] for name in _ENDS},
+        "given_back": given_back,
+        "template_id": push.template_id or push.dataset_id,
     }
     return AuditEntry(
         id=ids.new("aud"),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 
 from sqlalchemy import select
 
@@ -12,9 +12,10 @@ from webapp import clock, limits
 from webapp.errors import ApiError
 from webapp.extensions import reading
 from webapp.models import AuditEntry
+from webapp.services import identity
 from webapp.services.actors import Actor
 from webapp.services.identity import windows
-from webapp.services.windows import RowsAnswer
+from webapp.services.windows import Passage, RowsAnswer
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +70,53 @@ def give_back(reservation: Reservation, rows: int) -> Reservation:
 def rows_used(workspace_id: str, limit: int) -> int:
     """Rows of the last hour."""
     return _ask(workspace_id, 0, limit).used
+
+
+@dataclass(frozen=True, slots=True)
+class Gauge:
+    """How much of a limit is used. `next_at`: when the first part of it comes free; `resets_at`: when all of it is, if
+    nothing more is used. None where nothing is used."""
+
+    limit: int
+    used: int
+    window_seconds: int
+    next_at: datetime | None
+    resets_at: datetime | None
+
+    @property
+    def left(self) -> int:
+        """What can still be used now; 0 where a limit was lowered below what is used."""
+        return max(0, self.limit - self.used)
+
+    @property
+    def near(self) -> bool:
+        """Whether people are warned."""
+        return self.used >= limits.USAGE_WARN_SHARE * self.limit
+
+
+def gauges(actor: Actor, passage: Passage) -> dict[str, Gauge]:
+    """`requests` of the minute and `rows` of the hour; `passage` is that of the request that asks."""
+    held, name = actor.limits, _name(actor.workspace_id)
+    used = rows_used(actor.workspace_id, held.rows_per_hour)
+    all_requests, first_rows, all_rows = identity.ends(actor.workspace_id, name)
+    first_rows, all_rows = (first_rows, all_rows) if used else (None, None)
+    asked = held.requests_per_minute - passage.remaining
+    return {
+        "requests": Gauge(
+            held.requests_per_minute,
+            asked,
+            limits.RATE_WINDOW_SECONDS,
+            _moment(passage.reset if asked else None),
+            _moment(all_requests if asked else None),
+        ),
+        "rows": Gauge(
+            held.rows_per_hour, used, limits.ROWS_WINDOW_SECONDS, _moment(first_rows), _moment(all_rows)
+        ),
+    }
+
+
+def _moment(seconds: float | None) -> datetime | None:
+    return None if seconds is None else datetime.fromtimestamp(seconds, UTC)
 
 
 def _name(workspace_id: str) -> str:

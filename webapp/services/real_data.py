@@ -25,7 +25,7 @@ from webapp import clock, limits, storage
 from webapp.connectors.base import ConnectorError, Session
 from webapp.engine.errors import SpecError
 from webapp.engine.masking import Keys
-from webapp.engine.outside import Answer, Taken
+from webapp.engine.outside import Answer, Ask, Taken
 from webapp.engine.real import Real, SourceSpec
 from webapp.errors import ApiError, Fault, validation_error
 from webapp.extensions import db, reading
@@ -40,6 +40,8 @@ PREFIX: Final = "source:"
 """What the place of a source begins with, among the places of other answers."""
 FOLDER: Final = "sources"
 """Where rows of connections lie in the storage: by workspace and SHA-256."""
+_UNORDERED: Final = frozenset({"json", "array", "binary", "other"})
+"""Types of columns that not every target can order rows by."""
 _SPELLING: Final = "Check its spelling: the connection's metadata lists its tables."
 
 
@@ -68,6 +70,38 @@ def _with(source: Source, taken: Taken) -> Any:
         return source.plan.answered({spec.question().key: answer})
     except SpecError as error:
         raise validation_error(error.faults) from None
+
+
+def sample(actor: Actor, spec: SourceSpec, rows: int) -> pa.Table:
+    """The first rows of a source as they are, real values among them; of a file as many as there are at most, of a
+    connection no more than a preview shows. Errors: as `opened`."""
+    nothing = Keys(0, {})
+    if spec.file is not None:
+        taken = _of_file(actor, spec, nothing)
+    else:
+        few = min(spec.limit or rows, rows)
+        taken = _of_connection(actor, spec.model_copy(update={"limit": few}), nothing, False, False)
+    return taken.real.table.slice(0, rows)
+
+
+def file_beside(actor: Actor, one: Ask) -> Answer:
+    """A workspace file that a field reads. Errors: validation_error at its option, those of `opened`."""
+    spec = SourceSpec(file=one.question["file"], sheet=one.question["sheet"])
+    try:
+        taken = _of_file(actor, spec, Keys(0, {}))
+    except ApiError as error:
+        if error.code != "validation_error":
+            raise
+        found = [replace(fault, path=f"{one.path}.options.file") for fault in _faults_of(error)]
+        raise validation_error(found) from None
+    return Answer(pa.table({}), taken.real.snapshot, taken=taken)
+
+
+def _faults_of(error: ApiError) -> list[Fault]:
+    """The faults that a `validation_error` tells."""
+    return [
+        Fault(one["path"], one["code"], one["message"], one.get("hint")) for one in error.details["fields"]
+    ]
 
 
 def load(place: str) -> Answer:
@@ -238,9 +272,9 @@ def _batches(session: Session, spec: SourceSpec) -> Iterator[pa.RecordBatch]:
     names = [one.name for one in entity.fields]
     if not names:
         raise ConnectorError(f'"{entity.name}" has no columns.', reason="no_column")
-    order = [*entity.keys, *(name for name in names if name not in entity.keys)]
+    order = entity.keys or [one.name for one in entity.fields if one.type not in _UNORDERED]
     empty = True
-    for batch in session.keys(entity, order, spec.where or ""):
+    for batch in session.keys(entity, names, spec.where or "", order):
         empty = False
         yield batch.select(names)
     if empty:

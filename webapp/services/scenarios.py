@@ -16,7 +16,7 @@ from webapp import clock, limits
 from webapp.errors import ApiError, Fault, did_you_mean, validation_error
 from webapp.extensions import db
 from webapp.models import Scenario, ScenarioVersion, Secret
-from webapp.services import audit, requirements, schedules, tenancy, versioned
+from webapp.services import audit, audit_changes, requirements, schedules, tenancy, versioned
 from webapp.services.actors import Actor, require
 from webapp.services.requirements import Resolved
 from webapp.services.run_variables import env_faults, name_fault
@@ -225,6 +225,9 @@ def _told(before: Mapping[str, Any], after: Mapping[str, Any]) -> dict[str, Any]
     """For the audit trail: which settings changed, and which secrets were given or taken; no values of variables."""
     changed = [key for key in after if key not in before or before[key] != after[key]] if before else []
     told: dict[str, Any] = {"settings": changed} if changed else {}
+    if changed:
+        plain = {key: value for key, value in after.items() if key not in ("secrets", "writable_secrets")}
+        told["changes"] = audit_changes.between({key: before[key] for key in plain}, plain)
     for key in ("secrets", "writable_secrets"):
         old, new = set(before.get(key, ())), set(after.get(key, before.get(key, ())))
         if new - old:

@@ -150,6 +150,8 @@ def _checked(
         source=spec["source"],
         invalid=spec["invalid"],
     )
+    if spec["source"] is not None:
+        kin.refuse_own_rows(spec["fields"], template.id)
     versions = kin.gather(spec["fields"], template.id, lambda wanted: kin.newest(actor, wanted))
     finished = template_fields.finished(parsed, before)
     library = kin.library(versions, template.id, spec["quantity"], {})

@@ -6,17 +6,17 @@ or in a team the actor has no role in, does not exist for them.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import timedelta
 from typing import Any, TypeVar
 
-from sqlalchemy import Select, false, func, select
+from sqlalchemy import Select, false, func, select, update
 
 from webapp import clock, limits
 from webapp.errors import ApiError, Fault, validation_error
 from webapp.extensions import db
-from webapp.models import Base, Membership, Project, Team, User, Workspace
-from webapp.services import audit, rights
+from webapp.models import Base, Invitation, Membership, Project, Team, User, Workspace
+from webapp.services import audit, audit_changes, rights
 from webapp.services.actors import Actor, require
 
 T = TypeVar("T", bound=Base)
@@ -175,10 +175,11 @@ def _team_for(actor: Actor, team_id: str | None) -> Team:
 
 def rename(actor: Actor, row: Team | Project, changes: Mapping[str, Any]) -> None:
     """Change a team's or project's own columns; commits."""
+    told = audit_changes.between({key: getattr(row, key) for key in changes}, changes)
     for key, value in changes.items():
         setattr(row, key, value)
     row.updated_at = clock.now()
-    audit.record(actor, f"{audit.name_of(row)}.change", row, join=True, changes=dict(changes))
+    audit.record(actor, f"{audit.name_of(row)}.change", row, join=True, changes=told)
     db.session.commit()
 
 
@@ -199,9 +200,62 @@ def delete_project(actor: Actor, project: Project) -> None:
 
 
 def restore_project(actor: Actor, project: Project) -> None:
-    """Take a project's deletion back; commits."""
+    """Take a project's deletion back; commits. Errors: not_found after 30 days, conflict while its team is deleted."""
+    if db.session.get_one(Team, project.team_id).deleted_at is not None:
+        text = "The team of this project is deleted too. Restore the team first."
+        raise ApiError("conflict", text, {"team_id": project.team_id})
     rights.changing(db.session(), actor.workspace_id)
     restore(actor, project)
+
+
+def delete_team(actor: Actor, team: Team) -> None:
+    """Soft-delete a locked team that has no projects any more. Its members lose the role they had in it, and have it
+    again when it is restored; its open invitations end; commits.
+
+    Errors: in_use with its projects, conflict for the last team of a workspace.
+    """
+    require(actor, "admin")
+    if team.deleted_at is None:
+        inside = select(Project.id, Project.name).where(Project.team_id == team.id, Project.deleted_at.is_(None))
+        if users := [{"type": "project", "id": row.id, "name": row.name} for row in db.session.execute(inside)]:
+            told = ", ".join(one["name"] for one in users[:3])
+            text = f"Projects lie in this team: {told}. Move them to another team, or delete them first."
+            raise ApiError("in_use", text, {"used_by": users})
+        others = select(func.count()).where(
+            Team.workspace_id == actor.workspace_id, Team.deleted_at.is_(None), Team.id != team.id
+        )
+        if not db.session.scalar(others):
+            raise ApiError("conflict", "This is the last team of the workspace.", {"id": team.id})
+        team.deleted_at = clock.now()
+        still_open = (Invitation.team_id == team.id, Invitation.accepted_at.is_(None), Invitation.revoked_at.is_(None))
+        db.session.execute(update(Invitation).where(*still_open).values(revoked_at=team.deleted_at))
+        audit.record(actor, "team.delete", team, join=True, name=team.name)
+    _announced(actor.workspace_id)
+
+
+def restore_team(actor: Actor, team: Team) -> None:
+    """Take a team's deletion back, and with it the roles in it; commits. Error: not_found after 30 days."""
+    require(actor, "admin")
+    rights.changing(db.session(), actor.workspace_id)
+    restore(actor, team)
+
+
+def to_team(actor: Actor, project: Project, team_id: str) -> None:
+    """Put a locked project with all that lies in it into another team, whose members reach it from their next request
+    on; commits. Error: validation_error for a team that is not there."""
+    require(actor, "admin")
+    team = db.session.scalar(listing(actor, Team).where(Team.id == team_id).with_for_update())
+    if team is None:
+        raise validation_error([Fault("team_id", "unknown", "There is no such team in this workspace.")])
+    before = project.team_id
+    if before != team.id:
+        for table in Base.metadata.sorted_tables:
+            if {"project_id", "team_id"} <= set(table.c.keys()):
+                inside = table.update().where(table.c.project_id == project.id)
+                db.session.execute(inside.values(team_id=team.id))
+        project.team_id, project.updated_at = team.id, clock.now()
+        audit.record(actor, "project.change", project, join=True, team={"from": before, "to": team.id})
+    _announced(actor.workspace_id)
 
 
 def _announced(workspace_id: str) -> None:
@@ -212,6 +266,18 @@ def _announced(workspace_id: str) -> None:
 def projects_of(actor: Actor) -> list[Project]:
     """All projects the actor reaches, by name: for the project switch."""
     return list(db.session.scalars(listing(actor, Project, project=False).order_by(func.lower(Project.name))))
+
+
+def inside(actor: Actor, team_ids: Sequence[str]) -> dict[str, dict[str, Any]]:
+    """What teams hold, by their ids: `projects` (their names) and `members` (how many have a role in the team)."""
+    found: dict[str, dict[str, Any]] = {one: {"projects": [], "members": 0} for one in team_ids}
+    for project in projects_of(actor):
+        if project.team_id in found:
+            found[project.team_id]["projects"].append(project.name)
+    counts = select(Membership.team_id, func.count()).where(Membership.team_id.in_(team_ids))
+    for team_id, members in db.session.execute(counts.group_by(Membership.team_id)):
+        found[team_id]["members"] = members
+    return found
 
 
 def workspaces_of(user_id: str) -> list[Workspace]:

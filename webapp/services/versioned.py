@@ -17,7 +17,7 @@ from webapp import clock, limits
 from webapp.extensions import db
 from webapp.models import User
 from webapp.models.versioned import Version, Versioned
-from webapp.services import audit, paging, tenancy
+from webapp.services import audit, audit_changes, paging, tenancy
 from webapp.services.actors import Actor
 
 H = TypeVar("H", bound=Versioned)
@@ -162,6 +162,9 @@ class Kind(Generic[H, V]):
         )
         db.session.add(version)
         action = f"{self.name}.{did}"
+        if head.version > 1:
+            changed = audit_changes.between(self.version_of(head, head.version - 1).spec, spec)
+            details = {**details, "changes": {**changed, **details.get("changes", {})}}
         audit.record(actor, action, head, join=True, name=head.name, version=head.version, **details)
         db.session.commit()
         return self.as_json(head, version)

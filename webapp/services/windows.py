@@ -8,6 +8,8 @@ Time is Redis' own. A window holds at most its limit in ANY span of its length:
   answers reach it, not when they were decided.
 - Rows: one number per second. A second leaves the window when all of it is old, so never too early.
 
+An accepted request is also counted under its hour and its caller, for the usage (`services.usage_hours`).
+
 When Redis has been emptied, request windows begin anew; the rows of the hour are counted again from the audit
 trail (`unknown`, then `seed_rows`). When Redis is away, `redis.RedisError` is raised to the caller.
 """
@@ -22,7 +24,7 @@ import redis
 from webapp import limits
 from webapp.services.wire import Script, Wire
 
-# KEYS: log, epoch. ARGV: expected epoch ("" = any), limit, window (us).
+# KEYS: log, epoch, counts. ARGV: expected epoch ("" = any), limit, window (us), caller ("" = do not count).
 # -> 1 accepted | 0 refused | -1 the epoch is another; remaining; reset (us); now (us) as pushed
 _ENTER_LUA: Final = """
 local epoch = false
@@ -46,6 +48,9 @@ end
 local text = string.format('%.0f', now)
 redis.call('LPUSH', KEYS[1], text)
 redis.call('PEXPIRE', KEYS[1], string.format('%.0f', window / 1000 + 1000))
+if ARGV[4] ~= '' then
+  redis.call('HINCRBY', KEYS[3], string.format('%.0f|', math.floor(time[1] / 3600)) .. ARGV[4], 1)
+end
 return string.format('1 %d %.0f %s', limit - used - 1, (oldest or now) + window, text)
 """
 
@@ -94,9 +99,9 @@ _TAKE_ROWS = Script(_TAKE_LUA)
 _ENTER_AND_TAKE = Script(f"""
 local function enter(KEYS, ARGV) {_ENTER_LUA} end
 local function take(KEYS, ARGV) {_TAKE_LUA} end
-local passed = enter({{KEYS[1], KEYS[2]}}, {{ARGV[1], ARGV[2], ARGV[3]}})
+local passed = enter({{KEYS[1], KEYS[2], KEYS[3]}}, {{ARGV[1], ARGV[2], ARGV[3], ARGV[4]}})
 if string.sub(passed, 1, 2) ~= '1 ' then return passed end
-return passed .. ' ' .. take({{KEYS[3], KEYS[4]}}, {{ARGV[4], ARGV[5], ARGV[6]}})
+return passed .. ' ' .. take({{KEYS[4], KEYS[5]}}, {{ARGV[5], ARGV[6], ARGV[7]}})
 """)
 
 # KEYS as above. ARGV: second, rows. -> rows given back: never more than that second still holds.
@@ -155,19 +160,41 @@ class Windows:
         self._client = client
         self._wire = Wire(client)
 
-    def enter(self, log: str, limit: int, window: float, epoch_key: str = "", epoch: str = "") -> Passage:
-        """Ask for one place in the window named `log`, if `epoch_key` still holds `epoch` ("" = do not ask)."""
-        told = self._wire.run(_ENTER, [log, epoch_key or log], [epoch, limit, int(window * 1_000_000)])
+    def enter(
+        self,
+        log: str,
+        limit: int,
+        window: float,
+        epoch_key: str = "",
+        epoch: str = "",
+        counted: tuple[str, str] | None = None,
+    ) -> Passage:
+        """Ask for one place in the window named `log`, if `epoch_key` still holds `epoch` ("" = do not ask). `counted`:
+        under which key and field of the usage the request is counted."""
+        key, field = counted or (log, "")
+        told = self._wire.run(
+            _ENTER, [log, epoch_key or log, key], [epoch, limit, int(window * 1_000_000), field]
+        )
         return _passage(told, limit)
 
     def enter_and_take(
-        self, log: str, limit: int, window: float, epoch_key: str, epoch: str, name: str, rows: int, most: int
+        self,
+        log: str,
+        limit: int,
+        window: float,
+        epoch_key: str,
+        epoch: str,
+        name: str,
+        rows: int,
+        most: int,
+        counted: tuple[str, str] | None = None,
     ) -> tuple[Passage, RowsAnswer | None]:
         """`enter` and, where it accepts, `take_rows` of `name` (`rows` of `most` an hour), in one round trip."""
+        key, field = counted or (log, "")
         told = self._wire.run(
             _ENTER_AND_TAKE,
-            [log, epoch_key, *_rows_keys(name)],
-            [epoch, limit, int(window * 1_000_000), rows, most, limits.ROWS_WINDOW_SECONDS],
+            [log, epoch_key, key, *_rows_keys(name)],
+            [epoch, limit, int(window * 1_000_000), field, rows, most, limits.ROWS_WINDOW_SECONDS],
         )
         return _passage(told, limit), _rows_answer(*told[4:]) if len(told) > 4 else None
 
@@ -179,6 +206,22 @@ class Windows:
         """Take `rows` of the hour's `limit`; all or nothing. `rows` 0 only asks."""
         told = self._wire.run(_TAKE_ROWS, _rows_keys(name), [rows, limit, limits.ROWS_WINDOW_SECONDS])
         return _rows_answer(*told)
+
+    def ends(self, log: str, name: str, window: float) -> tuple[float | None, float | None, float | None]:
+        """When all requests of `log` have left their window; when the first rows of `name` leave the hour, and when all
+        have. In seconds since 1970; None where there is nothing to leave."""
+        seconds = _rows_keys(name)[1]
+        with self._client.pipeline(transaction=False) as asked:
+            asked.lindex(log, 0)
+            asked.lindex(seconds, -1)
+            asked.lindex(seconds, 0)
+            newest, oldest_row, newest_row = asked.execute()
+        left = limits.ROWS_WINDOW_SECONDS + 1  # a second leaves when all of it is old
+        return (
+            int(newest) / 1e6 + window if newest else None,
+            float(int(oldest_row) + left) if oldest_row else None,
+            float(int(newest_row) + left) if newest_row else None,
+        )
 
     def give_rows(self, name: str, second: int, rows: int) -> int:
         """Give unused rows back to the second they were taken in. Returns how many that second still held."""

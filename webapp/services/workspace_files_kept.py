@@ -24,7 +24,7 @@ from webapp import clock, ids, limits, storage
 from webapp.errors import ApiError
 from webapp.extensions import db, reading
 from webapp.models import Workspace, WorkspaceFile
-from webapp.services import audit
+from webapp.services import audit, holding
 from webapp.services.actors import Actor
 from webapp.services.workspace_files_names import folders_of
 
@@ -164,7 +164,7 @@ def keep(
         raise
     # When this fails it is not known whether it was done: the bytes stay, and the sweep looks at them.
     db.session.commit()
-    if before is not None:
+    if before is not None and not holding.held():
         drop(before)
     return file, replaced
 

@@ -110,6 +110,14 @@ class Storage:
             key=lambda one: one.key,
         )
 
+    def walk(self) -> Iterator[Stored]:
+        """Every file of the store, in no order; any number of them."""
+        import obstore
+
+        for batch in obstore.list(self._store):
+            for one in batch:
+                yield Stored(one["path"], int(one["size"]), one.get("e_tag"))
+
     def delete(self, key: str) -> None:
         """Remove a file; it need not be there."""
         import obstore

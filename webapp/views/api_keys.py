@@ -12,7 +12,7 @@ from webapp.models import ApiKey
 from webapp.security.keys import PREFIX
 from webapp.services import api_keys, paging, tenancy
 from webapp.services.actors import KEY_SCOPES, Actor
-from webapp.views.inputs import Input, ListQuery, Moment
+from webapp.views.inputs import Input, ListQuery, Moment, Query
 from webapp.views.outputs import Listed, OptionalTime, Output, Scopes, Time
 from webapp.views.reply import matching, reply
 from webapp.views.routes import route
@@ -29,8 +29,22 @@ class ApiKeyIn(Input):
     project_id: str | None = None
 
 
+class KeyQuery(ListQuery):
+    """`created_by`: keys of one person. `unused=true`: those that work and that nobody has used for 90 days."""
+
+    created_by: str | None = None
+    unused: bool | None = None
+
+
+class RevokeQuery(Query):
+    """Whose keys."""
+
+    created_by: str
+
+
 class ApiKeyOut(Output):
-    """A key without its secret. `prefix` is what can be shown of it."""
+    """A key without its secret. `prefix` is what can be shown of it; `last_used_address` is where the last call came
+    from; `unused`: it works, and nobody has used it for 90 days."""
 
     id: str
     name: str
@@ -42,7 +56,16 @@ class ApiKeyOut(Output):
     created_at: Time
     expires_at: OptionalTime
     last_used_at: OptionalTime
+    last_used_address: str | None
+    unused: bool
     revoked_at: OptionalTime
+
+
+class RevokedOut(Output):
+    """The keys that were revoked."""
+
+    items: list[ApiKeyOut]
+    total: int
 
 
 class NewApiKeyOut(ApiKeyOut):
@@ -53,35 +76,38 @@ class NewApiKeyOut(ApiKeyOut):
 
 def as_dict(key: ApiKey) -> dict[str, Any]:
     """A key as JSON."""
-    return ApiKeyOut.of(key, prefix=f"{PREFIX}_{key.handle}")
+    return ApiKeyOut.of(key, prefix=f"{PREFIX}_{key.handle}", unused=api_keys.is_unused(key))
 
 
-def _shown(actor: Actor, query: ListQuery) -> dict[str, Any]:
+def _shown(actor: Actor, query: KeyQuery) -> dict[str, Any]:
     found = paging.page(
-        api_keys.listing(actor),
+        api_keys.listing(actor, created_by=query.created_by or None, unused=query.unused),
         name="api-keys",
         identity=ApiKey.id,
         cursor=query.cursor,
         limit=query.limit,
         search=(query.q, ApiKey.name),
-        context=f"{actor.workspace_id} {actor.user_id}",
+        context=f"{actor.workspace_id} {actor.user_id} {query.created_by} {query.unused}",
     )
     return found.as_dict(as_dict)
 
 
-def _page(actor: Actor, data: Any, **more: Any) -> Response:
-    projects = tenancy.projects_of(actor)
-    return reply(data, template="api_keys.html", projects=projects, key_scopes=KEY_SCOPES, **more)
+def _page(actor: Actor, data: Any, query: KeyQuery, **more: Any) -> Response:
+    if g.face == "program":
+        return reply(data, **more)
+    shown = {"projects": tenancy.projects_of(actor), "makers": {one.id: one for one in api_keys.makers(actor)}}
+    return reply(data, template="api_keys.html", query=query, key_scopes=KEY_SCOPES, **shown, **more)
 
 
 def _again(actor: Actor, error: Any) -> Response:
-    return _page(actor, _shown(actor, ListQuery()), error=error)
+    query = KeyQuery()
+    return _page(actor, _shown(actor, query), query, error=error)
 
 
-@route(bp, "/api-keys", scope="self", query=ListQuery, returns=Listed(ApiKeyOut), errors=["forbidden"])
-def index(actor: Actor, query: ListQuery) -> Response:
+@route(bp, "/api-keys", scope="self", query=KeyQuery, returns=Listed(ApiKeyOut), errors=["forbidden"])
+def index(actor: Actor, query: KeyQuery) -> Response:
     """List keys: one's own, or all of the workspace for admins."""
-    return _page(actor, _shown(actor, query), query=query)
+    return _page(actor, _shown(actor, query), query)
 
 
 @route(
@@ -110,7 +136,20 @@ def create(actor: Actor, body: ApiKeyIn) -> Response:
     if g.face == "program":
         return reply(data, status=201, headers={"Location": url_for("api_keys.show", key_id=key.id)})
     # Shown on this very page, never put into a redirect, a cookie or a second request.
-    return _page(actor, _shown(actor, ListQuery()), made=data, status=201)
+    query = KeyQuery()
+    return _page(actor, _shown(actor, query), query, made=data, status=201)
+
+
+@route(
+    bp, "/api-keys", ["DELETE"], scope="self", query=RevokeQuery, returns=RevokedOut,
+    errors=["forbidden", "not_found"],
+)  # fmt: skip
+def revoke_all(actor: Actor, query: RevokeQuery) -> Response:
+    """Revoke every key of one person: at once, everywhere, for good. For somebody who leaves."""
+    gone = [as_dict(key) for key in api_keys.revoke_all(actor, query.created_by)]
+    told = f"{len(gone)} {'key is' if len(gone) == 1 else 'keys are'} revoked."
+    see = url_for("api_keys.index", created_by=query.created_by)
+    return reply({"items": gone, "total": len(gone)}, see=see, flashed=told)
 
 
 @route(bp, "/api-keys/<key_id>", scope="self", returns=ApiKeyOut, errors=["forbidden"])

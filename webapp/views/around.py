@@ -91,6 +91,19 @@ class Around:
         found = [str(one.get("name", "")) for one in self._given["fields"]]
         return [name for name in found if name.isidentifier()]
 
+    @property
+    def sourced(self) -> bool:
+        """Whether the draft takes its rows from real data."""
+        return bool(self._given.get("source"))
+
+    def beside(self, row: Row) -> list[str]:
+        """Names of the other fields of a row's level."""
+        level = _level(self._given["fields"], row.id) or []
+        found = [
+            str(one.get("name", "")) for one in level if isinstance(one, Mapping) and one.get("id") != row.id
+        ]
+        return [name for name in found if name]
+
     # Other templates
 
     @cached_property
@@ -246,6 +259,15 @@ def _walk(fields: Any) -> Iterator[Mapping[str, Any]]:
         if isinstance(one, Mapping) and isinstance(one.get("options", {}), Mapping):
             yield {"options": {}, **one}
             yield from _walk(one.get("options", {}).get("fields"))
+
+
+def _level(fields: Any, field_id: str) -> list[Any] | None:
+    """The fields among which one of this id stands."""
+    level = fields if isinstance(fields, list) else []
+    if any(isinstance(one, Mapping) and one.get("id") == field_id for one in level):
+        return level
+    inner = (one["options"].get("fields") for one in _walk(level))
+    return next((found for one in inner if (found := _level(one, field_id)) is not None), None)
 
 
 def _numbered(kind: str) -> Iterator[str]:

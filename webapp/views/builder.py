@@ -8,7 +8,6 @@ from flask import Blueprint, Response, flash, redirect, render_template, request
 from pydantic import Field
 
 from webapp import clock, limits
-from webapp.engine.bad.invalid import Invalid
 from webapp.errors import ApiError, Fault
 from webapp.extensions import db
 from webapp.forms import draft, field_rows
@@ -17,7 +16,7 @@ from webapp.models import Template, User
 from webapp.services import plans, template_diff, template_fields, templates
 from webapp.services.actors import Actor
 from webapp.services.row_requests import CsvSection, SqlSection
-from webapp.views import drafts, push_pages, version_page
+from webapp.views import draft_sources, drafts, push_pages, version_page
 from webapp.views.around import Around
 from webapp.views.inputs import Query, parse
 from webapp.views.reply import render_block
@@ -73,8 +72,7 @@ def page(
             can_write=actor.can("write"),
             can_generate=actor.can("generate"),
             common_hints=drafts.HINTS,
-            invalid=bound(Invalid, shown.get("invalid"), prefix=draft.INVALID),
-            locales=plans.vocabulary().locales,
+            **draft_sources.about(actor, shown),
             clash=clash,
             found=found,
         ),
@@ -197,7 +195,7 @@ def _clashed(actor: Actor, template: Template, given: dict[str, Any], loaded: st
     parsed = plans.parsed_fields(
         given["fields"], name=given.get("name") or "rows", locale=given.get("locale")
     )
-    given.setdefault("invalid", None)
+    given = {"invalid": None, "source": None, **given}
     mine = template_fields.finished(parsed, base["fields"])
     yours = {**base, **given, "fields": [field.to_json() for field in mine.fields]}
     who = db.session.get(User, newest.created_by) if newest.created_by else None

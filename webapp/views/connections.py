@@ -9,7 +9,7 @@ from pydantic import Field
 
 from webapp import limits
 from webapp.errors import Fault, validation_error
-from webapp.services import connection_looks, connections
+from webapp.services import connection_looks, connections, uses
 from webapp.services.actors import Actor
 from webapp.views.inputs import READ_ONLY, Input, ListQuery, Query
 from webapp.views.outputs import Listed, Output, Raw
@@ -203,7 +203,7 @@ def _checked(actor: Actor, body: ConnectionIn) -> None:
 def show(actor: Actor, connection_id: str) -> Response:
     """Read a connection."""
     found = connections.get(actor, connection_id)
-    used = connections.used_by(found) if g.face == "person" else []
+    used = uses.told(actor, uses.of_connection(found)) if g.face == "person" else []
     return reply(connections.as_json(found), template="connections/show.html", tag=True, used_by=used)
 
 

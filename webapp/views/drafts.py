@@ -27,12 +27,12 @@ from webapp.services.row_requests import DraftInput, GenerateInput, PreviewInput
 from webapp.views import explained, rows_shown, snippets
 from webapp.views.around import Around
 from webapp.views.docs.types import families
+from webapp.views.draft_sources import PAGE, about
 from webapp.views.inputs import Query, faults, form_values, parse
 from webapp.views.reply import render_block
 from webapp.views.routes import route
 
 bp = Blueprint("drafts", __name__, url_prefix="/builder")
-PAGE: Final = "templates/builder.html"
 HINTS: Final = {
     "hidden": "Other fields may read it; output leaves it out.",
     "locale": "Of this field alone, such as de_DE.",
@@ -42,6 +42,7 @@ HINTS: Final = {
     "text_case": "Of the finished text.",
     "formula": "Worked on the value, which is called this.",
     "description": "For people.",
+    "column": "The one that the field is taken from; that of its own name, if none is said.",
     "masking": "How real values become others, where the template has a source. It makes the field sensitive.",
 }
 
@@ -180,7 +181,9 @@ def _kept(html: str) -> Response:
 def preview(actor: Actor) -> Response:
     """Three rows of the draft, or what is wrong with it."""
     given = draft.read(request.form)
-    made = preview_of(actor, given, template_id(), request.form.get("seed", ""))
+    made = preview_of(
+        actor, given, template_id(), request.form.get("seed", ""), bool(request.form.get("read"))
+    )
     around = Around(actor, given, template_id())
     again = field_rows.rows(given["fields"], new_id)
     return Response(
@@ -188,16 +191,19 @@ def preview(actor: Actor) -> Response:
     )
 
 
-def preview_of(actor: Actor, given: dict[str, Any], saved_id: str, seed: str) -> dict[str, Any]:
-    """Three rows as the `preview` macro of templates/parts.html draws them."""
+def preview_of(
+    actor: Actor, given: dict[str, Any], saved_id: str, seed: str, fetch: bool = False
+) -> dict[str, Any]:
+    """Three rows as the `preview` macro of templates/parts.html draws them. `fetch`: connections are asked."""
     started = time.perf_counter()
     try:
         if saved_id:
             ask = {"fields": given["fields"], "seed": seed or None, "locale": given.get("locale")}
-            said = {**_said(ask), "invalid": given.get("invalid")}
+            said = {**_said(ask), **{key: given.get(key) for key in ("invalid", "source")}, "fetch": fetch}
             made = generate.preview(actor, saved_id, parse(PreviewInput, said, strict=False))
         else:
-            made = generate.preview_draft(actor, parse(DraftInput, _draft_of(given, seed), strict=False))
+            ask = parse(DraftInput, _draft_of(given, seed), strict=False)
+            made = generate.preview_draft(actor, ask, fetch)
     except ApiError as error:
         if error.code == "validation_error":
             return faulty(given, faults_of(error))
@@ -254,7 +260,7 @@ class GridForm(Query):
     goto: Annotated[int, Field(ge=1)] | None = None
 
 
-@route(bp, "/grid", ["POST"], scope="generate", hidden=True, programs=False)
+@route(bp, "/grid", ["POST"], scope="generate", reads=True, hidden=True, programs=False)
 def grid(actor: Actor) -> Response:
     """One page of the asked number of rows. Only the rows of the page are made, and spent."""
     given = draft.read(request.form)
@@ -289,6 +295,7 @@ def _grid(actor: Actor, given: dict[str, Any], asked: GridForm) -> dict[str, Any
     data = made if isinstance(made, bytes) else b"".join(made)
     return {
         **rows_shown.upright(orjson.loads(data), offset + 1, generation.recipe.bad_cells()),
+        "leaks": generation.leaks,
         "count": asked.count,
         "before": offset - size if offset else None,
         "after": offset + size if offset + size < asked.count else None,
@@ -371,7 +378,8 @@ def from_json(actor: Actor) -> Response:
         PAGE, "field_table", rows=made, common_hints=HINTS, draft=given, oob=True, around=around
     )
     state = render_block(PAGE, "json_state", state=f"In the fields now: {len(made)} fields.", bad=False)
-    return Response(state + table, headers={"HX-Trigger-After-Settle": "preview"})
+    cards = render_block(PAGE, "about_cards", draft=given, oob=True, **about(actor, given))
+    return Response(state + table + cards, headers={"HX-Trigger-After-Settle": "preview"})
 
 
 def _json_state(text: str, *, bad: bool) -> Response:

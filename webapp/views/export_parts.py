@@ -98,6 +98,7 @@ def download(actor: Actor, export_id: str, number: int) -> Response:
     What was made of a failed or cancelled export can be had too.
     """
     export = exports.get(actor, export_id)
+    exports.check_kept(export)
     if export.parts is None:
         return _whole(export, number)
     part = export_parts.one(export, number)

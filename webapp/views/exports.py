@@ -212,6 +212,7 @@ def download(actor: Actor, export_id: str) -> Response:
     export = exports.get(actor, export_id)
     if export.status != "completed":
         raise ApiError("not_found", "This export has no file.", {"id": export.id, "status": export.status})
+    exports.check_kept(export)
     headers = describe(export)
     if export.parts is None:
         return sent(headers, [(export.storage_key, export.bytes)], export.sha256, export_id)

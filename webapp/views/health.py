@@ -1,19 +1,22 @@
-"""Whether the service lives, and whether it can work. Open to all, and no request is spent."""
+"""Whether the service lives, and whether it can work. Open to all, and no request is spent.
+
+Strangers learn kinds, leading numbers of versions and totals; addresses, folders, machines and whole versions are on
+the status page of admins.
+"""
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from typing import Any, Final
 
-import redis
-from flask import Blueprint, Response, current_app
+from flask import Blueprint, Response
 from pydantic import BaseModel
-from sqlalchemy import text
+from sqlalchemy.exc import SQLAlchemyError
 
-from webapp import clock, limits, storage
+from webapp.engine.plan import ENGINE
 from webapp.errors import ApiError
-from webapp.extensions import reading, redis_client
-from webapp.services import heartbeat
+from webapp.services import parts as known
+from webapp.services.parts import Part
 from webapp.views.reply import json_reply
 from webapp.views.routes import route
 
@@ -37,11 +40,44 @@ class Ready(Live):
     runner: bool
 
 
+class ReadyPart(BaseModel):
+    """One part. `state`: ok, missing, slow (no answer in time), behind (the database's schema is older than the
+    service). `kind` and `version` of database, Redis and storage; `revision` of the schema; `count` of workers and
+    runners."""
+
+    state: str
+    ms: int
+    kind: str | None = None
+    version: str | None = None
+    revision: str | None = None
+    count: int | None = None
+
+
+class QueueOut(BaseModel):
+    """Work of one queue, of all workspaces together. `oldest_seconds`: how long the oldest has waited."""
+
+    waiting: int
+    running: int
+    oldest_seconds: float | None
+
+
 class ReadyOut(Ready):
     """`sandbox`: how the runners keep programs apart: bubblewrap, landlock, plain or none, in one text where they
-    differ."""
+    differ. `oldest_lease_seconds`: for how long the most silent worker that holds work has not been heard of."""
 
     sandbox: str
+    version: str
+    engine: int
+    parts: dict[str, ReadyPart]
+    queues: dict[str, QueueOut]
+    oldest_lease_seconds: float | None
+
+
+_SAID: Final = {
+    "missing": "",
+    "slow": " (no answer in time)",
+    "behind": " (its schema is older than this release)",
+}
 
 
 @route(bp, "/health/live", scope="public", counted=False, returns=Live)
@@ -52,50 +88,46 @@ def live() -> Response:
 
 @route(bp, "/health/ready", scope="public", counted=False, returns=ReadyOut, errors=["unavailable"])
 def ready() -> Response:
-    """Whether database, Redis, storage, a worker and a runner of scenarios are there; 503 names what is missing."""
-    found = parts()
-    if not all(found.values()):
-        missing = ", ".join(name for name, there in found.items() if not there)
-        raise ApiError("unavailable", f"Not ready: {missing}.", found)
-    return json_reply({"status": "ok", **found, "sandbox": sandbox()})
+    """Whether database, Redis, storage, a worker and a runner of scenarios are there; 503 names what is missing.
+
+    Each part has 1.5 seconds to answer, all at once. Versions are told by their leading number.
+    """
+    found = known.ask()
+    told = {"parts": {name: _shown(part) for name, part in found.items()}}
+    there = {name: part.state == "ok" for name, part in found.items()}
+    if not all(there.values()):
+        missing = ", ".join(
+            f"{name}{_SAID[part.state]}" for name, part in found.items() if part.state != "ok"
+        )
+        raise ApiError("unavailable", f"Not ready: {missing}.", {**there, **told})
+    return json_reply(
+        {
+            "status": "ok",
+            **there,
+            "sandbox": known.sandbox(),
+            "version": known.service_version(),
+            "engine": ENGINE,
+            **told,
+            **waiting(),
+        }
+    )
 
 
-def parts() -> dict[str, bool]:
-    """Whether each part the service works with is there."""
-    return {
-        "database": _holds(_database),
-        "redis": _holds(lambda: bool(redis_client().ping())),
-        "storage": _holds(lambda: storage.of(current_app).usable()),
-        "worker": _holds(lambda: _beats(heartbeat.WORKER)),
-        "runner": _holds(lambda: _beats(heartbeat.RUNNER)),
-    }
+def _shown(part: Part) -> dict[str, Any]:
+    facts = dict(part.facts)
+    if "version" in facts:
+        facts["version"] = known.coarse(facts["version"])
+    return {"state": part.state, "ms": part.ms, **facts}
 
 
-def sandbox() -> str:
-    """How the runners that are there keep programs apart; "" where none says."""
+def waiting() -> dict[str, Any]:
+    """`queues` by name and `oldest_lease_seconds`; nothing of them where the database breaks off just now."""
     try:
-        return ", ".join(heartbeat.told(redis_client(), heartbeat.RUNNER, _since()))
-    except redis.RedisError:
-        return ""
-
-
-def _holds(ask: Callable[[], bool]) -> bool:
-    try:
-        return ask()
-    except Exception as error:  # whatever a part raises, the answer is that it is not there
-        level = logging.WARNING if isinstance(error, redis.RedisError) else logging.ERROR
-        log.log(level, "not ready: %s: %s", type(error).__name__, error)
-        return False
-
-
-def _database() -> bool:
-    with reading() as session:
-        return session.scalar(text("SELECT 1")) == 1
-
-
-def _beats(part: str) -> bool:
-    return heartbeat.alive(redis_client(), part, _since()) > 0
-
-
-def _since() -> float:
-    return clock.epoch() - limits.WORKER_SEEN_SECONDS
+        queues = {
+            one.name: {"waiting": one.waiting, "running": one.running, "oldest_seconds": one.oldest_seconds}
+            for one in known.queues()
+        }
+        return {"queues": queues, "oldest_lease_seconds": known.oldest_lease_seconds()}
+    except SQLAlchemyError as error:
+        log.error("queues are not counted: %s", type(error).__name__)
+        return {"queues": {}, "oldest_lease_seconds": None}

@@ -30,6 +30,10 @@ from webapp.views.inputs import FORM_TYPES
 from webapp.views.routes import READING, Declaration, declaration_of, methods_here
 
 SESSION_FIELD: Final = "sid"  # the browser session's token inside the signed cookie
+# What somebody does before they have the second factor that their workspace requires.
+_BEFORE_IT: Final = frozenset(
+    {"two_factor.show", "two_factor.begin", "two_factor.confirm", "session.sign_out", "pages.preferences"}
+)
 
 
 def identify() -> ResponseReturnValue | None:
@@ -43,6 +47,8 @@ def identify() -> ResponseReturnValue | None:
         _person(declared)
         if g.actor is None and not public:
             return _stranger()
+        if g.actor is not None and g.actor.second_factor_due and not public and request.endpoint not in _BEFORE_IT:
+            return _second_factor_first()
     elif not public:
         if declared is not None and declared.with_rows and _is_expected(text, declared):
             return None
@@ -121,10 +127,18 @@ def _person(declared: Declaration | None) -> None:
         session.pop(SESSION_FIELD, None)
         return
     g.actor, g.face = actor, "person"
-    g.passage = identity.enter_workspace(actor.workspace_id, actor.limits.requests_per_minute)
+    g.passage = identity.enter_workspace(actor)
     _refuse_if_spent(g.passage)
     if request.method not in READING:
         check_form()
+
+
+def _second_factor_first() -> ResponseReturnValue:
+    """Where a workspace requires a second factor, its members go and set one up before they see anything else."""
+    where = url_for("two_factor.show")
+    if "HX-Request" in request.headers:
+        return "", 401, {"HX-Redirect": where}
+    return redirect(where, 303)
 
 
 def is_program_write() -> bool:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated, Any, Final
 
-from flask import Blueprint, Response
+from flask import Blueprint, Response, g, url_for
 from pydantic import Field, JsonValue, model_validator
 
 from webapp import limits
 from webapp.engine.masking import Masking
+from webapp.errors import ApiError
 from webapp.services import classify, masking_keys
 from webapp.services.actors import Actor
 from webapp.views.inputs import Input
@@ -17,6 +18,7 @@ from webapp.views.reply import reply
 from webapp.views.routes import route
 
 bp = Blueprint("masking", __name__)
+KEYS: Final = "masking_keys.html"
 
 _Name = Annotated[str, Field(min_length=1, max_length=limits.MAX_NAME_CHARS)]
 _TARGET_ERRORS = ("target_failed", "target_timeout", "target_not_allowed", "driver_missing", "unavailable")
@@ -96,12 +98,20 @@ def look(actor: Actor, body: ClassifyIn) -> Response:
 @route(bp, "/masking/keys", scope="secrets", returns=MaskingKeysOut)
 def keys(actor: Actor) -> Response:
     """List the versions of the workspace's masking key, newest first. There is none before something was masked."""
-    return reply({"items": [masking_keys.as_json(one) for one in masking_keys.listing(actor)]})
+    return _shown(actor)
+
+
+def _shown(actor: Actor, error: ApiError | None = None) -> Response:
+    found = masking_keys.listing(actor)
+    data = {"items": [masking_keys.as_json(one) for one in found]}
+    status = error.status if error is not None else 200
+    who = masking_keys.makers(found) if g.face == "person" else {}
+    return reply(data, template=KEYS, status=status, who=who, most=limits.MAX_MASKING_KEYS, error=error)
 
 
 @route(
     bp, "/masking/keys/rotate", ["POST"], scope="secrets", returns=MaskingKeyOut, status=201, idempotent=True,
-    errors=("conflict", "unavailable"),
+    errors=("conflict", "unavailable"), on_fault=_shown,
 )  # fmt: skip
 def rotate(actor: Actor) -> Response:
     """Make a new version of the masking key, which masks from now on.
@@ -110,4 +120,5 @@ def rotate(actor: Actor) -> Response:
     `key_version`.
     """
     made: dict[str, Any] = masking_keys.as_json(masking_keys.rotate(actor))
-    return reply(made, status=201)
+    told = f"Version {made['version']} masks from now on"
+    return reply(made, status=201, see=url_for("masking.keys"), flashed=told)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from flask import Blueprint, Response, g, make_response, render_template, request, url_for
 
 from webapp.errors import ApiError, Fault, validation_error
-from webapp.services import connection_looks, connections, metadata_documents
+from webapp.services import connection_looks, connections, metadata_documents, uses
 from webapp.services.actors import Actor
 from webapp.services.connection_links import document_of
 from webapp.views.connections import ConnectionOut
@@ -38,7 +38,7 @@ def put(actor: Actor, connection_id: str) -> Response:
 def _again(actor: Actor, error: ApiError, connection_id: str) -> str:
     """The page of the connection with what is wrong with the document."""
     found = connections.get(actor, connection_id)
-    data, used = connections.as_json(found), connections.used_by(found)
+    data, used = connections.as_json(found), uses.told(actor, uses.of_connection(found))
     return render_template("connections/show.html", data=data, used_by=used, refused=error)
 
 

@@ -10,6 +10,7 @@ from flask import Blueprint, Response, flash, g, url_for
 from pydantic import Field
 
 from webapp import limits
+from webapp.extensions import db
 from webapp.models import Project, Team
 from webapp.services import paging, tenancy
 from webapp.services.actors import Actor
@@ -49,10 +50,11 @@ class ProjectIn(Input):
 
 
 class ProjectPatch(Input):
-    """What of a project can change."""
+    """What of a project can change; another `team_id` puts it, with all that lies in it, into that team."""
 
     name: Name | None = None
     description: Description | None = None
+    team_id: str | None = None
 
 
 class ProjectOut(Output):
@@ -104,7 +106,8 @@ def declare(kind: Named) -> None:
             search=(query.q, model.name),
             context=f"{actor.workspace_id} {actor.user_id}",
         )
-        return reply(found.as_dict(shape.of), template=f"{many}.html")
+        shown = {"query": query, **_around(actor, model)} if g.face == "person" else {}
+        return reply(found.as_dict(shape.of), template=f"{many}.html", **shown)
 
     @route(
         bp, f"/{many}", ["POST"], scope="admin", body=kind.body, returns=shape, status=201, idempotent=True,
@@ -129,9 +132,18 @@ def declare(kind: Named) -> None:
         changes = {
             key: value for key, value in body.model_dump(exclude_unset=True).items() if value is not None
         }
+        team_id = changes.pop("team_id", None)
+        if team_id is not None:
+            tenancy.to_team(actor, row, team_id)
         if changes:
             tenancy.rename(actor, row, changes)
         return reply(shape.of(row), see=url_for(f".{index_at}"), tag=True)
+
+
+def _around(actor: Actor, model: type[Team] | type[Project]) -> dict[str, Any]:
+    """What the page of the teams, or of the projects, says besides."""
+    teams = list(db.session.scalars(tenancy.listing(actor, Team).order_by(Team.name)))
+    return {"teams": teams} if model is Project else {"inside": tenancy.inside(actor, [one.id for one in teams])}
 
 
 declare(
@@ -157,32 +169,50 @@ declare(
         ProjectOut,
         ("index", "create", "show", "change"),
         listed="List the projects of the teams one belongs to; members of the workspace see all.",
-        changed="Change a project's name or description.",
+        changed="Change a project's name, description or team.",
     )
 )
 
 
-@route(
-    bp,
-    "/projects/<project_id>",
-    ["DELETE"],
-    scope="admin",
-    returns=ProjectOut,
-    errors=["version_conflict", "conflict"],
+def declare_deletion(
+    kind: type[Team] | type[Project],
+    shape: type[Output],
+    delete: Callable[[Actor, Any], None],
+    restore: Callable[[Actor, Any], None],
+    *,
+    gone: str,
+) -> None:
+    """The routes by which teams and projects are deleted and had back. `gone` says what becomes of what lies inside."""
+    name, many = kind.__name__.lower(), kind.__tablename__
+    one = f"/{many}/<{name}_id>"
+    delete_at, restore_at = ("delete", "restore") if kind is Project else (f"delete_{name}", f"restore_{name}")
+    index_at = ".index" if kind is Project else f".{many}"
+
+    @route(
+        bp, one, ["DELETE"], scope="admin", returns=shape, errors=["version_conflict", "conflict", "in_use"],
+        endpoint=delete_at, summary=f"Soft-delete a {name}{gone}; it can be restored for 30 days.",
+    )  # fmt: skip
+    def remove(actor: Actor, **address: str) -> Response:
+        row = tenancy.get(actor, kind, *address.values(), "admin", lock=True)
+        matching(shape.of(row))
+        delete(actor, row)
+        if g.face == "person":  # the category of a message is where its Undo goes
+            flash(f"{name.title()} {row.name} deleted", url_for(f".{restore_at}", **address))
+        return reply(shape.of(row), see=url_for(index_at))
+
+    @route(
+        bp, f"{one}/restore", ["POST"], scope="admin", returns=shape, errors=["conflict"], endpoint=restore_at,
+        summary=f"Take a {name}'s deletion back.",
+    )  # fmt: skip
+    def back(actor: Actor, **address: str) -> Response:
+        row = tenancy.get(actor, kind, *address.values(), "admin", lock=True, deleted=True)
+        restore(actor, row)
+        return reply(shape.of(row), see=url_for(index_at))
+
+
+declare_deletion(
+    Team, TeamOut, tenancy.delete_team, tenancy.restore_team, gone=" that has no projects, and with it the roles in it"
 )
-def delete(actor: Actor, project_id: str) -> Response:
-    """Soft-delete a project with all that lies in it; it can be restored for 30 days."""
-    row = tenancy.get(actor, Project, project_id, "admin", lock=True)
-    matching(ProjectOut.of(row))
-    tenancy.delete_project(actor, row)
-    if g.face == "person":  # the category of a message is where its Undo goes
-        flash(f"Project {row.name} deleted", url_for("projects.restore", project_id=project_id))
-    return reply(ProjectOut.of(row), see=url_for("projects.index"))
-
-
-@route(bp, "/projects/<project_id>/restore", ["POST"], scope="admin", returns=ProjectOut)
-def restore(actor: Actor, project_id: str) -> Response:
-    """Take a project's deletion back."""
-    row = tenancy.get(actor, Project, project_id, "admin", lock=True, deleted=True)
-    tenancy.restore_project(actor, row)
-    return reply(ProjectOut.of(row), see=url_for("projects.index"))
+declare_deletion(
+    Project, ProjectOut, tenancy.delete_project, tenancy.restore_project, gone=" with all that lies in it"
+)

@@ -31,7 +31,7 @@ from webapp.errors import ApiError
 
 JSON: Final = "application/json"
 # What changes without the resource being changed, and so does not count for its ETag.
-_VOLATILE: Final = frozenset({"last_used_at", "last_seen_at", "next_run_at"})
+_VOLATILE: Final = frozenset({"last_used_at", "last_used_address", "last_seen_at", "next_run_at", "unused"})
 
 
 def reply(

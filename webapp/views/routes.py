@@ -213,7 +213,8 @@ def _answer(declared: Declaration, view: View, wanted: frozenset[str], address: 
             raise
         extensions.db.session.rollback()
         response: Response = make_response(declared.on_fault(actor, error, **address))
-        response.status_code = error.status
+        if response.status_code // 100 != 3:  # a browser follows no address under another status
+            response.status_code = error.status
         response.headers.update(error.headers)
         return response
 

@@ -2,29 +2,30 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated, Any, Final
 from urllib.parse import urlsplit
 
-from flask import Blueprint, Response, g, request, session, url_for
+from flask import Blueprint, Response, current_app, g, request, session, url_for
 from flask import session as cookie
 from pydantic import Field
-from sqlalchemy import select
 
-from webapp import clock, limits
+from webapp import limits
 from webapp.errors import ApiError
 from webapp.extensions import db
 from webapp.models import BrowserSession, Project, User
-from webapp.services import people, sign_in, tenancy
+from webapp.services import mail, notices, oidc, people, sessions, sign_in, tenancy, two_factor
 from webapp.services.actors import Actor
-from webapp.services.sign_in import Visitor
+from webapp.services.sign_in import Entered, Visitor
 from webapp.views import identify
 from webapp.views.inputs import Input, Query
-from webapp.views.outputs import Output, Time
+from webapp.views.outputs import Output
 from webapp.views.reply import reply
 from webapp.views.routes import route
+from webapp.views.sessions import SessionOut
 from webapp.views.workspace import LimitsOut
 
 bp = Blueprint("session", __name__)
+STEP_FIELD: Final = "step"  # a second step that waits for its code, inside the signed cookie
 
 Password = Annotated[str, Field(max_length=10_000)]
 
@@ -38,9 +39,10 @@ class SignInForm(Input):
 
 
 class SignInQuery(Query):
-    """Where to go after signing in."""
+    """Where to go after signing in, and why the last attempt through the provider did not come about."""
 
     next: str = "/"
+    problem: str = ""
 
 
 class InvitationForm(Input):
@@ -88,18 +90,6 @@ class MeOut(Output):
     limits: LimitsOut
 
 
-class SessionOut(Output):
-    """One signed-in browser."""
-
-    id: str
-    address: str
-    user_agent: str
-    created_at: Time
-    last_seen_at: Time
-    expires_at: Time
-    current: bool
-
-
 def visitor() -> Visitor:
     """The browser of this request."""
     return Visitor(g.address, request.user_agent.string, g.request_id)
@@ -117,22 +107,35 @@ def safe_next(target: str) -> str:
     return target if own and "\\" not in target and target.isprintable() else "/"
 
 
-def _enter(token: str, target: str) -> Response:
-    """Put a new browser session into a new cookie: nothing of the old one is carried over."""
+def enter(entered: Entered, target: str) -> Response:
+    """Put a new browser session into a new cookie, or ask for the code: nothing of the old cookie is carried over, and
+    the session that it was of has ended."""
+    before: Actor | None = g.actor
     cookie.clear()
-    cookie[identify.SESSION_FIELD] = token
-    cookie.permanent = True
     g.face = "person"
+    if entered.step:
+        cookie[STEP_FIELD] = entered.step
+        return reply(see=url_for("sign_in.code"))
+    if before is not None:
+        sign_in.sign_out(before)
+    cookie[identify.SESSION_FIELD] = entered.token
+    cookie.permanent = True
     return reply(see=safe_next(target))
 
 
 def _sign_in_again(_actor: Actor | None, error: ApiError) -> Response:
-    return reply(
-        template="sign_in.html",
-        error=error,
-        email=request.form.get("email", ""),
-        next=safe_next(request.form.get("next", "/")),
-    )
+    return _sign_in_page(said(error), request.form.get("email", ""), request.form.get("next", "/"))
+
+
+def said(error: ApiError) -> str:
+    """One sentence of an error: its first fault's, or its own."""
+    return str((error.details.get("fields") or [{}])[0].get("message") or error.message)
+
+
+def _sign_in_page(problem: str, email: str, target: str) -> Response:
+    target = safe_next(target)
+    name = current_app.config["SETTINGS"].oidc_name if oidc.configured() else ""
+    return reply(template="sign_in.html", problem=problem, email=email, next=target, provider=name)
 
 
 @route(bp, "/sign-in", scope="public", query=SignInQuery, hidden=True)
@@ -141,7 +144,8 @@ def login(actor: Actor | None, query: SignInQuery) -> Response:
     g.face = "person"
     if actor is not None:
         return reply(see=safe_next(query.next))
-    return reply(template="sign_in.html", error=None, email="", next=safe_next(query.next))
+    told = oidc.PROBLEMS.get(query.problem, "")
+    return _sign_in_page(told.format(name=current_app.config["SETTINGS"].oidc_name), "", query.next)
 
 
 @route(
@@ -157,7 +161,8 @@ def login(actor: Actor | None, query: SignInQuery) -> Response:
 def sign_in_by_password(body: SignInForm) -> Response:
     """Sign in with e-mail address and password."""
     identify.check_form()
-    return _enter(sign_in.by_password(body.email, body.password, visitor()), body.next)
+    target = safe_next(body.next)
+    return enter(sign_in.by_password(body.email, body.password, visitor(), target), target)
 
 
 @route(bp, "/sign-in/<token>", scope="public", hidden=True)
@@ -172,7 +177,7 @@ def use_link(token: str) -> Response:
     """Use a one-time link."""
     g.face = "person"
     identify.check_form()
-    return _enter(sign_in.by_link(token, visitor()), "/")
+    return enter(sign_in.by_link(token, visitor()), "/")
 
 
 def _invitation_again(_actor: Actor | None, error: ApiError, token: str) -> Response:
@@ -210,7 +215,7 @@ def accept_invitation(token: str, body: InvitationForm) -> Response:
     """Accept an invitation and sign in."""
     g.face = "person"
     identify.check_form()
-    return _enter(sign_in.by_invitation(token, body.name, body.password, visitor()), "/")
+    return enter(sign_in.by_invitation(token, body.name, body.password, visitor()), "/")
 
 
 @route(bp, "/sign-out", ["POST"], scope="self", hidden=True, programs=False)
@@ -234,7 +239,7 @@ def switch_project(actor: Actor, body: ProjectForm) -> Response:
 @route(bp, "/me", scope="self", returns=MeOut)
 def me(actor: Actor) -> Response:
     """Read who is asking: user, workspace, project, role, scopes, limits."""
-    return reply(_me(actor), template="profile.html", sessions=_sessions(actor), error=None)
+    return _profile(actor, None)
 
 
 def _me(actor: Actor) -> dict[str, Any]:
@@ -243,18 +248,28 @@ def _me(actor: Actor) -> dict[str, Any]:
     return MeOut.of(actor, email=user.email, scopes=scopes)
 
 
-def _sessions(actor: Actor) -> list[dict[str, Any]]:
-    mine = select(BrowserSession).where(
-        BrowserSession.user_id == actor.user_id,
-        BrowserSession.ended_at.is_(None),
-        BrowserSession.expires_at > clock.now(),
+def _profile(actor: Actor, error: ApiError | None) -> Response:
+    data = _me(actor)
+    if g.face == "program":
+        return reply(data)
+    rows = db.session.scalars(sessions.mine(actor).order_by(BrowserSession.last_seen_at.desc()))
+    assert actor.user_id is not None
+    return reply(
+        data,
+        template="profile.html",
+        sessions=[SessionOut.of(row, current=row.id == actor.session_id) for row in rows],
+        two_factor=two_factor.state(actor.user_id),
+        has_password=db.session.get_one(User, actor.user_id).password_hash is not None,
+        accounts=sign_in.accounts(actor),
+        notices=notices.choice_of(actor.user_id),
+        mailed=mail.configured(),
+        error=error,
     )
-    rows = db.session.scalars(mine.order_by(BrowserSession.id.desc()).limit(limits.PAGE_LIMIT_MAX))
-    return [SessionOut.of(row, current=row.id == actor.session_id) for row in rows]
 
 
-def _profile_again(actor: Actor, error: ApiError) -> Response:
-    return reply(_me(actor), template="profile.html", sessions=_sessions(actor), error=error)
+def profile_again(actor: Actor, error: ApiError) -> Response:
+    """One's profile, with what was wrong with a form on it."""
+    return _profile(actor, error)
 
 
 @route(
@@ -265,7 +280,7 @@ def _profile_again(actor: Actor, error: ApiError) -> Response:
     body=ProfileForm,
     hidden=True,
     programs=False,
-    on_fault=_profile_again,
+    on_fault=profile_again,
 )
 def change_me(actor: Actor, body: ProfileForm) -> Response:
     """Change one's own name."""
@@ -281,19 +296,9 @@ def change_me(actor: Actor, body: ProfileForm) -> Response:
     body=PasswordForm,
     hidden=True,
     programs=False,
-    on_fault=_profile_again,
+    on_fault=profile_again,
 )
 def change_password(actor: Actor, body: PasswordForm) -> Response:
     """Set a new password; other sessions end."""
     sign_in.change_password(actor, body.old_password, body.new_password)
     return reply(see=url_for("session.me"), flashed="Your password is changed. Other sessions have ended.")
-
-
-@route(bp, "/me/sessions/<session_id>", ["DELETE"], scope="self", hidden=True, programs=False)
-def end_session(actor: Actor, session_id: str) -> Response:
-    """End one of one's own browser sessions."""
-    row = db.session.get(BrowserSession, session_id)
-    if row is None:
-        raise tenancy.not_found("session", session_id)
-    sign_in.end(actor, row)
-    return reply(see=url_for("session.me"), flashed="The session has ended.")

@@ -9,6 +9,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, Final
 
+import redis
 from flask import Flask, current_app, g, request, url_for
 from flask_wtf.csrf import generate_csrf
 from markupsafe import Markup
@@ -16,7 +17,7 @@ from markupsafe import Markup
 from webapp import clock, limits
 from webapp.extensions import db
 from webapp.models import User, Workspace
-from webapp.services import tenancy
+from webapp.services import quotas, tenancy
 from webapp.services.actors import Actor
 from webapp.views import snippets
 
@@ -43,6 +44,8 @@ NAV: Final = (
             "/members",
             "/invitations",
             "/secrets",
+            "/webhooks",
+            "/masking",
             "/workspace",
             "/audit",
         ),
@@ -54,9 +57,12 @@ SETTINGS: Final = (  # address, text, scope that it takes
     ("/me", "Profile", "member"),
     ("/usage", "Limits and usage", "member"),
     ("/projects", "Projects", "member"),
+    ("/teams", "Teams", "member"),
     ("/members", "Members", "member"),
     ("/invitations", "Invitations", "admin"),
     ("/secrets", "Secrets", "secrets"),
+    ("/webhooks", "Webhooks", "write"),
+    ("/masking/keys", "Masking keys", "secrets"),
     ("/workspace", "Workspace", "member"),
     ("/audit", "Audit log", "admin"),
 )
@@ -123,6 +129,24 @@ class Shell:
         """The project the person works in."""
         wanted = self.actor.project_id if self.actor else None
         return next((one for one in self.projects if one.id == wanted), None)
+
+    @cached_property
+    def near(self) -> str:
+        """A warning where the workspace has used much of a limit; "" where it has not, or Redis does not answer."""
+        passage = getattr(g, "passage", None)
+        if self.actor is None or passage is None:
+            return ""
+        try:
+            found = quotas.gauges(self.actor, passage)
+        except redis.RedisError:
+            return ""
+        told = [
+            f"{one.used:,} of {one.limit:,} {name} {'an hour' if name == 'rows' else 'a minute'} are used, "
+            f"all of it is free again at {one.resets_at:%H:%M:%S} UTC."
+            for name, one in found.items()
+            if one.near and one.resets_at is not None
+        ]
+        return " ".join(told)
 
     @property
     def theme(self) -> str:

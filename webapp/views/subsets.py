@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from flask import Blueprint, Response
+from flask import Blueprint, Response, url_for
 from pydantic import Field
 
 from webapp import limits
@@ -79,4 +79,10 @@ def create(actor: Actor, connection_id: str, body: SubsetIn) -> Response:
     are asked for, and what looks personal is masked.
     """
     made = subsets.create(actor, connection_id, **body.model_dump())
-    return reply({"dataset": made.dataset, "templates": made.templates, "report": made.report}, status=201)
+    told = ", ".join(f"{one['table']} {one['rows']:,}" for one in made.report)
+    return reply(
+        {"dataset": made.dataset, "templates": made.templates, "report": made.report},
+        status=201,
+        see=url_for("datasets.show", dataset_id=made.dataset["id"]),
+        flashed=f"A subset of {len(made.report)} tables. Rows: {told}"[: limits.MAX_DESCRIPTION_CHARS],
+    )

@@ -26,7 +26,9 @@ from webapp.services import workspace_files_kept as kept
 from webapp.services import workspace_files_names as names
 from webapp.views.inputs import FORM_ONLY
 
-ENDPOINTS: Final = frozenset({"workspace_files.upload", "imports.create", "imports.compare"})
+ENDPOINTS: Final = frozenset(
+    {"workspace_files.upload", "imports.create", "imports.compare", "draft_sources.upload", "masked.look"}
+)
 MULTIPART: Final = "multipart/form-data"
 KNOWN: Final = ("name", "folder", "file")
 SCHEMA: Final[dict[str, Any]] = {

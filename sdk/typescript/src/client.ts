@@ -10,6 +10,7 @@ import { Files } from "./resources/files.js";
 import { Runs, Scenarios } from "./resources/scenarios.js";
 import { Connections, Endpoints } from "./resources/targets.js";
 import { Templates } from "./resources/templates.js";
+import { Webhooks } from "./resources/webhooks.js";
 import { Exports, Pushes } from "./resources/work.js";
 import { baseOf } from "./wire/address.js";
 import { Caller } from "./wire/caller.js";
@@ -63,6 +64,7 @@ export class Rowsmith {
   readonly projects: Projects;
   readonly apiKeys: ApiKeys;
   readonly secrets: Secrets;
+  readonly webhooks: Webhooks;
   readonly service: Service;
   readonly #caller: Caller;
 
@@ -97,6 +99,7 @@ export class Rowsmith {
     this.projects = new Projects(caller);
     this.apiKeys = new ApiKeys(caller);
     this.secrets = new Secrets(caller);
+    this.webhooks = new Webhooks(caller);
     this.service = new Service(caller);
   }
 

@@ -28,7 +28,7 @@ export interface ApiKeyIn {
   project_id?: string | null;
 }
 
-/** A key without its secret. `prefix` is what can be shown of it. */
+/** A key without its secret. `prefix` is what can be shown of it; `last_used_address` is where the last call came */
 export interface ApiKeyOut {
   id: string;
   name: string;
@@ -40,6 +40,8 @@ export interface ApiKeyOut {
   created_at: string;
   expires_at: string | null;
   last_used_at: string | null;
+  last_used_address: string | null;
+  unused: boolean;
   revoked_at: string | null;
 }
 
@@ -368,6 +370,24 @@ export interface DatasetTableOut {
   version: number;
 }
 
+/** One event on its way to a webhook. `id` is its `webhook-id`. `response_head`: how the last answer began. */
+export interface DeliveryOut {
+  id: string;
+  webhook_id: string;
+  event: string;
+  object_id: string | null;
+  status: "pending" | "delivered" | "failed";
+  attempts: number;
+  response_status: number | null;
+  response_head: string;
+  ms: number | null;
+  reason: string;
+  tries: TryOut[];
+  next_attempt_at: string | null;
+  created_at: string;
+  ended_at: string | null;
+}
+
 /** What rows are to be like, in any words. `connection_id`: the model; the project's only one, if not said. Nothing */
 export interface DescribeIn {
   description: string;
@@ -505,6 +525,11 @@ export interface DryTable {
   target: string;
   statements?: string[] | null;
   requests?: string[] | null;
+}
+
+/** How many sessions ended. */
+export interface EndedOut {
+  ended: number;
 }
 
 /** What an endpoint is made of. `{{field}}` in url, path, headers, query and body is a value of the row. */
@@ -1016,7 +1041,14 @@ export interface MeOut {
   limits: LimitsOut;
 }
 
-/** A person's role in the workspace, or in one team of it. */
+/** Somebody who belongs to the workspace already, and the role they get in a team; without `team_id` in the whole */
+export interface MemberIn {
+  user_id: string;
+  role?: "viewer" | "editor" | "admin" | "owner";
+  team_id?: string | null;
+}
+
+/** A person's role in the workspace, or in one team of it. `two_factor`: whether they have a second factor, which */
 export interface MemberOut {
   id: string;
   user_id: string;
@@ -1024,6 +1056,7 @@ export interface MemberOut {
   name: string;
   role: "viewer" | "editor" | "admin" | "owner";
   team_id: string | null;
+  two_factor: boolean | null;
   created_at: string;
 }
 
@@ -1044,6 +1077,25 @@ export interface MisfitOut {
   hint: string;
 }
 
+/** Objects for a project, by their ids. `related`: what else hangs together with them makes a refusal that names it */
+export interface MoveIn {
+  objects: string[];
+  related?: "refuse" | "take" | "leave";
+}
+
+/** One object that lies in the project now. */
+export interface MovedOut {
+  type: string;
+  id: string;
+  name: string;
+}
+
+/** What moved. */
+export interface MovesOut {
+  items: MovedOut[];
+  total: number;
+}
+
 /** The answer to a creation: the only one that holds the key itself. */
 export interface NewApiKeyOut {
   id: string;
@@ -1056,11 +1108,13 @@ export interface NewApiKeyOut {
   created_at: string;
   expires_at: string | null;
   last_used_at: string | null;
+  last_used_address: string | null;
+  unused: boolean;
   revoked_at: string | null;
   key: string;
 }
 
-/** The answer to an invitation: the only one that holds its link, to be passed on by the inviter. */
+/** The answer to an invitation: the only one that holds its link, to be passed on by the inviter. `mailed`: the */
 export interface NewInvitationOut {
   id: string;
   email: string;
@@ -1070,6 +1124,27 @@ export interface NewInvitationOut {
   created_at: string;
   expires_at: string;
   url: string;
+  mailed: boolean;
+}
+
+/** The only answer that holds the secret that signs. */
+export interface NewWebhookOut {
+  id: string;
+  scope: "project" | "workspace";
+  project_id: string | null;
+  team_id: string | null;
+  description: string;
+  url: string;
+  events: string[];
+  active: boolean;
+  off_reason: string | null;
+  failures: number;
+  failing_since: string | null;
+  old_secret_until: string | null;
+  created_by: string | null;
+  created_at: string;
+  updated_at: string;
+  secret: string;
 }
 
 /** A file that a run left behind. */
@@ -1196,10 +1271,11 @@ export interface ProjectOut {
   deleted_at: string | null;
 }
 
-/** What of a project can change. */
+/** What of a project can change; another `team_id` puts it, with all that lies in it, into that team. */
 export interface ProjectPatch {
   name?: string | null;
   description?: string | null;
+  team_id?: string | null;
 }
 
 /** What is sent to one column: a field, or a formula; neither for a key of ours. */
@@ -1318,11 +1394,21 @@ export interface PushTable {
   create: boolean;
 }
 
-/** A limit and what is used of it. */
+/** Work of one queue, of all workspaces together. `oldest_seconds`: how long the oldest has waited. */
+export interface QueueOut {
+  waiting: number;
+  running: number;
+  oldest_seconds: number | null;
+}
+
+/** A limit and what is used of it. `next_at`: when the first part of it comes free; `resets_at`: when all of it has, */
 export interface RateOut {
   limit: number;
   used: number;
+  left: number;
   window_seconds: number;
+  next_at: string | null;
+  resets_at: string | null;
 }
 
 /** `sandbox`: how the runners keep programs apart: bubblewrap, landlock, plain or none, in one text where they */
@@ -1334,6 +1420,21 @@ export interface ReadyOut {
   worker: boolean;
   runner: boolean;
   sandbox: string;
+  version: string;
+  engine: number;
+  parts: Record<string, ReadyPart>;
+  queues: Record<string, QueueOut>;
+  oldest_lease_seconds: number | null;
+}
+
+/** One part. `state`: ok, missing, slow (no answer in time), behind (the database's schema is older than the */
+export interface ReadyPart {
+  state: string;
+  ms: number;
+  kind?: string | null;
+  version?: string | null;
+  revision?: string | null;
+  count?: number | null;
 }
 
 /** A template that relations reach: which version of it, and how many rows they reckon with. */
@@ -1371,6 +1472,12 @@ export interface RetryInput {
   overrides?: Record<string, any>;
   on_error?: "continue" | "stop";
   confirm?: string | null;
+}
+
+/** The keys that were revoked. */
+export interface RevokedOut {
+  items: ApiKeyOut[];
+  total: number;
 }
 
 /** What became of one row. `values` only where they were asked for. */
@@ -1519,6 +1626,19 @@ export interface ScheduleOut {
   params: Record<string, string>;
 }
 
+/** A seal: `hash` is what the next one goes on from; its entries are gone where `removed_at` says when. */
+export interface SealOut {
+  number: number;
+  count: number;
+  first_id: string;
+  last_id: string;
+  last_at: string;
+  previous: string;
+  hash: string;
+  sealed_at: string;
+  removed_at: string | null;
+}
+
 /** A secret's new value. */
 export interface SecretIn {
   value: string;
@@ -1533,9 +1653,33 @@ export interface SecretOut {
   updated_at: string;
 }
 
+/** One signed-in browser. `how` is how it came: password, link, invitation or oidc; `two_factor`: with a second */
+export interface SessionOut {
+  id: string;
+  address: string;
+  user_agent: string;
+  how: string;
+  two_factor: boolean;
+  created_at: string;
+  last_seen_at: string;
+  expires_at: string;
+  current: boolean;
+}
+
 /** Switches of a workspace. */
 export interface SettingsIn {
   redact_run_logs?: boolean | null;
+  require_two_factor?: boolean | null;
+  audit_retention_days?: number | null;
+}
+
+/** What one project, template, key or person used; `steps` are those in which it was anything. `id` is empty for */
+export interface ShareOut {
+  id: string;
+  name: string;
+  rows: number;
+  requests: number;
+  steps: StepOut[];
 }
 
 /** Where the rows of a template come from: a file of the workspace, or a table or query of a connection. */
@@ -1579,6 +1723,13 @@ export interface StageOut {
   message: string;
   hint: string;
   ms: number;
+}
+
+/** An hour or a day, by its beginning. */
+export interface StepOut {
+  start: string;
+  rows: number;
+  requests: number;
 }
 
 /** From which rows of which table, and how far. */
@@ -1761,17 +1912,70 @@ export interface TemplateReference {
   rows: number;
 }
 
+/** Something deleted. It is gone for good at `gone_at`; `restorable`: the caller may have it back until then. */
+export interface TrashedOut {
+  type: string;
+  id: string;
+  name: string;
+  project_id: string | null;
+  deleted_at: string;
+  deleted_by: string | null;
+  deleted_by_name: string | null;
+  gone_at: string;
+  days_left: number;
+  restorable: boolean;
+}
+
+/** One attempt at a delivery. */
+export interface TryOut {
+  at: string;
+  response_status: number | null;
+  ms: number | null;
+  reason: string;
+}
+
 /** Rows of a push, deleted again. */
 export interface UndoInput {
   confirm?: string | null;
 }
 
-/** What the workspace has used of its limits just now. */
+/** What was used. Rows are those taken of the hour less those given back; requests those that were let in. */
+export interface UsageHistoryOut {
+  by: string | null;
+  step: "hour" | "day";
+  start: string;
+  end: string;
+  rows: number;
+  requests: number;
+  steps: StepOut[];
+  shares: ShareOut[];
+}
+
+/** The limits, what is used of them just now, and what was used before. */
 export interface UsageOut {
   plan: string;
   requests: RateOut;
   rows: RateOut;
   rows_per_generation: number;
+  /** limits of which 80 % are used */
+  near: ("requests" | "rows")[];
+  history: UsageHistoryOut;
+}
+
+/** One object that uses another, and how. What `blocks` must be gone before that other can be deleted. `id` and */
+export interface UseOut {
+  type: string;
+  id: string | null;
+  name: string | null;
+  how: string;
+  blocks: boolean;
+}
+
+/** What uses an object. */
+export interface UsesOut {
+  items: UseOut[];
+  total: number;
+  blocked: boolean;
 }
 
 /** How a verification went: `verified` or `failed`, stage by stage. */
@@ -1791,6 +1995,41 @@ export interface WarningOut {
   position?: number | null;
 }
 
+/** A new webhook. `events`: names such as `push.failed`, all of a kind (`push.*`), or `*`. `scope` workspace: of */
+export interface WebhookIn {
+  url: string;
+  events: ("*" | "export.*" | "push.*" | "run.*" | "export.completed" | "export.failed" | "export.cancelled" | "push.completed" | "push.failed" | "push.cancelled" | "run.completed" | "run.failed" | "run.cancelled" | "run.timed_out")[];
+  description?: string;
+  scope?: "project" | "workspace";
+}
+
+/** A webhook, without its secret. `off_reason`: why the service turned it off, `gone` or `failing`. `failures`: */
+export interface WebhookOut {
+  id: string;
+  scope: "project" | "workspace";
+  project_id: string | null;
+  team_id: string | null;
+  description: string;
+  url: string;
+  events: string[];
+  active: boolean;
+  off_reason: string | null;
+  failures: number;
+  failing_since: string | null;
+  old_secret_until: string | null;
+  created_by: string | null;
+  created_at: string;
+  updated_at: string;
+}
+
+/** What of a webhook can change. Turned on again (`active`), its failures are forgotten. */
+export interface WebhookPatch {
+  url?: string | null;
+  events?: ("*" | "export.*" | "push.*" | "run.*" | "export.completed" | "export.failed" | "export.cancelled" | "push.completed" | "push.failed" | "push.cancelled" | "run.completed" | "run.failed" | "run.cancelled" | "run.timed_out")[] | null;
+  description?: string | null;
+  active?: boolean | null;
+}
+
 /** Whether real values of the column stand in any row. `kind` is none where that cannot be by design and one would */
 export interface WholeColumn {
   kind: string;
@@ -1798,6 +2037,11 @@ export interface WholeColumn {
   share: number;
   found: number;
   expected: number | null;
+}
+
+/** The workspace's name, typed to say that it is meant. */
+export interface WorkspaceDeletion {
+  confirm: string;
 }
 
 /** The workspace. */
@@ -1809,6 +2053,7 @@ export interface WorkspaceOut {
   settings: Record<string, any>;
   created_at: string;
   updated_at: string;
+  deleted_at: string | null;
 }
 
 /** What of a workspace can change; plan and limits by its owner. */

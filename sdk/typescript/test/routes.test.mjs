@@ -149,18 +149,27 @@ const CALLS = {
   workspace: {
     get: (one, how) => one.get(how),
     update: (one, how) => one.update({}, how),
-    usage: (one, how) => one.usage(how),
+    delete: (one, how) => one.delete("x", how),
+    trash: (one, how) => one.trash({ q: "x" }, how).all(),
+    usedBy: (one, how) => one.usedBy("x", how),
+    usage: (one, how) => one.usage(USAGE, how),
     me: (one, how) => one.me(how),
+    sessions: (one, how) => one.sessions({ q: "x" }, how).all(),
+    endSessions: (one, how) => one.endSessions(how),
+    endSession: (one, how) => one.endSession("x", how),
     audit: (one, how) => one.audit(AUDIT, how).all(),
+    auditSeals: (one, how) => one.auditSeals(how).all(),
     auditStream: (one, how) => gathered(one.auditStream(AUDIT, how)),
   },
   members: {
     list: (one, how) => one.list({ q: "x" }, how).all(),
     get: (one, how) => one.get("x", how),
+    add: (one, how) => one.add({ user_id: "x" }, how),
     update: (one, how) => one.update("x", { role: "viewer" }, how),
     remove: (one, how) => one.remove("x", how),
     invitations: (one, how) => one.invitations({ q: "x" }, how).all(),
     invite: (one, how) => one.invite({ email: "a@example.org" }, how),
+    resend: (one, how) => one.resend("x", how),
     withdraw: (one, how) => one.withdraw("x", how),
   },
   teams: {
@@ -168,6 +177,8 @@ const CALLS = {
     get: (one, how) => one.get("x", how),
     create: (one, how) => one.create({ name: "x" }, how),
     update: (one, how) => one.update("x", { name: "x" }, how),
+    delete: (one, how) => one.delete("x", how),
+    restore: (one, how) => one.restore("x", how),
   },
   projects: {
     list: (one, how) => one.list({ q: "x" }, how).all(),
@@ -176,17 +187,32 @@ const CALLS = {
     update: (one, how) => one.update("x", {}, how),
     delete: (one, how) => one.delete("x", how),
     restore: (one, how) => one.restore("x", how),
+    move: (one, how) => one.move("x", { objects: ["x"] }, how),
   },
   apiKeys: {
     list: (one, how) => one.list({ q: "x" }, how).all(),
     get: (one, how) => one.get("x", how),
     create: (one, how) => one.create({ name: "x" }, how),
     revoke: (one, how) => one.revoke("x", how),
+    revokeAll: (one, how) => one.revokeAll("x", how),
   },
   secrets: {
     list: (one, how) => one.list({ q: "x" }, how).all(),
     put: (one, how) => one.put("x", "v", how),
     delete: (one, how) => one.delete("x", how),
+  },
+  webhooks: {
+    list: (one, how) => one.list({ q: "x" }, how).all(),
+    get: (one, how) => one.get("x", how),
+    create: (one, how) => one.create({ url: "https://x.example", events: ["*"] }, how),
+    update: (one, how) => one.update("x", { active: false }, how),
+    delete: (one, how) => one.delete("x", how),
+    restore: (one, how) => one.restore("x", how),
+    newSecret: (one, how) => one.newSecret("x", how),
+    test: (one, how) => one.test("x", how),
+    deliveries: (one, how) => one.deliveries("x", { status: "failed" }, how).all(),
+    delivery: (one, how) => one.delivery("x", "y", how),
+    redeliver: (one, how) => one.redeliver("x", "y", how),
   },
   masking: {
     classify: (one, how) => one.classify({ file: "f" }, how),
@@ -199,7 +225,11 @@ const CALLS = {
     openapi: (one, how) => one.openapi(how),
   },
 };
-const AUDIT = { q: "x", action: "a", object_id: "o", user_id: "u", key_id: "k", since: "s", until: "u" };
+const AUDIT = {
+  ...{ q: "x", action: "a", kind: "k", object_id: "o", user_id: "u", key_id: "k", project_id: "p", address: "a" },
+  ...{ since: "s", until: "u", rows_min: 1, rows_max: 2, text: "t" },
+};
+const USAGE = { by: "key", step: "day", range: "7d", from: "f", to: "t" };
 // The same under another name.
 const ALIASES = {
   "GET /fields": "GET /field-types",

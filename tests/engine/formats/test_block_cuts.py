@@ -1,4 +1,7 @@
-"""The bytes of JSON, NDJSON, CSV and SQL hang on the rows alone: not on blocks, pools or the way taken."""
+"""The bytes of JSON, NDJSON, CSV and SQL hang on the rows alone: not on blocks, pools or the way taken.
+
+Promise 12 of docs/promises.md.
+"""
 
 from __future__ import annotations
 

@@ -19,6 +19,7 @@ from webapp.engine.fields import (
     contact,
     counting,
     currencies,
+    dataset_column,
     distributed,
     documents,
     existing,
@@ -110,6 +111,7 @@ REGISTRY: tuple[type[FieldType], ...] = (
     choice.WeightedList,
     choice.ListSequential,
     choice.Mapped,
+    dataset_column.DatasetColumn,
     counting.Cartesian,
     # logic
     logic.Constant,

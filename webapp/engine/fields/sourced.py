@@ -68,6 +68,9 @@ class Sourced(FieldType):
         self.person: str | None = None
         """The source's column that says whose value it is, where the mask asks for one."""
         self.probe: masking.Masker | None = None
+        taken_too = [one for one in compiler.group_of(field) if column_of(one, self.real.columns) is not None]
+        self.beside = masking.joined(taken_too, field) if self.sensitive else ()
+        """The fields of its place that are replaced as one with it."""
         if self.sensitive:
             self._mask(compiler)
         if field.common.unique and self.space() is not None and not self.distinct():
@@ -92,7 +95,9 @@ class Sourced(FieldType):
         try:
             probe = self.masker("", None)
             empty = pa.array([], self.dtype)
-            self.dtype = probe.mask(empty, pa.array([], pa.string()) if probe.needs else None).type
+            others = {one.name: pa.array([], pa.string()) for one in self.beside}
+            beside = others or (pa.array([], pa.string()) if probe.needs else None)
+            self.dtype = probe.mask(empty, beside).type
         except SpecError as error:
             compiler.faults.extend(error.faults)
             return
@@ -122,7 +127,7 @@ class Sourced(FieldType):
         now = env.now if env is not None else None
         made_here = replace(self.field, common=self.field.common.model_copy(update={"column": None}))
         return masking.masker_of(
-            made_here, self._vocabulary, self.keys, run=run, locale=self._locale, now=now
+            made_here, self._vocabulary, self.keys, run=run, locale=self._locale, now=now, beside=self.beside
         )
 
     def prepare(self, env: Env) -> Any:
@@ -138,8 +143,13 @@ class Sourced(FieldType):
         found = self.raw(cells.rows)
         if not self.sensitive:
             return found
-        person = None
-        if self.person is not None:
+        person: Any = None
+        if self.beside:
+            person = {
+                one.name: self.real.at(str(column_of(one, self.real.columns)), cells.rows)
+                for one in self.beside
+            }
+        elif self.person is not None:
             person = self.real.at(self.person, cells.rows)
         elif self.needs:
             person = cells.column(self.needs[0])

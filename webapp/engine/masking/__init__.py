@@ -9,7 +9,8 @@ Nothing here knows where the values come from or go to. See `settings` for what 
 
 from webapp.engine.masking.keys import Keys
 from webapp.engine.masking.masker import Masker, MaskingError, masker_of
-from webapp.engine.masking.settings import Masking
+from webapp.engine.masking.settings import STRATEGIES, Masking, fitting
 from webapp.engine.masking.symbols import telling
+from webapp.engine.masking.together import joined
 
-__all__ = ["Keys", "Masker", "Masking", "MaskingError", "masker_of", "telling"]
+__all__ = ["STRATEGIES", "Keys", "Masker", "Masking", "MaskingError", "fitting", "joined", "masker_of", "telling"]

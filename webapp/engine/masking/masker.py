@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import datetime
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 import pyarrow as pa
@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 
 from webapp.engine import text
 from webapp.engine.errors import SpecError
-from webapp.engine.masking import columns, preserve, replace, shift
+from webapp.engine.masking import columns, preserve, replace, shift, together
 from webapp.engine.masking.keys import Aes, Keys
 from webapp.engine.masking.settings import EMAILS, Masking, can_replace, settled
 from webapp.errors import Fault
@@ -59,9 +59,12 @@ class Masker:
         self.warnings: tuple[Fault, ...] = ()
         self._change = change
 
-    def mask(self, column: pa.Array | pa.ChunkedArray, person: pa.Array | None = None) -> pa.Array:
+    def mask(
+        self, column: pa.Array | pa.ChunkedArray, person: pa.Array | together.Beside | None = None
+    ) -> pa.Array:
         """The masked column: as long, blank where it was. Texts for tokenize, hash and redact; for replace the type of
-        the field's own values, or texts for texts; else of the type it had. ``person``: of the field `needs`.
+        the field's own values, or texts for texts; else of the type it had. ``person``: of the field `needs`; of fields
+        that are replaced together the real columns, by field.
 
         Raises `MaskingError`.
         """
@@ -86,7 +89,8 @@ class Masker:
             raise MaskingError(self.path, "too_large", told) from None
 
 
-Change = Callable[[pa.Array, pa.Array | None], pa.Array]
+Change = Callable[[pa.Array, Any], pa.Array]
+"""Of a column, and of what it is masked by beside its own values."""
 
 
 def masker_of(
@@ -97,10 +101,12 @@ def masker_of(
     run: str,
     locale: str | None = None,
     now: datetime | None = None,
+    beside: Sequence[FieldSpec] = (),
 ) -> Masker:
     """What masks the values of a sensitive field. ``run`` tells this run from others, and is the same for all of its
     blocks, parts and attempts; ``locale`` stands in for the field's own. ``now`` is what relative dates hang on where
-    masking is not to be consistent: else they must not move with the clock.
+    masking is not to be consistent: else they must not move with the clock. ``beside`` are the fields that share one
+    place with it and are replaced with it, itself among them (see `together`).
 
     Raises `SpecError`: no such version of the key; a type that makes no values with these options; a format of dates
     that cannot be read; unique, where nothing can keep it.
@@ -127,6 +133,9 @@ def masker_of(
         if asked.consistent
         else ("run", run, field.id or field.path)
     )
+    if beside:
+        key = keys.derive(version, "masking", strategy, "together", together.KIND)
+        return Masker(field, asked, version, _together(field, beside, key, vocabulary, locale))
     key = keys.derive(version, "masking", strategy, *scope)
     change, apart = _change(field, strategy, key, vocabulary, locale, None if asked.consistent else now)
     if unique and not apart:
@@ -162,6 +171,13 @@ def _change(
     return lambda column, _: columns.over_distinct(
         column, lambda some: one(Aes(key), text.to_text(some))
     ), True
+
+
+def _together(
+    field: FieldSpec, beside: Sequence[FieldSpec], key: bytes, vocabulary: Vocabulary, locale: str | None
+) -> Change:
+    made = together.maker(beside, field.name, vocabulary, key, locale, None)
+    return lambda column, others: made(Aes(key), column, others)
 
 
 def _plain_type(column: pa.Array) -> pa.DataType:

@@ -6,7 +6,7 @@ options, of its vocabulary. A value that still shows the real one is drawn again
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Final
 
@@ -27,7 +27,8 @@ if TYPE_CHECKING:
 
 PRESENT: Final = datetime(2026, 1, 1, tzinfo=UTC)
 """What relative dates hang on where the caller says nothing: masking must not move with the clock."""
-_DRAWS: Final = 64
+DRAWS: Final = 64
+"""So often is a value drawn again that still shows the real one."""
 _ROOM: Final = 1 << 62
 """What types whose values tell all rows apart say that they have."""
 _SHOWS: Final = 5
@@ -42,12 +43,19 @@ class NoOther(ValueError):
 
 def alone(field: FieldSpec, vocabulary: Vocabulary, locale: str | None) -> Plan:
     """A template of nothing but the field, as its type and its options make it. Raises `SpecError`."""
+    return alone_together([field], vocabulary, locale)
+
+
+def alone_together(fields: Sequence[FieldSpec], vocabulary: Vocabulary, locale: str | None) -> Plan:
+    """A template of nothing but these fields, which share what fields of their types share. Raises `SpecError`."""
     from webapp.engine.plan import compile_plan  # a plan is made of specs, which are made of masking
     from webapp.engine.spec import TemplateSpec
 
-    common = type(field.common)(name=field.name, type=field.common.type, locale=field.common.locale)
-    made = type(field)(field.path, common, field.type, field.options, field.children)
-    return compile_plan(TemplateSpec("masking", (made,)), vocabulary, locale)
+    made = []
+    for field in fields:
+        common = type(field.common)(name=field.name, type=field.common.type, locale=field.common.locale)
+        made.append(type(field)(field.path, common, field.type, field.options, field.children))
+    return compile_plan(TemplateSpec("masking", tuple(made)), vocabulary, locale)
 
 
 def space(field: FieldSpec, vocabulary: Vocabulary, locale: str | None) -> int | None:
@@ -86,14 +94,14 @@ def _replaced(
     words = columns.mac(aes, real)
     made: pa.Array | None = None
     open_ = np.arange(len(column))
-    for turn in range(_DRAWS):
+    for turn in range(DRAWS):
         some = words[open_]
         if turn:
             some = aes(some ^ np.uint64(turn))
         drawn = text.decode(bound.at(some[:, 0].copy()).column(name))
         if finish is not None:
             drawn = finish(drawn, some[:, 1])
-        made = drawn if made is None else pc.replace_with_mask(made, _at(open_, len(column)), drawn)
+        made = drawn if made is None else pc.replace_with_mask(made, mask_of(open_, len(column)), drawn)
         open_ = open_[shows(real.take(pa.array(open_)), text.to_text(drawn))]
         if not open_.size:
             break
@@ -102,7 +110,8 @@ def _replaced(
     return text.to_text(made) if pa.types.is_string(column.type) else made
 
 
-def _at(places: np.ndarray, size: int) -> pa.Array:
+def mask_of(places: np.ndarray, size: int) -> pa.Array:
+    """``bool[size]``: true at these places."""
     there = np.zeros(size, np.bool_)
     there[places] = True
     return pa.array(there)

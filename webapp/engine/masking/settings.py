@@ -70,6 +70,21 @@ def can_preserve(kind: type[FieldType]) -> bool:
     return kind.category not in ("time", "structure") and kind.name not in _FLOATS | DATES | {"boolean"}
 
 
+def fitting(kind: type[FieldType]) -> tuple[str, ...]:
+    """The strategies that a type of single values can be masked by, as far as the type alone tells."""
+    texts = kind.category not in ("number", "time") and kind.name not in _NUMBERS | DATES
+    fits = {
+        "replace": can_replace(kind),
+        "format_preserve": can_preserve(kind),
+        "tokenize": texts,
+        "hash": texts,
+        "shift": kind.name in DATES | {_ANY},
+        "redact": texts,
+        "null": True,
+    }
+    return tuple(strategy for strategy in STRATEGIES if fits[strategy])
+
+
 def is_text(field: FieldSpec) -> bool:
     """Whether a field's values are texts, as far as its type and options tell."""
     kind = field.type

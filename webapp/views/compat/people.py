@@ -11,7 +11,7 @@ from webapp import clock, limits
 from webapp.errors import ApiError, Fault, did_you_mean, validation_error
 from webapp.extensions import db
 from webapp.models import ApiKey, Membership, Team, User
-from webapp.services import api_keys, people, tenancy
+from webapp.services import api_keys, members, people, tenancy
 from webapp.services.actors import KEY_SCOPES, Actor
 from webapp.views import api_keys as proper_keys
 from webapp.views import workspace as proper
@@ -174,7 +174,7 @@ def member_change(actor: Actor, member_id: str, body: Loose) -> Response:
 @call(MEMBER, ["DELETE"], scope="admin")
 def member_remove(actor: Actor, member_id: str) -> Response:
     """Take a membership away."""
-    people.remove_member(actor, tenancy.get(actor, Membership, member_id, "admin", lock=True))
+    members.remove(actor, tenancy.get(actor, Membership, member_id, "admin", lock=True))
     return reply({"message": "Member removed"})
 
 

@@ -23,6 +23,7 @@ from webapp.views.routes import route
 
 bp = Blueprint("docs", __name__)
 _MARKDOWN: Final = "text/markdown"
+_PICTURES: Final = {".png": "image/png", ".svg": "image/svg+xml"}
 
 
 @bp.record_once
@@ -98,9 +99,10 @@ def field_types(query: SearchQuery) -> Response:
 def picture(name: str) -> Response:
     """A picture of the guide."""
     path = ROOT / pages.PICTURES / name
-    if not name.endswith(".png") or not path.is_file():
+    kind = _PICTURES.get(path.suffix)
+    if kind is None or not path.is_file():
         raise ApiError("not_found", "There is no such picture.", {"id": name[:100]})
-    answer = Response(path.read_bytes(), mimetype="image/png")
+    answer = Response(path.read_bytes(), mimetype=kind)
     answer.add_etag()
     return answer.make_conditional(request)  # type: ignore[return-value]
 

@@ -58,6 +58,7 @@ ELSEWHERE: Final = MappingProxyType(
         "position_in_parent": "a reference with a cardinality beside it",
         "aggregate": "a template whose rows refer to this one",
         "template": "another template",
+        "dataset_column": "a workspace file",
         "foreign_key": "a connection to a database",
         "db_response": "a connection to a database",
         "api_response": "a connection to an API",

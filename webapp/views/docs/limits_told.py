@@ -124,6 +124,17 @@ def value(name: str) -> str:
     return unit(number)
 
 
+_KEPT: Final = ("Logs of runs and pushes", "Files of exports", "Runs, pushes with their ledgers, exports")
+
+
+def _kept() -> list[tuple[str, ...]]:
+    """How long each plan keeps what has ended."""
+    return [
+        (name.capitalize(), *(f"{days:,} days" for days in (one.log_days, one.file_days, one.work_days)))
+        for name, one in limits.RETENTION.items()
+    ]
+
+
 def page() -> str:
     """The page as Markdown."""
     plans = [
@@ -146,6 +157,8 @@ def page() -> str:
         "contract says others. Previews spend no rows. The page Limits and usage shows what is left, and so do "
         "the headers `X-RateLimit-Limit`, `X-RateLimit-Remaining` and `X-RateLimit-Reset`.\n",
     ]
+    parts.append("\n## What is kept, and for how long\n\n" + table(("Plan", *_KEPT), _kept()))
+    parts.append("\nCounted from the end of the work. [More of it](/docs/guide/operation).\n")
     for title, rows in TOLD.items():
         told = [(text(what), value(name)) for what, name in rows]
         parts.append(f"\n## {title}\n\n" + table(("What", "Limit"), told))

@@ -70,6 +70,7 @@ GROUPS: Final = (
             _guide("sending", "Into tables", "Mapping, dry run, repair and retry, undo."),
             _guide("http", "Over HTTP", "REST, OData and OpenAPI: one row, one request."),
             _guide("pushes", "The ledger", "What holds after a kill, a lost connection or a restart."),
+            _guide("notices", "When work ends", "Webhooks, mail and notifications of the browser."),
         ),
     ),
     Group(
@@ -83,6 +84,13 @@ GROUPS: Final = (
             _guide("typescript", "TypeScript", "The package for Node, browsers, Deno and Bun."),
             _guide("mcp", "Agents (MCP)", "What an agent can do, and what it cannot."),
             _guide("coming-from-datamaker", "Coming from DataMaker", "What to change, which answers differ."),
+        ),
+    ),
+    Group(
+        "Working together",
+        (
+            _guide("people", "People and projects", "Roles, teams, projects, keys, the trash."),
+            _guide("signing-in", "Signing in", "Passwords, OpenID Connect, a second factor, sessions."),
         ),
     ),
     Group(
@@ -119,9 +127,16 @@ GROUPS: Final = (
         (
             _reference("cli", "The command ./rowsmith", "Starting, testing, locking, keys."),
             _reference("settings", "Settings", "Every environment variable."),
+            _guide("audit", "Audit trail and usage", "Who did what, whether the trail is whole, what was used."),
+            _guide("backup", "Backup and upgrade", "Backup, restore, doctor, upgrade, and the way back."),
+            _guide("operation", "Operation", "Health, status page, metrics, logs, what is kept for how long."),
+            Entry("runbook", "When things go wrong", "Twelve troubles: symptom, cause, what to do.", "docs/runbook.md"),
             _guide("scale", "Beyond one machine", "Several hosts, exports in parts, Spark."),
             Entry("threat-model", "Threats", "Who guards what, and how.", "docs/threat-model.md"),
+            Entry("asvs", "ASVS", "OWASP's standard, level 2, by requirement.", "docs/asvs.md"),
+            Entry("promises", "Promises", "What holds, and the tests that show it.", "docs/promises.md"),
             Entry("speed", "Speed", "Measured beside other generators.", "docs/speed.md"),
+            Entry("soak", "Hours of load", "What is measured under mixed load, and what came of it.", "docs/soak.md"),
             Entry("adr", "Decisions", "One page for each thing one would question."),
             Entry("changelog", "Changes", "What a user can notice, newest first.", "CHANGELOG.md"),
         ),

@@ -20,6 +20,7 @@ from webapp.views.docs import examples
 from webapp.views.docs.writing import code, table, text
 
 SEED: Final = "docs"
+NOW: Final = "2026-01-01T00:00:00Z"
 COMMON: Final = MappingProxyType(
     {
         "id": "The field's own id, which the service gives and which seeds its column. Send it back and the column"
@@ -83,7 +84,8 @@ def index(q: str = "") -> str:
     parts = [
         f"# Field types\n\nThere are {len(types):,} types. Names are matched on letters and digits only: `E-Mail`,"
         " `email` and `e_mail` are the same type. Programs read the same catalogue from `GET /field-types`.\n\n"
-        "[Every field](/docs/field-types/every-field) also takes keys that belong to no type.\n\n",
+        "[Every field](/docs/field-types/every-field) also takes keys that belong to no type. The same pages lie beside"
+        " the source, in `docs/reference/types`.\n\n",
         *(
             f"## [{one['label']}](/docs/field-types/{one['name']})\n\n{_listed(one['types'])}\n"
             for one in families()
@@ -126,7 +128,7 @@ def family(one: dict[str, Any]) -> str:
     parts = [
         f"# {one['label']}\n\nEvery field also takes the keys that"
         f" [all fields take](/docs/field-types/every-field). Rows are made by this service with the seed"
-        f" `{SEED}`.\n"
+        f" `{SEED}`, at `{NOW}`.\n"
     ]
     return "".join([*parts, *(_type(entry) for entry in one["types"])])
 
@@ -187,6 +189,6 @@ def _live(entry: dict[str, Any]) -> str:
 def rows_of(name: str) -> list[dict[str, Any]]:
     """The first rows that a type makes, in `value`, with what it reads. Shared: do not change them."""
     field = {"name": "value", "type": name, "options": examples.OPTIONS.get(name, {})}
-    ask = DraftInput(fields=[*examples.BESIDE.get(name, ()), field], seed=SEED)
+    ask = DraftInput(fields=[*examples.BESIDE.get(name, ()), field], seed=SEED, now=NOW)
     found: list[dict[str, Any]] = orjson.loads(generate.preview_draft(None, ask).rows)
     return found

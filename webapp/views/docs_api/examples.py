@@ -17,6 +17,9 @@ _CODE: Final = 'import os\n\nprint("hello", os.environ.get("WHO", "world"))\n'
 _TARGET: Final = {"connection_id": "OWN_CONNECTION_ID", "target": "customers", "create_table": True}
 _DATASET_TARGET: Final = {"connection_id": "OWN_CONNECTION_ID", "create_table": True}
 
+QUERIES: Final[dict[str, dict[str, str]]] = {"DELETE /api-keys": {"created_by": "USER_ID"}}
+"""What a query must have, in the order in which the packages take it."""
+
 BODIES: Final[dict[str, dict[str, Any]]] = {
     "POST /api-keys": {"name": "Pipeline", "scopes": ["read", "generate"]},
     "POST /classify": {"table": "customers", "rows": [{"id": 1, "email": "ada@example.org", "born": "1985-12-10"}]},
@@ -49,10 +52,12 @@ BODIES: Final[dict[str, dict[str, Any]]] = {
     "POST /generate": {"fields": _FIELDS, "count": 3, "seed": "first"},
     "POST /import": {"format": "sql", "content": _TABLES},
     "POST /invitations": {"email": "ada@example.org", "role": "viewer"},
+    "POST /members": {"user_id": "USER_ID", "team_id": "TEAM_ID", "role": "editor"},
     "PATCH /members/{member_id}": {"role": "editor"},
     "POST /preview": {"fields": _FIELDS, "seed": "first"},
     "POST /projects": {"name": "Checkout", "description": "Data of the checkout's tests"},
     "PATCH /projects/{project_id}": {"description": "Data of the checkout's tests"},
+    "POST /projects/{project_id}/move": {"objects": ["TEMPLATE_ID"], "related": "take"},
     "POST /pushes/{push_id}/retry": {"states": ["failed"]},
     "POST /pushes/{push_id}/undo": {"confirm": "Fixtures"},
     "POST /scenarios": {"name": "Hello", "code": _CODE, "timeout_seconds": 60},
@@ -74,7 +79,14 @@ BODIES: Final[dict[str, dict[str, Any]]] = {
     "POST /templates/{template_id}/preview": {"seed": "first"},
     "POST /templates/{template_id}/push": {**_TARGET, "count": 100, "dry_run": True},
     "POST /templates/{template_id}/push/plan": {**_TARGET, "count": 100},
+    "POST /webhooks": {
+        "url": "https://ci.example.org/hooks/rowsmith",
+        "events": ["export.completed", "push.*"],
+        "description": "Nightly build",
+    },
+    "PATCH /webhooks/{webhook_id}": {"events": ["*"]},
     "PATCH /workspace": {"settings": {"redact_run_logs": True}},
+    "DELETE /workspace": {"confirm": "Fixtures"},
 }
 
 PARTS: Final = {"number": "1", "name": "db_password"}

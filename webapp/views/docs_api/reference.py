@@ -26,7 +26,8 @@ _TITLES: Final = {
     "projects": "Projects and teams",
     "session": "Who is calling",
     "table_templates": "Templates of tables",
-    "workspace": "Workspace and members",
+    "members": "Members and invitations",
+    "trash": "Trash, uses and moves",
 }
 """Names of groups that their tags do not tell well."""
 _WORDS: Final = {

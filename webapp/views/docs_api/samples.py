@@ -41,7 +41,9 @@ def of(operation: Operation, *, signed_in: bool) -> dict[str, str]:
 
 def address(operation: Operation) -> str:
     """The path with its parts filled in."""
-    return re.sub(r"\{(\w+)\}", lambda m: examples.part(operation.key, m[1]), operation.path)
+    path = re.sub(r"\{(\w+)\}", lambda m: examples.part(operation.key, m[1]), operation.path)
+    asked = "&".join(f"{name}={value}" for name, value in examples.QUERIES.get(operation.key, {}).items())
+    return f"{path}?{asked}" if asked else path
 
 
 def curl(operation: Operation, project: bool) -> str:
@@ -136,7 +138,9 @@ def _gone_through(operation: Operation) -> bool:
 
 
 def _parts(operation: Operation) -> list[str]:
-    return [examples.part(operation.key, one) for one in re.findall(r"\{(\w+)\}", operation.path)]
+    """Of the address, and what its query must have."""
+    parts = [examples.part(operation.key, one) for one in re.findall(r"\{(\w+)\}", operation.path)]
+    return [*parts, *examples.QUERIES.get(operation.key, {}).values()]
 
 
 def _quoted(text: str) -> str:

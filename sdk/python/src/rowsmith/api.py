@@ -13,6 +13,7 @@ from rowsmith.resources.files import Files
 from rowsmith.resources.scenarios import Runs, Scenarios
 from rowsmith.resources.targets import Connections, Endpoints
 from rowsmith.resources.templates import Templates
+from rowsmith.resources.webhooks import Webhooks
 from rowsmith.resources.work import Exports, Pushes
 from rowsmith.wire.address import not_configured, parse
 from rowsmith.wire.caller import Caller
@@ -74,6 +75,7 @@ class Api:
         self.projects = Projects(caller)
         self.api_keys = ApiKeys(caller)
         self.secrets = Secrets(caller)
+        self.webhooks = Webhooks(caller)
         self.service = Service(caller)
 
     def request(

@@ -9,11 +9,53 @@ import { type Calling, type Changing, type Creating, Resource, calling } from ".
 export interface AuditQuery {
   q?: string;
   action?: string;
+  kind?: string;
   object_id?: string;
   user_id?: string;
   key_id?: string;
+  project_id?: string;
+  address?: string;
   since?: string;
   until?: string;
+  rows_min?: number;
+  rows_max?: number;
+  text?: string;
+}
+
+/** Of which time the usage is wanted, and how it is told apart. */
+export interface UsageQuery {
+  by?: "project" | "template" | "key" | "person";
+  step?: "hour" | "day";
+  range?: "24h" | "7d" | "30d";
+  from?: string;
+  to?: string;
+}
+
+/** Which members are wanted, in which order. */
+export interface MemberQuery {
+  q?: string;
+  sort?: "email" | "-email" | "name" | "-name" | "since" | "-since";
+  team_id?: string;
+  user_id?: string;
+}
+
+/** What else goes when somebody is taken out: their teams, their keys. */
+export interface Removing extends Changing {
+  everywhere?: boolean;
+  revokeKeys?: boolean;
+}
+
+/** Which keys are wanted. */
+export interface KeyQuery {
+  q?: string;
+  created_by?: string;
+  unused?: boolean;
+}
+
+/** What of the trash is wanted. */
+export interface TrashQuery {
+  q?: string;
+  type?: "template" | "dataset" | "scenario" | "connection" | "endpoint" | "file" | "project" | "team";
 }
 
 /** `client.workspace`. */
@@ -28,14 +70,44 @@ export class Workspace extends Resource {
     return this.change_("PATCH", "/workspace", {}, changes, how);
   }
 
-  /** Requests of the minute and rows of the hour, with their limits. */
-  usage(how?: Calling): Promise<types.UsageOut> {
-    return this.get_("/usage", {}, how);
+  /** Delete it with all that is in it: at once. `confirm` is its name. For owners. */
+  delete(confirm: string, how?: Changing): Promise<types.WorkspaceOut> {
+    return this.change_("DELETE", "/workspace", {}, { confirm }, how);
+  }
+
+  /** What was deleted and can be restored, of one `type` or of all. */
+  trash(query?: TrashQuery, how?: Calling): Pages<types.TrashedOut> {
+    return this.list_("/trash", {}, query, how);
+  }
+
+  /** What uses a template, dataset, scenario, connection, endpoint, file, secret, project or team. */
+  usedBy(id: string, how?: Calling): Promise<types.UsesOut> {
+    return this.get_("/used-by/{object_id}", { object_id: id }, how);
+  }
+
+  /** The limits, what is used of them, and the usage of a time. */
+  usage(query?: UsageQuery, how?: Calling): Promise<types.UsageOut> {
+    return this.get_("/usage", {}, how, query);
   }
 
   /** Whose key this is, where, and what it may do. */
   me(how?: Calling): Promise<types.MeOut> {
     return this.get_("/me", {}, how);
+  }
+
+  /** The browsers that this key's maker is signed in with. For keys without scopes. */
+  sessions(query?: { q?: string }, how?: Calling): Pages<types.SessionOut> {
+    return this.list_("/me/sessions", {}, query, how);
+  }
+
+  /** Sign this key's maker out of every browser. For keys without scopes. */
+  endSessions(how?: Changing): Promise<types.EndedOut> {
+    return this.delete_("/me/sessions", {}, how);
+  }
+
+  /** Sign one browser out. For keys without scopes. */
+  endSession(id: string, how?: Changing): Promise<types.SessionOut> {
+    return this.delete_("/me/sessions/{session_id}", { session_id: id }, how);
   }
 
   /** What was done, newest first. */
@@ -53,13 +125,23 @@ export class Workspace extends Resource {
       answer.close();
     }
   }
+
+  /** The seals that hold the audit trail together, newest first. */
+  auditSeals(how?: Calling): Pages<types.SealOut> {
+    return this.list_("/audit/seals", {}, undefined, how);
+  }
 }
 
 /** `client.members`: people, and those who are invited. */
 export class Members extends Resource {
-  /** The members. */
-  list(query?: { q?: string }, how?: Calling): Pages<types.MemberOut> {
+  /** The members: everybody's role in the workspace and in its teams. */
+  list(query?: MemberQuery, how?: Calling): Pages<types.MemberOut> {
     return this.list_("/members", {}, query, how);
+  }
+
+  /** Give somebody of the workspace (`user_id`) a role in a team (`team_id`). */
+  add(member: types.MemberIn, how?: Creating): Promise<types.MemberOut> {
+    return this.make_("/members", {}, member, how);
   }
 
   /** A member. */
@@ -72,9 +154,10 @@ export class Members extends Resource {
     return this.change_("PATCH", "/members/{member_id}", { member_id: id }, changes, how);
   }
 
-  /** Take somebody out. */
-  remove(id: string, how?: Changing): Promise<types.MemberOut> {
-    return this.delete_("/members/{member_id}", { member_id: id }, how);
+  /** Take somebody out; `everywhere`: of all teams too; `revokeKeys`: with all keys of theirs. */
+  remove(id: string, how: Removing = {}): Promise<types.MemberOut> {
+    const query = { everywhere: how.everywhere, revoke_keys: how.revokeKeys };
+    return this.delete_("/members/{member_id}", { member_id: id }, how, query);
   }
 
   /** The invitations that are open. */
@@ -85,6 +168,11 @@ export class Members extends Resource {
   /** Invite somebody by `email`; the answer has the address to give them. */
   invite(invitation: types.InvitationIn, how?: Creating): Promise<types.NewInvitationOut> {
     return this.make_("/invitations", {}, invitation, how);
+  }
+
+  /** Another link for an invitation; the one before ends. */
+  resend(id: string, how?: Calling): Promise<types.NewInvitationOut> {
+    return this.ask_("/invitations/{invitation_id}/resend", { invitation_id: id }, undefined, how, false);
   }
 
   /** Withdraw an invitation. */
@@ -114,6 +202,16 @@ export class Teams extends Resource {
   update(id: string, changes: types.TeamIn, how?: Changing): Promise<types.TeamOut> {
     return this.change_("PATCH", "/teams/{team_id}", { team_id: id }, changes, how);
   }
+
+  /** Delete a team that has no projects; it can be restored for 30 days. */
+  delete(id: string, how?: Changing): Promise<types.TeamOut> {
+    return this.delete_("/teams/{team_id}", { team_id: id }, how);
+  }
+
+  /** Take the deletion back. */
+  restore(id: string, how?: Calling): Promise<types.TeamOut> {
+    return this.ask_("/teams/{team_id}/restore", { team_id: id }, undefined, how);
+  }
 }
 
 /** `client.projects`. */
@@ -133,7 +231,7 @@ export class Projects extends Resource {
     return this.make_("/projects", {}, project, how);
   }
 
-  /** Change name or description. */
+  /** Change name, description or team. */
   update(id: string, changes: types.ProjectPatch, how?: Changing): Promise<types.ProjectOut> {
     return this.change_("PATCH", "/projects/{project_id}", { project_id: id }, changes, how);
   }
@@ -147,12 +245,17 @@ export class Projects extends Resource {
   restore(id: string, how?: Calling): Promise<types.ProjectOut> {
     return this.ask_("/projects/{project_id}/restore", { project_id: id }, undefined, how);
   }
+
+  /** Put objects into this project, by their ids; `related` says what becomes of what hangs together with them. */
+  move(id: string, moving: types.MoveIn, how?: Calling): Promise<types.MovesOut> {
+    return this.ask_("/projects/{project_id}/move", { project_id: id }, moving, how);
+  }
 }
 
 /** `client.apiKeys`. */
 export class ApiKeys extends Resource {
   /** The keys, without their secrets. */
-  list(query?: { q?: string }, how?: Calling): Pages<types.ApiKeyOut> {
+  list(query?: KeyQuery, how?: Calling): Pages<types.ApiKeyOut> {
     return this.list_("/api-keys", {}, query, how);
   }
 
@@ -169,6 +272,11 @@ export class ApiKeys extends Resource {
   /** Revoke a key. */
   revoke(id: string, how?: Changing): Promise<types.ApiKeyOut> {
     return this.delete_("/api-keys/{key_id}", { key_id: id }, how);
+  }
+
+  /** Revoke every key of one person, for good. */
+  revokeAll(createdBy: string, how?: Calling): Promise<types.RevokedOut> {
+    return this.delete_("/api-keys", {}, how, { created_by: createdBy });
   }
 }
 

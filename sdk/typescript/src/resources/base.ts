@@ -73,13 +73,14 @@ export class Resource {
   }
 
   /** @internal */
-  protected change_(method: "PATCH" | "PUT", path: string, parts: Parts, json: unknown, how: Changing = {}) {
+  protected change_(method: "PATCH" | "PUT" | "DELETE", path: string, parts: Parts, json: unknown, how: Changing = {}) {
     return this.caller.json(method, path, { parts, json, headers: tag(how), ...calling(how) });
   }
 
   /** @internal */
-  protected delete_(path: string, parts: Parts, how: Changing = {}): Promise<any> {
-    return this.caller.json("DELETE", path, { parts, headers: tag(how), ...calling(how) });
+  protected delete_(path: string, parts: Parts, how: Changing = {}, query: object = {}): Promise<any> {
+    const headers = tag(how);
+    return this.caller.json("DELETE", path, { parts, query: query as Call["query"], headers, ...calling(how) });
   }
 
   /** @internal */

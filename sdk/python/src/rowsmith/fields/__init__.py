@@ -5,6 +5,7 @@ from __future__ import annotations
 from rowsmith.fields.choice import (
     CartesianField,
     CustomField,
+    DatasetColumnField,
     EnumField,
     ListSequentialField,
     MappedField,
@@ -293,6 +294,7 @@ __all__ = [
     "CurrencyNameField",
     "CurrencySymbolField",
     "CustomField",
+    "DatasetColumnField",
     "DateField",
     "DateOfBirthField",
     "DateRelativeField",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from rowsmith.template import UNSET, Common, Field
 
@@ -44,6 +44,59 @@ class CustomField(Field):
 
     def __init__(self, name: str, values: list[Any], **common: Unpack[Common]) -> None:
         self._set(name, common, {"values": values})
+
+
+class DatasetColumnField(Field):
+    """A value of a column of a workspace file: drawn, row by row, or looked up by another field.
+
+    on_empty: What to do where the answer has no rows.
+    default: The value where the answer has no rows and on_empty is default.
+    kind: What the values are taken as; as the target has them, if not said.
+    decimals: Places after the point, where kind is decimal.
+    file: A workspace file: CSV, JSON, NDJSON, XLSX or Parquet.
+    column: The column whose values are taken.
+    mode: random: any row of the file; sequential: row by row, from the first again after the last;
+        lookup: the first row whose key_column has the value of the field key.
+    key: Of lookup: a field of the row.
+    key_column: Of lookup: the column of the file that is compared with it; the one of the field's name,
+        if not said.
+    sheet: Of a workbook; else the first.
+    """
+
+    type_name = "dataset_column"
+
+    def __init__(
+        self,
+        name: str,
+        file: str,
+        column: str,
+        *,
+        on_empty: Literal["error", "blank", "default"] = UNSET,
+        default: str | int | float | bool | None = UNSET,
+        kind: Literal["text", "integer", "decimal", "float", "boolean", "date", "datetime"] | None = UNSET,
+        decimals: int = UNSET,
+        mode: Literal["random", "sequential", "lookup"] = UNSET,
+        key: str | None = UNSET,
+        key_column: str | None = UNSET,
+        sheet: str | None = UNSET,
+        **common: Unpack[Common],
+    ) -> None:
+        self._set(
+            name,
+            common,
+            {
+                "on_empty": on_empty,
+                "default": default,
+                "kind": kind,
+                "decimals": decimals,
+                "file": file,
+                "column": column,
+                "mode": mode,
+                "key": key,
+                "key_column": key_column,
+                "sheet": sheet,
+            },
+        )
 
 
 class EnumField(Field):

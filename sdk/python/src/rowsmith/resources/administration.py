@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Optional
 
 from rowsmith.pages import Pages
@@ -30,28 +30,71 @@ class Workspace(Resource):
         """Change its name, plan, limits or settings."""
         return self._change("PATCH", "/workspace", changes, if_match)  # type: ignore[no-any-return]
 
-    def usage(self) -> types.UsageOut:
-        """Requests of the minute and rows of the hour, with their limits."""
-        return self._get("/usage")  # type: ignore[no-any-return]
+    def delete(self, confirm: str, *, if_match: IfMatch = None) -> types.WorkspaceOut:
+        """Delete it with all that is in it: at once. `confirm` is its name. For owners."""
+        return self._change("DELETE", "/workspace", {"confirm": confirm}, if_match)  # type: ignore[no-any-return]
+
+    def trash(self, *, q: Optional[str] = None, type: Optional[str] = None) -> Pages[types.TrashedOut]:
+        """What was deleted and can be restored, of one `type` or of all."""
+        return self._list("/trash", {"q": q, "type": type})
+
+    def used_by(self, object_id: str) -> types.UsesOut:
+        """What uses a template, dataset, scenario, connection, endpoint, file, secret, project or team."""
+        return self._get("/used-by/{object_id}", object_id=object_id)  # type: ignore[no-any-return]
+
+    def usage(
+        self,
+        *,
+        by: Optional[str] = None,
+        step: Optional[str] = None,
+        range: Optional[str] = None,
+        from_: Optional[str] = None,
+        to: Optional[str] = None,
+    ) -> types.UsageOut:
+        """The limits, what is used of them, and the usage of a time, by `project`, `template`, `key` or `person`, in
+        steps of an `hour` or a `day`; `range` is `24h`, `7d` or `30d`, up to now."""
+        query = {"by": by, "step": step, "range": range, "from": from_, "to": to}
+        return self._get("/usage", query=query)  # type: ignore[no-any-return]
 
     def me(self) -> types.MeOut:
         """Whose key this is, where, and what it may do."""
         return self._get("/me")  # type: ignore[no-any-return]
+
+    def sessions(self, *, q: Optional[str] = None) -> Pages[types.SessionOut]:
+        """The browsers that this key's maker is signed in with. For keys without scopes."""
+        return self._list("/me/sessions", {"q": q})
+
+    def end_sessions(self) -> types.EndedOut:
+        """Sign this key's maker out of every browser. For keys without scopes."""
+        return self._delete("/me/sessions")  # type: ignore[no-any-return]
+
+    def end_session(self, session_id: str, *, if_match: IfMatch = None) -> types.SessionOut:
+        """Sign one browser out. For keys without scopes."""
+        return self._delete("/me/sessions/{session_id}", if_match, session_id=session_id)  # type: ignore[no-any-return]
 
     def audit(
         self,
         *,
         q: Optional[str] = None,
         action: Optional[str] = None,
+        kind: Optional[str] = None,
         object_id: Optional[str] = None,
         user_id: Optional[str] = None,
         key_id: Optional[str] = None,
+        project_id: Optional[str] = None,
+        address: Optional[str] = None,
         since: Optional[str] = None,
         until: Optional[str] = None,
+        rows_min: Optional[int] = None,
+        rows_max: Optional[int] = None,
+        text: Optional[str] = None,
     ) -> Pages[types.AuditOut]:
-        """What was done, newest first."""
-        query = {"q": q, "action": action, "object_id": object_id, "user_id": user_id, "key_id": key_id}
-        return self._list("/audit", {**query, "since": since, "until": until})
+        """What was done, newest first: entries that have all that is said. `q` is a part of the action, `text` of the
+        details."""
+        texts = {"q": q, "action": action, "kind": kind, "object_id": object_id, "text": text}
+        who = {"user_id": user_id, "key_id": key_id, "project_id": project_id, "address": address}
+        bounds = {"since": since, "until": until, "rows_min": rows_min, "rows_max": rows_max}
+        return self._list("/audit", {**texts, **who, **bounds})
 
     def audit_stream(self, **query: Any) -> Iterator[dict[str, Any]]:
         """The same as one stream of all entries, for archives."""
@@ -59,13 +102,28 @@ class Workspace(Resource):
             for line in split_lines(answer.pieces()):
                 yield json.loads(line)
 
+    def audit_seals(self) -> Pages[types.SealOut]:
+        """The seals that hold the audit trail together, newest first: `number` and `hash` of the first are its head."""
+        return self._list("/audit/seals", {})
+
 
 class Members(Resource):
     """`api.members`: people, and those who are invited."""
 
-    def list(self, *, q: Optional[str] = None) -> Pages[types.MemberOut]:
-        """The members."""
-        return self._list("/members", {"q": q})
+    def list(
+        self,
+        *,
+        q: Optional[str] = None,
+        sort: Optional[str] = None,
+        team_id: Optional[str] = None,
+        user_id: Optional[str] = None,
+    ) -> Pages[types.MemberOut]:
+        """The members: everybody's role in the workspace and in its teams."""
+        return self._list("/members", {"q": q, "sort": sort, "team_id": team_id, "user_id": user_id})
+
+    def add(self, *, idempotency_key: Key = None, **member: Unpack[types.MemberIn]) -> types.MemberOut:
+        """Give somebody of the workspace (`user_id`) a role in a team (`team_id`)."""
+        return self._create("/members", member, idempotency_key)  # type: ignore[no-any-return]
 
     def get(self, member_id: str) -> types.MemberOut:
         """A member."""
@@ -75,9 +133,17 @@ class Members(Resource):
         """Give a member another role: viewer, editor, admin or owner."""
         return self._change("PATCH", "/members/{member_id}", {"role": role}, if_match, member_id=member_id)  # type: ignore[no-any-return]
 
-    def remove(self, member_id: str, *, if_match: IfMatch = None) -> types.MemberOut:
-        """Take somebody out."""
-        return self._delete("/members/{member_id}", if_match, member_id=member_id)  # type: ignore[no-any-return]
+    def remove(
+        self,
+        member_id: str,
+        *,
+        everywhere: Optional[bool] = None,
+        revoke_keys: Optional[bool] = None,
+        if_match: IfMatch = None,
+    ) -> types.MemberOut:
+        """Take somebody out; `everywhere`: of all teams too; `revoke_keys`: with all keys of theirs."""
+        query = {"everywhere": everywhere, "revoke_keys": revoke_keys}
+        return self._delete("/members/{member_id}", if_match, query, member_id=member_id)  # type: ignore[no-any-return]
 
     def invitations(self, *, q: Optional[str] = None) -> Pages[types.InvitationOut]:
         """The invitations that are open."""
@@ -88,6 +154,10 @@ class Members(Resource):
     ) -> types.NewInvitationOut:
         """Invite somebody by `email`; the answer has the address to give them."""
         return self._create("/invitations", invitation, idempotency_key)  # type: ignore[no-any-return]
+
+    def resend(self, invitation_id: str) -> types.NewInvitationOut:
+        """Another link for an invitation; the one before ends."""
+        return self._ask("/invitations/{invitation_id}/resend", repeatable=False, invitation_id=invitation_id)  # type: ignore[no-any-return]
 
     def withdraw(self, invitation_id: str) -> types.InvitationOut:
         """Withdraw an invitation."""
@@ -112,6 +182,14 @@ class Teams(Resource):
     def update(self, team_id: str, name: str, *, if_match: IfMatch = None) -> types.TeamOut:
         """Rename a team."""
         return self._change("PATCH", "/teams/{team_id}", {"name": name}, if_match, team_id=team_id)  # type: ignore[no-any-return]
+
+    def delete(self, team_id: str, *, if_match: IfMatch = None) -> types.TeamOut:
+        """Delete a team that has no projects; it can be restored for 30 days."""
+        return self._delete("/teams/{team_id}", if_match, team_id=team_id)  # type: ignore[no-any-return]
+
+    def restore(self, team_id: str) -> types.TeamOut:
+        """Take the deletion back."""
+        return self._ask("/teams/{team_id}/restore", team_id=team_id)  # type: ignore[no-any-return]
 
 
 class Projects(Resource):
@@ -143,13 +221,23 @@ class Projects(Resource):
         """Take the deletion back."""
         return self._ask("/projects/{project_id}/restore", project_id=project_id)  # type: ignore[no-any-return]
 
+    def move(
+        self, project_id: str, objects: Sequence[str], *, related: Optional[str] = None
+    ) -> types.MovesOut:
+        """Put objects into this project, by their ids. `related`: what hangs together with them is named by a refusal
+        (`refuse`), goes along (`take`), or stays (`leave`)."""
+        body = {"objects": [*objects], **({} if related is None else {"related": related})}
+        return self._ask("/projects/{project_id}/move", body, project_id=project_id)  # type: ignore[no-any-return]
+
 
 class ApiKeys(Resource):
     """`api.api_keys`."""
 
-    def list(self, *, q: Optional[str] = None) -> Pages[types.ApiKeyOut]:
+    def list(
+        self, *, q: Optional[str] = None, created_by: Optional[str] = None, unused: Optional[bool] = None
+    ) -> Pages[types.ApiKeyOut]:
         """The keys, without their secrets."""
-        return self._list("/api-keys", {"q": q})
+        return self._list("/api-keys", {"q": q, "created_by": created_by, "unused": unused})
 
     def get(self, key_id: str) -> types.ApiKeyOut:
         """A key, without its secret."""
@@ -162,6 +250,10 @@ class ApiKeys(Resource):
     def revoke(self, key_id: str, *, if_match: IfMatch = None) -> types.ApiKeyOut:
         """Revoke a key."""
         return self._delete("/api-keys/{key_id}", if_match, key_id=key_id)  # type: ignore[no-any-return]
+
+    def revoke_all(self, created_by: str) -> types.RevokedOut:
+        """Revoke every key of one person, for good."""
+        return self._delete("/api-keys", None, {"created_by": created_by})  # type: ignore[no-any-return]
 
 
 class Secrets(Resource):

@@ -49,8 +49,10 @@ class Resource:
         # With If-Match a second attempt cannot do harm, but would be refused where the first had arrived.
         return self._caller.json(method, path, parts=parts, json=plain(body), headers=if_match(tag))
 
-    def _delete(self, path: str, tag: IfMatch = None, **parts: object) -> Any:
-        return self._caller.json("DELETE", path, parts=parts, headers=if_match(tag))
+    def _delete(
+        self, path: str, tag: IfMatch = None, query: Optional[Mapping[str, Any]] = None, **parts: object
+    ) -> Any:
+        return self._caller.json("DELETE", path, parts=parts, query=query, headers=if_match(tag))
 
     def _stream(self, path: str, query: Mapping[str, Any], parts: Mapping[str, object]) -> Any:
         def open(last_id: str, silent: float) -> Answer:

@@ -9,14 +9,8 @@ if TYPE_CHECKING:
 
     from rowsmith.types.part2 import DatasetTable, DatasetTableOut
     from rowsmith.types.part3 import FieldTypeOut, FunctionOut, Masking
-    from rowsmith.types.part5 import (
-        ScheduleInput,
-        SqlScriptOptions,
-        TablePreview,
-        TemplateOut,
-        VerificationOut,
-    )
-    from rowsmith.types.part6 import WarningOut
+    from rowsmith.types.part5 import ScheduleInput, SqlScriptOptions
+    from rowsmith.types.part6 import TablePreview, TemplateOut, VerificationOut, WarningOut
 
 
 class AgainIn(TypedDict):
@@ -65,7 +59,7 @@ class ApiKeyIn(TypedDict):
 
 
 class ApiKeyOut(TypedDict):
-    """A key without its secret. `prefix` is what can be shown of it."""
+    """A key without its secret. `prefix` is what can be shown of it; `last_used_address` is where the last call came"""
 
     id: str
     name: str
@@ -77,6 +71,8 @@ class ApiKeyOut(TypedDict):
     created_at: str
     expires_at: str | None
     last_used_at: str | None
+    last_used_address: str | None
+    unused: bool
     revoked_at: str | None
 
 

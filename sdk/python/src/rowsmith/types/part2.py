@@ -1,4 +1,4 @@
-"""Shapes of the API from DatasetTable to ExportRestInput, made from its OpenAPI document: do not edit."""
+"""Shapes of the API from DatasetTable to ExportPins, made from its OpenAPI document: do not edit."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ if TYPE_CHECKING:
 
     from rowsmith.types.part1 import CsvOptions
     from rowsmith.types.part3 import Invalid, LeakReport, MisfitOut
-    from rowsmith.types.part4 import ReferencePin
-    from rowsmith.types.part5 import SourceSpec, SqlOptions, TablePins, TemplateOut
+    from rowsmith.types.part5 import ReferencePin, SourceSpec, SqlOptions
+    from rowsmith.types.part6 import TablePins, TemplateOut, TryOut
 
 
 class DatasetTable(TypedDict):
@@ -28,6 +28,25 @@ class DatasetTableOut(TypedDict):
     count: int | None
     name: str | None
     version: int
+
+
+class DeliveryOut(TypedDict):
+    """One event on its way to a webhook. `id` is its `webhook-id`. `response_head`: how the last answer began."""
+
+    id: str
+    webhook_id: str
+    event: str
+    object_id: str | None
+    status: Literal["pending", "delivered", "failed"]
+    attempts: int
+    response_status: int | None
+    response_head: str
+    ms: int | None
+    reason: str
+    tries: list[TryOut]
+    next_attempt_at: str | None
+    created_at: str
+    ended_at: str | None
 
 
 class DescribeIn(TypedDict):
@@ -144,6 +163,12 @@ class DryTable(TypedDict):
     target: str
     statements: NotRequired[list[str] | None]
     requests: NotRequired[list[str] | None]
+
+
+class EndedOut(TypedDict):
+    """How many sessions ended."""
+
+    ended: int
 
 
 class EndpointChange(TypedDict):
@@ -311,37 +336,3 @@ class ExportPins(TypedDict):
     locale: str | None
     references: list[ReferencePin]
     tables: list[TablePins]
-
-
-class ExportRestInput(TypedDict):
-    """Rows to an endpoint, or to a connection that speaks HTTP."""
-
-    connection_id: NotRequired[str | None]
-    endpoint_id: NotRequired[str | None]
-    mode: NotRequired[Literal["insert", "upsert", "update"]]
-    on_error: NotRequired[Literal["continue", "stop"]]
-    dry_run: NotRequired[bool]
-    canary: NotRequired[int | bool | None]
-    confirm: NotRequired[str | None]
-    create_table: NotRequired[bool]
-    before_sql: NotRequired[list[str]]
-    after_sql: NotRequired[list[str]]
-    push_mode: NotRequired[Literal["per_row", "batch"] | None]
-    wrapper_key: NotRequired[str | None]
-    batch_size: NotRequired[int | None]
-    retry: NotRequired[dict[str, Any] | None]
-    request_template: NotRequired[dict[str, Any] | None]
-    parallel: NotRequired[int | None]
-    rate_per_second: NotRequired[float | None]
-    target: NotRequired[str | None]
-    mapping: NotRequired[dict[str, str | None]]
-    computed: NotRequired[dict[str, str]]
-    key_columns: NotRequired[list[str]]
-    rows: NotRequired[list[dict[str, Any]] | None]
-    template_id: NotRequired[str | None]
-    count: NotRequired[int | None]
-    seed: NotRequired[str | None]
-    now: NotRequired[str | None]
-    offset: NotRequired[int]
-    locale: NotRequired[str | None]
-    overrides: NotRequired[dict[str, Any]]

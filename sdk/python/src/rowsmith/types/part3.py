@@ -1,4 +1,4 @@
-"""Shapes of the API from FieldTypeOut to PlanOut, made from its OpenAPI document: do not edit."""
+"""Shapes of the API from ExportRestInput to MovesOut, made from its OpenAPI document: do not edit."""
 
 from __future__ import annotations
 
@@ -8,9 +8,43 @@ if TYPE_CHECKING:
     from typing_extensions import NotRequired
 
     from rowsmith.types.part1 import ColumnReport, CsvOptions, DatasetOut
-    from rowsmith.types.part4 import PlannedTable
+    from rowsmith.types.part4 import PartOut
     from rowsmith.types.part5 import SqlOptions
     from rowsmith.types.part6 import WholeColumn
+
+
+class ExportRestInput(TypedDict):
+    """Rows to an endpoint, or to a connection that speaks HTTP."""
+
+    connection_id: NotRequired[str | None]
+    endpoint_id: NotRequired[str | None]
+    mode: NotRequired[Literal["insert", "upsert", "update"]]
+    on_error: NotRequired[Literal["continue", "stop"]]
+    dry_run: NotRequired[bool]
+    canary: NotRequired[int | bool | None]
+    confirm: NotRequired[str | None]
+    create_table: NotRequired[bool]
+    before_sql: NotRequired[list[str]]
+    after_sql: NotRequired[list[str]]
+    push_mode: NotRequired[Literal["per_row", "batch"] | None]
+    wrapper_key: NotRequired[str | None]
+    batch_size: NotRequired[int | None]
+    retry: NotRequired[dict[str, Any] | None]
+    request_template: NotRequired[dict[str, Any] | None]
+    parallel: NotRequired[int | None]
+    rate_per_second: NotRequired[float | None]
+    target: NotRequired[str | None]
+    mapping: NotRequired[dict[str, str | None]]
+    computed: NotRequired[dict[str, str]]
+    key_columns: NotRequired[list[str]]
+    rows: NotRequired[list[dict[str, Any]] | None]
+    template_id: NotRequired[str | None]
+    count: NotRequired[int | None]
+    seed: NotRequired[str | None]
+    now: NotRequired[str | None]
+    offset: NotRequired[int]
+    locale: NotRequired[str | None]
+    overrides: NotRequired[dict[str, Any]]
 
 
 class FieldTypeOut(TypedDict):
@@ -273,8 +307,16 @@ class MeOut(TypedDict):
     limits: LimitsOut
 
 
+class MemberIn(TypedDict):
+    """Somebody who belongs to the workspace already, and the role they get in a team; without `team_id` in the whole"""
+
+    user_id: str
+    role: NotRequired[Literal["viewer", "editor", "admin", "owner"]]
+    team_id: NotRequired[str | None]
+
+
 class MemberOut(TypedDict):
-    """A person's role in the workspace, or in one team of it."""
+    """A person's role in the workspace, or in one team of it. `two_factor`: whether they have a second factor, which"""
 
     id: str
     user_id: str
@@ -282,6 +324,7 @@ class MemberOut(TypedDict):
     name: str
     role: Literal["viewer", "editor", "admin", "owner"]
     team_id: str | None
+    two_factor: bool | None
     created_at: str
 
 
@@ -304,66 +347,23 @@ class MisfitOut(TypedDict):
     hint: str
 
 
-class NewApiKeyOut(TypedDict):
-    """The answer to a creation: the only one that holds the key itself."""
+class MoveIn(TypedDict):
+    """Objects for a project, by their ids. `related`: what else hangs together with them makes a refusal that names it"""
 
+    objects: list[str]
+    related: NotRequired[Literal["refuse", "take", "leave"]]
+
+
+class MovedOut(TypedDict):
+    """One object that lies in the project now."""
+
+    type: str
     id: str
     name: str
-    prefix: str
-    project_id: str
-    scopes: list[str] | None
-    api_version: str
-    created_by: str
-    created_at: str
-    expires_at: str | None
-    last_used_at: str | None
-    revoked_at: str | None
-    key: str
 
 
-class NewInvitationOut(TypedDict):
-    """The answer to an invitation: the only one that holds its link, to be passed on by the inviter."""
+class MovesOut(TypedDict):
+    """What moved."""
 
-    id: str
-    email: str
-    role: Literal["viewer", "editor", "admin", "owner"]
-    team_id: str | None
-    created_by: str | None
-    created_at: str
-    expires_at: str
-    url: str
-
-
-class OutputFile(TypedDict):
-    """A file that a run left behind."""
-
-    name: str
-    size: int
-    file_id: str
-
-
-class PartOut(TypedDict):
-    """One part: `rows` rows from row `offset` of the template on, and the file of them once it is made."""
-
-    number: int
-    offset: int
-    rows: int
-    status: str
-    attempt: int
-    rows_done: int
-    bytes: int | None
-    sha256: str | None
-    download_url: str | None
-    error: dict[str, Any] | None
-
-
-class PlanOut(TypedDict):
-    """What a push would write where. `needs_confirmation` is what `confirm` must say."""
-
-    connection_id: str
-    needs_confirmation: str | None
-    modes: list[str]
-    create_table: bool
-    statements: bool
+    items: list[MovedOut]
     total: int
-    tables: list[PlannedTable]

@@ -1,4 +1,4 @@
-"""Shapes of the API from PlannedColumn to ScenarioInput, made from its OpenAPI document: do not edit."""
+"""Shapes of the API from NewApiKeyOut to ReadyPart, made from its OpenAPI document: do not edit."""
 
 from __future__ import annotations
 
@@ -9,8 +9,97 @@ if TYPE_CHECKING:
 
     from rowsmith.types.part1 import BadCell, Counts
     from rowsmith.types.part2 import ExportPins
-    from rowsmith.types.part3 import Invalid, LeakReport, MisfitOut, OutputFile
-    from rowsmith.types.part5 import ScheduleInput, SourceSpec
+    from rowsmith.types.part3 import Invalid, LeakReport, MisfitOut
+    from rowsmith.types.part5 import SourceSpec
+
+
+class NewApiKeyOut(TypedDict):
+    """The answer to a creation: the only one that holds the key itself."""
+
+    id: str
+    name: str
+    prefix: str
+    project_id: str
+    scopes: list[str] | None
+    api_version: str
+    created_by: str
+    created_at: str
+    expires_at: str | None
+    last_used_at: str | None
+    last_used_address: str | None
+    unused: bool
+    revoked_at: str | None
+    key: str
+
+
+class NewInvitationOut(TypedDict):
+    """The answer to an invitation: the only one that holds its link, to be passed on by the inviter. `mailed`: the"""
+
+    id: str
+    email: str
+    role: Literal["viewer", "editor", "admin", "owner"]
+    team_id: str | None
+    created_by: str | None
+    created_at: str
+    expires_at: str
+    url: str
+    mailed: bool
+
+
+class NewWebhookOut(TypedDict):
+    """The only answer that holds the secret that signs."""
+
+    id: str
+    scope: Literal["project", "workspace"]
+    project_id: str | None
+    team_id: str | None
+    description: str
+    url: str
+    events: list[str]
+    active: bool
+    off_reason: str | None
+    failures: int
+    failing_since: str | None
+    old_secret_until: str | None
+    created_by: str | None
+    created_at: str
+    updated_at: str
+    secret: str
+
+
+class OutputFile(TypedDict):
+    """A file that a run left behind."""
+
+    name: str
+    size: int
+    file_id: str
+
+
+class PartOut(TypedDict):
+    """One part: `rows` rows from row `offset` of the template on, and the file of them once it is made."""
+
+    number: int
+    offset: int
+    rows: int
+    status: str
+    attempt: int
+    rows_done: int
+    bytes: int | None
+    sha256: str | None
+    download_url: str | None
+    error: dict[str, Any] | None
+
+
+class PlanOut(TypedDict):
+    """What a push would write where. `needs_confirmation` is what `confirm` must say."""
+
+    connection_id: str
+    needs_confirmation: str | None
+    modes: list[str]
+    create_table: bool
+    statements: bool
+    total: int
+    tables: list[PlannedTable]
 
 
 class PlannedColumn(TypedDict):
@@ -104,10 +193,11 @@ class ProjectOut(TypedDict):
 
 
 class ProjectPatch(TypedDict):
-    """What of a project can change."""
+    """What of a project can change; another `team_id` puts it, with all that lies in it, into that team."""
 
     name: NotRequired[str | None]
     description: NotRequired[str | None]
+    team_id: NotRequired[str | None]
 
 
 class PushColumn(TypedDict):
@@ -202,12 +292,23 @@ class PushTable(TypedDict):
     create: bool
 
 
+class QueueOut(TypedDict):
+    """Work of one queue, of all workspaces together. `oldest_seconds`: how long the oldest has waited."""
+
+    waiting: int
+    running: int
+    oldest_seconds: float | None
+
+
 class RateOut(TypedDict):
-    """A limit and what is used of it."""
+    """A limit and what is used of it. `next_at`: when the first part of it comes free; `resets_at`: when all of it has,"""
 
     limit: int
     used: int
+    left: int
     window_seconds: int
+    next_at: str | None
+    resets_at: str | None
 
 
 class ReadyOut(TypedDict):
@@ -220,123 +321,19 @@ class ReadyOut(TypedDict):
     worker: bool
     runner: bool
     sandbox: str
+    version: str
+    engine: int
+    parts: dict[str, ReadyPart]
+    queues: dict[str, QueueOut]
+    oldest_lease_seconds: float | None
 
 
-class ReferencePin(TypedDict):
-    """A template that relations reach: which version of it, and how many rows they reckon with."""
+class ReadyPart(TypedDict):
+    """One part. `state`: ok, missing, slow (no answer in time), behind (the database's schema is older than the"""
 
-    template_id: str
-    version: int
-    rows: int
-
-
-class RefreshedOut(TypedDict):
-    """How many answers are not used any more."""
-
-    forgotten: int
-
-
-class RerunIn(TypedDict):
-    """How to run it again: which version, with which parameters (none: those of the run)."""
-
-    version: NotRequired[Literal["same", "newest"]]
-    params: NotRequired[dict[str, str] | None]
-    wait: NotRequired[Literal[True, False, "true", "false"]]
-
-
-class RetryInput(TypedDict):
-    """Rows of a push that did not arrive, sent once more; a mapping and overrides may repair them."""
-
-    states: NotRequired[list[Literal["failed", "unknown", "pending"]]]
-    rows: NotRequired[list[int] | None]
-    table: NotRequired[str | None]
-    mapping: NotRequired[dict[str, str | None]]
-    computed: NotRequired[dict[str, str]]
-    overrides: NotRequired[dict[str, Any]]
-    on_error: NotRequired[Literal["continue", "stop"]]
-    confirm: NotRequired[str | None]
-
-
-class RowOut(TypedDict):
-    """What became of one row. `values` only where they were asked for."""
-
-    table: str
-    row: int
     state: str
-    attempts: int
-    status_code: int | None
-    code: str
-    native: str
-    column: str | None
-    message: str
-    key: dict[str, Any] | None
-    ms: int | None
-    values: NotRequired[dict[str, Any] | None]
-
-
-class RunIn(TypedDict):
-    """How to run a scenario. `params` become environment variables of its program. `wait`: answer when it has ended, or"""
-
-    params: NotRequired[dict[str, str]]
-    wait: NotRequired[Literal[True, False, "true", "false"]]
-
-
-class RunOut(TypedDict):
-    """A run. `error` has a code of docs/reference/runs.md; `usage` are [seconds, bytes of memory, processor time in"""
-
-    id: str
-    run_id: str
-    scenario_id: str
-    scenario_version: int
-    of_id: str | None
-    status: str
-    params: dict[str, str]
-    trigger: str
-    exit_code: int | None
-    error: dict[str, Any] | None
-    created_at: str
-    started_at: str | None
-    finished_at: str | None
-    cancel_requested_at: str | None
-    duration_ms: int | None
-    max_rss_bytes: int | None
-    cpu_ms: int | None
-    rows_generated: int
-    line_count: int
-    log_bytes: int
-    usage: list[list[float]]
-    outputs: list[OutputFile]
-    timeout_seconds: int
-    network: str
-    project_id: str
-    team_id: str
-    created_by: str | None
-
-
-ScenarioDiffOut = TypedDict(
-    "ScenarioDiffOut",
-    {
-        "scenario_id": "str",
-        "from": "int",
-        "to": "int",
-        "scenario": "dict[str, Any]",
-        "requirements": "dict[str, list[str]]",
-        "packages": "dict[str, dict[str, Any]]",
-        "code": "str",
-    },
-)
-"""What changed from one version to another; `code` in unified form."""
-
-
-class ScenarioInput(TypedDict):
-    """A new scenario."""
-
-    description: NotRequired[str]
-    timeout_seconds: NotRequired[int]
-    env: NotRequired[dict[str, str]]
-    secrets: NotRequired[list[str]]
-    writable_secrets: NotRequired[list[str]]
-    network: NotRequired[Literal["full", "api", "none"]]
-    schedule: NotRequired[ScheduleInput | None]
-    name: str
-    code: str
+    ms: int
+    kind: NotRequired[str | None]
+    version: NotRequired[str | None]
+    revision: NotRequired[str | None]
+    count: NotRequired[int | None]

@@ -1,4 +1,4 @@
-"""Shapes of the API from ScenarioOut to VerificationOut, made from its OpenAPI document: do not edit."""
+"""Shapes of the API from ReferencePin to SuggestOut, made from its OpenAPI document: do not edit."""
 
 from __future__ import annotations
 
@@ -7,11 +7,137 @@ from typing import TYPE_CHECKING, Any, Literal, TypedDict
 if TYPE_CHECKING:
     from typing_extensions import NotRequired
 
-    from rowsmith.types.part1 import ColumnReport, CsvOptions, DatasetOut
-    from rowsmith.types.part2 import EndpointOut
-    from rowsmith.types.part3 import Invalid, LockOut
-    from rowsmith.types.part4 import RateOut, ReferencePin
-    from rowsmith.types.part6 import WarningOut
+    from rowsmith.types.part1 import ApiKeyOut, DatasetOut
+    from rowsmith.types.part3 import LockOut
+    from rowsmith.types.part4 import OutputFile
+    from rowsmith.types.part6 import Suggestion, TemplateOut, WarningOut
+
+
+class ReferencePin(TypedDict):
+    """A template that relations reach: which version of it, and how many rows they reckon with."""
+
+    template_id: str
+    version: int
+    rows: int
+
+
+class RefreshedOut(TypedDict):
+    """How many answers are not used any more."""
+
+    forgotten: int
+
+
+class RerunIn(TypedDict):
+    """How to run it again: which version, with which parameters (none: those of the run)."""
+
+    version: NotRequired[Literal["same", "newest"]]
+    params: NotRequired[dict[str, str] | None]
+    wait: NotRequired[Literal[True, False, "true", "false"]]
+
+
+class RetryInput(TypedDict):
+    """Rows of a push that did not arrive, sent once more; a mapping and overrides may repair them."""
+
+    states: NotRequired[list[Literal["failed", "unknown", "pending"]]]
+    rows: NotRequired[list[int] | None]
+    table: NotRequired[str | None]
+    mapping: NotRequired[dict[str, str | None]]
+    computed: NotRequired[dict[str, str]]
+    overrides: NotRequired[dict[str, Any]]
+    on_error: NotRequired[Literal["continue", "stop"]]
+    confirm: NotRequired[str | None]
+
+
+class RevokedOut(TypedDict):
+    """The keys that were revoked."""
+
+    items: list[ApiKeyOut]
+    total: int
+
+
+class RowOut(TypedDict):
+    """What became of one row. `values` only where they were asked for."""
+
+    table: str
+    row: int
+    state: str
+    attempts: int
+    status_code: int | None
+    code: str
+    native: str
+    column: str | None
+    message: str
+    key: dict[str, Any] | None
+    ms: int | None
+    values: NotRequired[dict[str, Any] | None]
+
+
+class RunIn(TypedDict):
+    """How to run a scenario. `params` become environment variables of its program. `wait`: answer when it has ended, or"""
+
+    params: NotRequired[dict[str, str]]
+    wait: NotRequired[Literal[True, False, "true", "false"]]
+
+
+class RunOut(TypedDict):
+    """A run. `error` has a code of docs/reference/runs.md; `usage` are [seconds, bytes of memory, processor time in"""
+
+    id: str
+    run_id: str
+    scenario_id: str
+    scenario_version: int
+    of_id: str | None
+    status: str
+    params: dict[str, str]
+    trigger: str
+    exit_code: int | None
+    error: dict[str, Any] | None
+    created_at: str
+    started_at: str | None
+    finished_at: str | None
+    cancel_requested_at: str | None
+    duration_ms: int | None
+    max_rss_bytes: int | None
+    cpu_ms: int | None
+    rows_generated: int
+    line_count: int
+    log_bytes: int
+    usage: list[list[float]]
+    outputs: list[OutputFile]
+    timeout_seconds: int
+    network: str
+    project_id: str
+    team_id: str
+    created_by: str | None
+
+
+ScenarioDiffOut = TypedDict(
+    "ScenarioDiffOut",
+    {
+        "scenario_id": "str",
+        "from": "int",
+        "to": "int",
+        "scenario": "dict[str, Any]",
+        "requirements": "dict[str, list[str]]",
+        "packages": "dict[str, dict[str, Any]]",
+        "code": "str",
+    },
+)
+"""What changed from one version to another; `code` in unified form."""
+
+
+class ScenarioInput(TypedDict):
+    """A new scenario."""
+
+    description: NotRequired[str]
+    timeout_seconds: NotRequired[int]
+    env: NotRequired[dict[str, str]]
+    secrets: NotRequired[list[str]]
+    writable_secrets: NotRequired[list[str]]
+    network: NotRequired[Literal["full", "api", "none"]]
+    schedule: NotRequired[ScheduleInput | None]
+    name: str
+    code: str
 
 
 class ScenarioOut(TypedDict):
@@ -72,6 +198,20 @@ class ScheduleOut(TypedDict):
     params: dict[str, str]
 
 
+class SealOut(TypedDict):
+    """A seal: `hash` is what the next one goes on from; its entries are gone where `removed_at` says when."""
+
+    number: int
+    count: int
+    first_id: str
+    last_id: str
+    last_at: str
+    previous: str
+    hash: str
+    sealed_at: str
+    removed_at: str | None
+
+
 class SecretIn(TypedDict):
     """A secret's new value."""
 
@@ -88,10 +228,36 @@ class SecretOut(TypedDict):
     updated_at: str
 
 
+class SessionOut(TypedDict):
+    """One signed-in browser. `how` is how it came: password, link, invitation or oidc; `two_factor`: with a second"""
+
+    id: str
+    address: str
+    user_agent: str
+    how: str
+    two_factor: bool
+    created_at: str
+    last_seen_at: str
+    expires_at: str
+    current: bool
+
+
 class SettingsIn(TypedDict):
     """Switches of a workspace."""
 
     redact_run_logs: NotRequired[bool | None]
+    require_two_factor: NotRequired[bool | None]
+    audit_retention_days: NotRequired[int | None]
+
+
+class ShareOut(TypedDict):
+    """What one project, template, key or person used; `steps` are those in which it was anything. `id` is empty for"""
+
+    id: str
+    name: str
+    rows: int
+    requests: int
+    steps: list[StepOut]
 
 
 class SourceSpec(TypedDict):
@@ -132,6 +298,14 @@ class StageOut(TypedDict):
     message: str
     hint: str
     ms: int
+
+
+class StepOut(TypedDict):
+    """An hour or a day, by its beginning."""
+
+    start: str
+    rows: int
+    requests: int
 
 
 class SubsetIn(TypedDict):
@@ -176,163 +350,3 @@ class SuggestOut(TypedDict):
     """Types, the likeliest first; at least one."""
 
     suggestions: list[Suggestion]
-
-
-class Suggestion(TypedDict):
-    """A type with options to begin with. `source` says what it follows from."""
-
-    type: str
-    options: dict[str, Any]
-    reason: str
-    source: Literal["name", "sample", "ai"]
-
-
-class TablePins(TypedDict):
-    """What one table of a dataset's file was made with."""
-
-    name: str
-    template_id: str
-    template_version: int
-    rows: int
-    now: str
-    vocabulary: str
-    locale: str | None
-    references: list[ReferencePin]
-
-
-class TablePreview(TypedDict):
-    """The first rows of one table, and how many it has."""
-
-    name: str
-    template_id: str
-    rows: list[dict[str, Any]]
-    count: int
-
-
-class TablesIn(TypedDict):
-    """Which tables, by the names that the connection's metadata has."""
-
-    entities: list[str]
-    quantity: NotRequired[int]
-
-
-class TablesOut(TypedDict):
-    """The templates that were made, what each column came to, and for operations of an API their endpoints."""
-
-    templates: list[TemplateOut]
-    report: list[ColumnReport]
-    endpoints: list[EndpointOut]
-
-
-class TeamIn(TypedDict):
-    """A team."""
-
-    name: str
-
-
-class TeamOut(TypedDict):
-    """A team."""
-
-    id: str
-    name: str
-    created_at: str
-    updated_at: str
-    deleted_at: str | None
-
-
-class TemplateExportInput(TypedDict):
-    """Rows of a template in a file that workers make."""
-
-    count: NotRequired[int | None]
-    format: NotRequired[Literal["json", "csv", "sql", "xlsx", "ndjson", "parquet"]]
-    seed: NotRequired[str | None]
-    overrides: NotRequired[dict[str, Any]]
-    offset: NotRequired[int]
-    locale: NotRequired[str | None]
-    now: NotRequired[str | None]
-    rows: NotRequired[dict[str, int]]
-    csv: NotRequired[CsvOptions | None]
-    sql: NotRequired[SqlOptions | None]
-    arrays: NotRequired[Literal["json", "columns"] | None]
-    part_rows: NotRequired[int | None]
-
-
-class TemplateIn(TypedDict):
-    """A new template."""
-
-    name: str
-    fields: list[dict[str, Any]]
-    description: NotRequired[str]
-    quantity: NotRequired[int]
-    locale: NotRequired[str | None]
-    anchor: NotRequired[str | None]
-    source: NotRequired[SourceSpec | None]
-    invalid: NotRequired[Invalid | None]
-
-
-class TemplateOut(TypedDict):
-    """A template as of one version."""
-
-    id: str
-    name: str
-    description: str
-    quantity: int
-    fields: list[dict[str, Any]]
-    version: int
-    locale: str | None
-    anchor: str | None
-    source: dict[str, Any] | None
-    invalid: dict[str, Any] | None
-    project_id: str
-    team_id: str
-    created_by: str | None
-    created_at: str
-    updated_at: str
-    deleted_at: str | None
-    warnings: list[dict[str, str]]
-    references: list[TemplateReference]
-
-
-class TemplatePatch(TypedDict):
-    """What of a template can change; what is left out stays."""
-
-    name: NotRequired[str]
-    fields: NotRequired[list[dict[str, Any]]]
-    description: NotRequired[str]
-    quantity: NotRequired[int]
-    locale: NotRequired[str | None]
-    anchor: NotRequired[str | None]
-    source: NotRequired[SourceSpec | None]
-    invalid: NotRequired[Invalid | None]
-
-
-class TemplateReference(TypedDict):
-    """A template that fields reach, directly or through others, as it was when the version was saved."""
-
-    template_id: str
-    version: int
-    rows: int
-
-
-class UndoInput(TypedDict):
-    """Rows of a push, deleted again."""
-
-    confirm: NotRequired[str | None]
-
-
-class UsageOut(TypedDict):
-    """What the workspace has used of its limits just now."""
-
-    plan: str
-    requests: RateOut
-    rows: RateOut
-    rows_per_generation: int
-
-
-class VerificationOut(TypedDict):
-    """How a verification went: `verified` or `failed`, stage by stage."""
-
-    status: str
-    stages: list[StageOut]
-    response: dict[str, Any] | None
-    checked_at: str

@@ -1,0 +1,149 @@
+"""What the chain of the audit trail costs: generates of ten rows a second with it and without, side by side.
+
+Two applications on databases of their own take turns, so that both meet the same machine: one as it is, one without
+the triggers, the searching indexes and the sealing. Prints the calls of each turn, and the ratio of the medians of
+calls a second and of processor time a call, which a busy machine disturbs less.
+
+    python -m bench.audit [--turns N] [--seconds S]
+"""
+
+from __future__ import annotations
+
+import argparse
+import statistics
+import subprocess
+import tempfile
+import threading
+import time
+from pathlib import Path
+from typing import Any
+
+from flask import Flask
+
+from webapp import clock, create_app, ids, limits
+from webapp.cli import probe, valkey
+from webapp.config import Settings
+from webapp.engine.data import vocabulary
+from webapp.extensions import db
+from webapp.services import actors, api_keys, audit_seals, people, tenancy, vocabularies
+
+THREADS = 8
+FIELDS = [
+    {"name": "id", "type": "row_number"},
+    {"name": "name", "type": "full_name"},
+    {"name": "mail", "type": "email"},
+]
+PLAIN = (
+    "action_at",
+    "object_type_at",
+    "address_at",
+    "object_id_at",
+    "project_id_at",
+    "user_id_at",
+    "key_id_at",
+)
+TRIGGERS = ("audit_entries_pending", "audit_entries_fixed", "audit_entries_kept")
+
+
+def application(folder: Path, redis_url: str, *, chained: bool) -> tuple[Flask, str, str]:
+    """An application with a workspace, its key and a template."""
+    secret = ids.new("req") * 2
+    app = create_app(
+        Settings(
+            database_url=f"sqlite:///{folder}/bench.db",
+            redis_url=redis_url,
+            secret_key=secret,
+            data_dir=folder,
+        )
+    )
+    with app.app_context():
+        db.create_all()
+        system = actors.system()
+        user = people.create_user(system, "bench@example.org")
+        workspace = tenancy.create_workspace(system, "Bench", plan="enterprise", owner=user)
+        here = actors.system(workspace.id)
+        own = {"requests_per_minute": limits.ENTERPRISE_MAX.requests_per_minute}
+        tenancy.change_workspace(here, {"own_limits": own})
+        project = tenancy.create_project(here, "Main", team_id=tenancy.create_team(here, "All").id)
+        key = api_keys.create(
+            here, "bench", api_version="2026-11-21", project_id=project.id, user_id=user.id
+        )[1]
+        vocabularies.assume_kept(vocabulary.locked().id)
+        db.session.remove()
+        if not chained:
+            with db.engine.begin() as connection:
+                for name in TRIGGERS:
+                    connection.exec_driver_sql(f"DROP TRIGGER {name}")
+                for name in PLAIN:
+                    connection.exec_driver_sql(f"DROP INDEX ix_audit_entries_{name}")
+    made = app.test_client(use_cookies=False).post(
+        "/templates", json={"name": "B", "fields": FIELDS}, headers={"Authorization": f"Bearer {key}"}
+    )
+    return app, key, made.json["id"]
+
+
+def turn(app: Flask, key: str, template: str, seconds: float, *, chained: bool) -> tuple[float, float]:
+    """Calls a second over some seconds, and processor milliseconds a call; sealing goes on meanwhile where there is
+    any."""
+    done, stop = [0] * THREADS, threading.Event()
+
+    def call(place: int) -> None:
+        client = app.test_client(use_cookies=False)
+        how: dict[str, Any] = {"json": {"count": 10}, "headers": {"Authorization": f"Bearer {key}"}}
+        while not stop.is_set():
+            answer = client.post(f"/templates/{template}/generate", **how)
+            if answer.status_code == 200:
+                done[place] += 1
+            elif answer.status_code != 429:
+                raise RuntimeError(answer.text)
+
+    def seal() -> None:
+        while not stop.wait(1.0):
+            with app.app_context():
+                audit_seals.seal_all(clock.now())
+
+    threads = [threading.Thread(target=call, args=(place,)) for place in range(THREADS)]
+    threads += [threading.Thread(target=seal)] if chained else []
+    began, worked = time.perf_counter(), time.process_time()
+    for thread in threads:
+        thread.start()
+    time.sleep(seconds)
+    stop.set()
+    for thread in threads:
+        thread.join()
+    calls = max(1, sum(done))
+    return calls / (time.perf_counter() - began), 1_000 * (time.process_time() - worked) / calls
+
+
+def main() -> None:
+    """Take turns and print."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--turns", type=int, default=5)
+    parser.add_argument("--seconds", type=float, default=3.0)
+    asked = parser.parse_args()
+    with tempfile.TemporaryDirectory() as one, tempfile.TemporaryDirectory() as two:
+        server = valkey.prepare(Path(one))
+        process = subprocess.Popen(server.command, stdout=subprocess.DEVNULL)
+        try:
+            while not probe.redis_answers(server.url)():
+                time.sleep(0.05)
+            both = {True: application(Path(one), server.url, chained=True)}
+            both[False] = application(Path(two), server.url, chained=False)
+            found: dict[bool, list[tuple[float, float]]] = {True: [], False: []}
+            for number in range(asked.turns):
+                for chained in (True, False) if number % 2 else (False, True):
+                    found[chained].append(turn(*both[chained], asked.seconds, chained=chained))
+                told = [f"{found[one][-1][0]:,.0f} ({found[one][-1][1]:.2f} ms)" for one in (True, False)]
+                print(f"turn {number + 1}: {told[0]} with, {told[1]} without", flush=True)
+        finally:
+            process.kill()
+            process.wait()
+    for place, what in enumerate(("calls a second", "ms of processor time a call")):
+        with_it, without = (
+            statistics.median(one[place] for one in found[chained]) for chained in (True, False)
+        )
+        print(f"{with_it:,.2f} {what} with the chain, {without:,.2f} without: {with_it / without:.2f}")
+
+
+if __name__ == "__main__":
+    main()

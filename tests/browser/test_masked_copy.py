@@ -1,0 +1,101 @@
+"""A masked copy of a CSV made wholly in the browser: dropped, looked at, changed, made, generated and exported."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import expect
+
+from tests.browser.builder import Builder
+from tests.browser.conftest import NARROWEST
+
+NAMES = ("Anna Smith", "John Miller", "Mary Brown", "Peter Jones")
+ROWS = [
+    f"{n},person.{n}@corp{n % 7}.test,{NAMES[n % 4]},19{50 + n % 40}-0{1 + n % 9}-11,+49 170 {1_000_000 + 7 * n},{n}.5"
+    for n in range(1, 201)
+]
+REAL = re.compile(r"person\.\d+@corp|\+49 170 100|Anna Smith|Mary Brown")
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    made = tmp_path / "people.csv"
+    made.write_text("id,email,full_name,born,phone,total\n" + "\n".join(ROWS) + "\n")
+    return made
+
+
+def looked(page, file):
+    page.set_input_files("#file", file)
+    page.get_by_role("button", name="Look for personal columns").click()
+    page.get_by_role("heading", name="Its columns").wait_for()
+
+
+def test_a_dropped_file_becomes_a_masked_copy(desk, cast, file):
+    page = desk(cast.edith).page("/templates/masked")
+    looked(page, file)
+    expect(page.get_by_label("email is personal")).to_be_checked()
+    expect(page.get_by_label("email is masked by")).to_have_value("replace")
+    expect(page.get_by_label("born is masked by")).to_have_value("shift")
+    expect(page.get_by_label("Whose date born is")).to_have_value("id")
+    expect(page.get_by_label("total is personal")).not_to_be_checked()
+    assert not REAL.search(page.locator("#preview").inner_text())
+    page.get_by_label("total is personal").check()
+    page.get_by_label("total is masked by").select_option("redact")
+    page.get_by_label("phone is masked by").select_option("tokenize")
+    expect(page.locator("#preview")).to_contain_text("tok_")
+    page.get_by_role("button", name="Make the template").click()
+    page.wait_for_url("**/templates/tpl_*")
+    builder = Builder(page)
+    builder.previews("id", "email", "full_name", "born", "phone", "total")
+    assert not REAL.search(builder.preview.inner_text())
+    expect(page.locator("[id='source.file']")).to_have_value("people.csv")
+    page.locator("#grid-count").fill("50")
+    page.locator("#generate").click()
+    page.get_by_text("Leak check of these rows").click()
+    expect(page.locator(".leak-check")).to_contain_text("real values left in their own row")
+    assert not REAL.search(page.locator("#grid").inner_text())
+    page.get_by_role("button", name="Export", exact=True).click()
+    with page.expect_download() as coming:
+        page.locator("[data-download]").first.click()
+    assert not REAL.search(Path(coming.value.path()).read_text())
+
+
+def test_the_source_of_a_template_is_changed_in_the_builder(desk, cast, file, tmp_path):
+    other = tmp_path / "others.csv"
+    other.write_text("key,mail\n" + "\n".join(f"K{n},other.{n}@corp.test" for n in range(9)))
+    page = desk(cast.edith).page("/templates/new?names=key,mail")
+    builder = Builder(page)
+    builder.name("Others")
+    page.get_by_text("Rows from real data").click()
+    page.locator("#source-card").get_by_label("A file", exact=True).check()
+    page.set_input_files("#source-upload", other)
+    expect(page.locator("#source-says")).to_contain_text("2 columns")
+    expect(page.locator("#preview")).to_contain_text("corp.test")
+    builder.row("mail").get_by_title("Sensitive").check()
+    expect(page.locator("#preview")).not_to_contain_text("corp.test")
+    builder.save_new()
+    builder.tab("JSON")
+    text = page.locator("#json-text")
+    expect(text).to_have_value(re.compile(r'"file": "others.csv"'))
+    text.fill(text.input_value().replace('"file": "others.csv"', '"file": "others.csv",\n    "limit": 2'))
+    expect(page.locator("#json-state")).to_contain_text("In the fields now")
+    builder.tab("Fields")
+    expect(page.locator("[id='source.limit']")).to_have_value("2")
+
+
+def test_the_pages_of_masking_fit_a_phone_and_a_keyboard(desk, cast, file):
+    page = desk(cast.adam, NARROWEST).page("/templates/masked")
+    looked(page, file)
+    assert page.evaluate("document.documentElement.scrollWidth") <= 320
+    page.get_by_label("email is personal").focus()
+    page.keyboard.press("Space")
+    expect(page.get_by_label("email is masked by")).to_have_count(0)
+    expect(page.get_by_label("email is personal")).to_be_focused()
+    page.goto(page.url.replace("/templates/masked", "/masking/keys"))
+    assert page.evaluate("document.documentElement.scrollWidth") <= 320
+    page.get_by_role("button", name="Make a new version").focus()
+    page.keyboard.press("Enter")
+    page.get_by_role("button", name=re.compile("Make version")).press("Enter")
+    expect(page.get_by_text("every field that names none")).to_be_visible()

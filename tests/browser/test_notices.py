@@ -1,0 +1,109 @@
+"""In a browser: a webhook from its making to its deliveries, and word of work that ended while one looked elsewhere."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import pytest
+from playwright.sync_api import expect
+
+from tests.fakes.echo_target import Answer, EchoTarget
+from tests.jobs.waiting import eventually
+from webapp import clock
+from webapp.extensions import writing
+from webapp.models import Export
+
+# Keeps what would be shown, and shows it.
+RECORDER = """
+window.told = [];
+window.Notification = class extends window.Notification {
+  constructor(title, how) { super(title, how); window.told.push(how.body); }
+};
+"""
+
+HEARD = "async () => (await (await fetch('/notices?since=2020-01-01T00:00:00Z')).json()).items.length"
+
+
+@pytest.fixture
+def target():
+    with EchoTarget() as made:
+        made.on("/hook", Answer(204))
+        yield made
+
+
+def test_a_webhook_is_made_tested_and_turned_off_by_keyboard_and_mouse(edith, target):
+    page = edith.page("/webhooks")
+    page.get_by_label("Address").fill(target.url("/hook"))
+    page.get_by_label("pushes, any end").check()
+    page.get_by_label("Description").fill("Nightly build")
+    page.get_by_role("button", name="Make the webhook").click()
+    secret = page.locator(".made pre").inner_text()
+    assert secret.startswith("whsec_")
+    page.get_by_role("link", name="Nightly build").click()
+    assert secret not in page.content()
+    page.get_by_role("button", name="Send a test").click()
+    expect(page.locator(".toasts")).to_contain_text("The test was delivered")
+    expect(page.locator("table")).to_contain_text("webhook.test")
+    assert target.calls("/hook")[0].json["event"] == "webhook.test"
+    page.get_by_role("button", name="Turn it off").click()
+    expect(page.get_by_role("button", name="Turn it on")).to_be_visible()
+    page.get_by_role("button", name="Make another secret").click()
+    assert page.locator(".made pre").inner_text() != secret
+
+
+def ended(app, cast, name):
+    """An export of Edith's that took a minute and has just ended."""
+    place = {"workspace_id": cast.acme, "project_id": cast.main, "team_id": cast.blue}
+    now = clock.now()
+    with app.app_context(), writing() as session:
+        session.add(
+            Export(
+                **place, format="csv", count=1, status="completed", file_name=name, created_by=cast.edith.user_id,
+                created_at=now - timedelta(minutes=1), finished_at=now, noticed_at=now,
+            )
+        )  # fmt: skip
+
+
+def test_who_asked_for_it_is_told_of_work_that_ended_and_who_did_not_is_left_alone(app, cast, edith):
+    edith.context.grant_permissions(["notifications"], origin=edith.origin)
+    edith.context.add_init_script(RECORDER)
+    page = edith.page("/me")
+    asked = []
+    page.on(
+        "request",
+        lambda one: asked.append(one.url) if one.url.partition("?")[0].endswith("/notices") else None,
+    )
+    page.clock.install()
+    page.reload()
+    page.clock.run_for(60_000)
+    assert asked == [], "nobody asked for it"
+    with page.expect_response("**/notices"):
+        page.get_by_role("button", name="Notify me in this browser").click()
+    expect(page.get_by_role("button", name="Notify me in this browser")).to_have_attribute(
+        "aria-pressed", "true"
+    )
+    ended(app, cast, "long.csv")
+    eventually(lambda: page.evaluate(HEARD) == 1)
+    page.clock.run_for(31_000)
+    eventually(lambda: page.evaluate("window.told.length") == 1)
+    assert page.evaluate("window.told") == ["Export long.csv is complete."]
+    page.get_by_role("button", name="Notify me in this browser").click()
+    count = len(asked)
+    page.clock.run_for(120_000)
+    assert len(asked) == count
+
+
+def test_where_notifications_are_denied_the_title_of_a_hidden_tab_has_a_number(app, cast, edith):
+    page = edith.page("/me")
+    page.clock.install()
+    page.reload()
+    title = page.title()
+    with page.expect_response("**/notices"):
+        page.get_by_role("button", name="Notify me in this browser").click()
+    page.evaluate("Object.defineProperty(document, 'hidden', {value: true, configurable: true})")
+    ended(app, cast, "long.csv")
+    eventually(lambda: page.evaluate(HEARD) == 1)
+    page.clock.run_for(31_000)
+    expect(page).to_have_title(f"(1) {title}")
+    page.evaluate("delete document.hidden; document.dispatchEvent(new Event('visibilitychange'))")
+    expect(page).to_have_title(title)

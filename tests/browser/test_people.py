@@ -1,0 +1,74 @@
+"""The admin at a browser: roles, teams, leaving, moving, what uses what before deleting; also by keyboard."""
+
+from __future__ import annotations
+
+import re
+
+from playwright.sync_api import expect
+
+ID = [{"name": "id", "type": "row_number"}]
+
+
+def test_an_admin_gives_a_role_in_a_team_and_takes_somebody_out_with_their_keys(desk, cast):
+    page = desk(cast.olivia).page("/members")
+    page.get_by_role("button", name=f"Give {cast.edith.email} another role").click()
+    edith = page.get_by_role("row").filter(has_text=cast.edith.email)
+    edith.get_by_label("Where").select_option(label="team Red")
+    edith.get_by_role("button", name="Add").click()
+    expect(edith.get_by_role("button", name="Red: editor")).to_be_visible()
+    edith.get_by_role("button", name=f"Remove {cast.edith.email}").click()
+    page.get_by_role("button", name="Remove, and revoke the key").click()
+    expect(page.locator("#toasts")).to_contain_text("Keys revoked: 1")
+    expect(page.get_by_role("row").filter(has_text=cast.edith.email)).to_have_count(0)
+
+
+def test_ticked_templates_move_with_what_hangs_together(desk, api, cast):
+    olivia = desk(cast.olivia)
+    program = api(cast.olivia)
+    parent = program.post("/templates", json={"name": "Parents", "fields": ID}).json["id"]
+    reference = {"name": "p", "type": "reference", "options": {"template_id": parent, "field": "id"}}
+    program.post("/templates", json={"name": "Children", "fields": [*ID, reference]})
+    page = olivia.page("/templates")
+    page.get_by_label("Choose Parents").check()
+    page.get_by_role("button", name="Move to").click()
+    page.get_by_role("button", name="Side").click()
+    expect(page.get_by_role("heading", name="Move to Side")).to_be_visible()
+    expect(page.get_by_role("link", name="Children")).to_be_visible()
+    page.get_by_role("button", name="Take it along").click()
+    expect(page.locator("#toasts")).to_contain_text("2 objects lie in Side now.")
+    assert program.get(f"/templates/{parent}").json["project_id"] == cast.side
+
+
+def test_by_keyboard_alone_delete_says_what_uses_it_and_esc_keeps_it(desk, api, cast):
+    olivia = desk(cast.olivia)
+    program = api(cast.olivia)
+    made = program.post("/templates", json={"name": "Used", "fields": ID}).json["id"]
+    program.post("/datasets", json={"name": "Shop", "templates": [{"template_id": made}]})
+    page = olivia.page("/templates")
+    opener = page.get_by_role("link", name="Delete Used")
+    opener.focus()
+    page.keyboard.press("Enter")
+    dialog = page.locator("#asked")
+    expect(dialog).to_contain_text("Shop")
+    page.keyboard.press("Escape")
+    expect(dialog).not_to_be_visible()
+    expect(opener).to_be_focused()
+    page.keyboard.press("Enter")
+    expect(dialog).to_contain_text("Shop")
+    dialog.get_by_role("button", name="Delete Used").focus()
+    page.keyboard.press("Enter")
+    expect(page.locator("#toasts")).to_contain_text("Template Used deleted")
+    page.goto(f"{olivia.origin}/trash")
+    expect(page.get_by_role("row").filter(has_text="Used")).to_contain_text("Olivia")
+    page.get_by_role("button", name="Restore Used").click()
+    page.wait_for_url(re.compile(made))
+
+
+def test_without_script_deleting_asks_on_a_page_of_its_own(desk, api, cast):
+    plain = desk(cast.olivia, java_script_enabled=False)
+    api(cast.olivia).post("/templates", json={"name": "Plain", "fields": ID})
+    page = plain.page("/templates")
+    page.get_by_role("link", name="Delete Plain").click()
+    expect(page.get_by_text("Nothing uses it.")).to_be_visible()
+    page.get_by_role("button", name="Delete Plain").click()
+    expect(page.locator("#toasts")).to_contain_text("Template Plain deleted")

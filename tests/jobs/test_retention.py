@@ -1,0 +1,291 @@
+"""What a plan keeps stays, what it keeps no longer goes, a little at a time; on both databases."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import pytest
+import sqlalchemy as sa
+
+from jobs.sweeper import Sweeper
+from tests.conftest import ON_POSTGRES, close_app, settings_for
+from webapp import create_app, limits, storage
+from webapp.extensions import db, reading, redis_client, writing
+from webapp.models import (
+    AuditEntry,
+    Export,
+    ExportPart,
+    Project,
+    Push,
+    PushLine,
+    PushRange,
+    PushRow,
+    Run,
+    RunChunk,
+    Scenario,
+    Team,
+    Workspace,
+    WorkspaceFile,
+)
+from webapp.services import drains, ledger, retention, run_logs
+from webapp.services.drains import Turn
+
+DAY = timedelta(days=1)
+FREE = limits.RETENTION["free"]
+
+
+@pytest.fixture
+def any_app(request, tmp_path, shared_redis):
+    """The application on an empty database."""
+    url = request.getfixturevalue("postgres_url") if ON_POSTGRES else f"sqlite:///{tmp_path}/x.db"
+    made = create_app(settings_for(url, shared_redis, tmp_path))
+    with made.app_context():
+        redis_client().flushdb()
+        db.create_all()
+        yield made
+    close_app(made)
+
+
+class Place:
+    """A workspace on a plan, and finished work in it."""
+
+    def __init__(self, plan: str, now) -> None:
+        self.now = now
+        with writing() as session:
+            workspace = Workspace(name=plan, plan=plan)
+            session.add(workspace)
+            session.flush()
+            team = Team(name="t", workspace_id=workspace.id)
+            session.add(team)
+            session.flush()
+            project = Project(name="p", workspace_id=workspace.id, team_id=team.id)
+            session.add(project)
+            session.flush()
+            self.at = {"workspace_id": workspace.id, "team_id": team.id, "project_id": project.id}
+            scenario = Scenario(name="s", timeout_seconds=60, network="none", **self.at)
+            session.add(scenario)
+            session.flush()
+            self.scenario = scenario.id
+
+    def ended(self, days: float) -> dict:
+        moment = self.now - timedelta(days=days)
+        return {"status": "completed", "finished_at": moment, "created_at": moment, **self.at}
+
+    def run(self, days: float, lines: int = 9) -> str:
+        with writing() as session:
+            run = Run(
+                scenario_id=self.scenario,
+                scenario_version=1,
+                trigger="api",
+                closed_at=self.now,
+                line_count=lines,
+                log_bytes=lines * 3,
+                **self.ended(days),
+            )
+            session.add(run)
+            session.flush()
+            for first in range(1, lines + 1, 3):
+                session.add(RunChunk(run_id=run.id, first=first, last=first + 2, at=self.now, text="a\nb\nc"))
+            return run.id
+
+    def push(self, days: float, rows: int = 0, lines: int = 5, **columns) -> str:
+        with writing() as session:
+            push = Push(target="t", total=rows, request={"settled": True}, **self.ended(days), **columns)
+            session.add(push)
+            session.flush()
+            session.add(PushRange(push_id=push.id, table=0, first=1, last=max(1, rows)))
+            for number in range(1, lines + 1):
+                session.add(PushLine(push_id=push.id, number=number, at=self.now, text=f"line {number}"))
+            if rows:
+                session.execute(
+                    sa.insert(PushRow),
+                    [{"push_id": push.id, "row": number, "state": "failed"} for number in range(1, rows + 1)],
+                )
+            return push.id
+
+    def export(self, days: float, app, **columns) -> tuple[str, str]:
+        key = f"exports/{self.at['workspace_id']}/{days}-{len(columns)}.csv"
+        storage.of(app).put(key, [b"a\n"])
+        with writing() as session:
+            told = {"format": "csv", "count": 1, "storage_key": key, **self.ended(days), **columns}
+            export = Export(**told)
+            session.add(export)
+            session.flush()
+            return export.id, key
+
+
+def there(model, **columns) -> int:
+    with reading() as session:
+        return session.scalar(sa.select(sa.func.count()).select_from(model).filter_by(**columns))
+
+
+def one(model, row_id):
+    with reading() as session:
+        found = session.get(model, row_id)
+        if found is not None:
+            session.expunge(found)
+        return found
+
+
+def test_logs_go_when_the_plan_keeps_them_no_longer_and_say_so(any_app, clock):
+    free, pro = Place("free", clock()), Place("pro", clock())
+    old, young = free.run(FREE.log_days + 0.1), free.run(FREE.log_days - 0.1)
+    paid, push, dear = pro.run(FREE.log_days + 0.1), free.push(FREE.log_days + 1), pro.push(FREE.log_days + 1)
+    assert retention.sweep(clock(), Turn()) == 2
+    assert [piece.lines for piece in run_logs.pieces(old)] == [[run_logs_removed("free")]]
+    assert one(Run, old).line_count == 1
+    assert [line.text for line in ledger.lines(push)] == [run_logs_removed("free")]
+    for kept in (young, paid):
+        assert one(Run, kept).line_count == 9
+        assert there(RunChunk, run_id=kept) == 3
+    assert there(PushLine, push_id=dear) == 5
+    assert retention.sweep(clock(), Turn()) == 0  # once is enough
+
+
+def run_logs_removed(plan):
+    days = limits.RETENTION[plan].log_days
+    return f"rowsmith: this log was removed: the plan {plan} keeps logs for {days} days"
+
+
+def test_files_of_exports_go_before_the_exports(any_app, clock):
+    free, store = Place("free", clock()), storage.of(any_app)
+    old, key = free.export(FREE.file_days + 1, any_app)
+    young, kept = free.export(FREE.file_days - 1, any_app)
+    assert retention.sweep(clock(), Turn()) == 1
+    with pytest.raises(storage.MissingError):
+        store.head(key)
+    assert store.head(kept).size == 2
+    assert (one(Export, old).storage_key, one(Export, old).file_removed_at) == (None, clock())
+    assert one(Export, young).storage_key == kept
+
+
+def test_a_file_that_a_part_of_another_export_still_needs_stays(any_app, clock):
+    free, store = Place("free", clock()), storage.of(any_app)
+    store.put("exports/shared.csv", [b"x"])
+    old, _ = free.export(FREE.file_days + 1, any_app, storage_key=None, part_rows=1)
+    again, _ = free.export(1, any_app, storage_key=None, part_rows=1, of_id=old)
+    with writing() as session:
+        for export_id in (old, again):
+            session.add(
+                ExportPart(
+                    export_id=export_id,
+                    number=1,
+                    offset=0,
+                    count=1,
+                    status="completed",
+                    storage_key="exports/shared.csv",
+                )
+            )
+    retention.sweep(clock(), Turn())
+    assert store.head("exports/shared.csv").size == 1
+    assert there(ExportPart, storage_key="exports/shared.csv") == 1
+    clock.forward(FREE.file_days * 86_400)
+    retention.sweep(clock(), Turn())
+    with pytest.raises(storage.MissingError):
+        store.head("exports/shared.csv")
+
+
+def test_finished_work_goes_with_all_that_hangs_on_it(any_app, clock):
+    free = Place("free", clock())
+    days = FREE.work_days + 1
+    run, push, (export, _) = free.run(days), free.push(days, rows=20), free.export(days, any_app)
+    with writing() as session:
+        session.add(
+            WorkspaceFile(
+                name=f"outputs/{run}/a.csv",
+                size=1,
+                content_type="text/csv",
+                sha256="0",
+                storage_key="files/x",
+                run_id=run,
+                workspace_id=free.at["workspace_id"],
+            )
+        )
+    storage.of(any_app).put(f"pushes/{free.at['workspace_id']}/{push}/keys/1", [b"k"])
+    kept = free.run(FREE.work_days - 1)
+    retention.sweep(clock(), Turn())
+    assert (one(Run, run), one(Push, push), one(Export, export)) == (None, None, None)
+    assert one(Run, kept) is not None
+    assert (there(PushRow), there(PushRange), there(PushLine), there(RunChunk, run_id=run)) == (0, 0, 0, 0)
+    assert storage.of(any_app).listing("pushes") == []
+    with reading() as session:
+        (output,) = session.scalars(sa.select(WorkspaceFile)).all()
+    assert (output.deleted_at, output.run_id) == (clock(), None)  # in the trash
+
+
+def test_a_push_stays_as_long_as_a_retry_of_it_is_young(any_app, clock):
+    free = Place("free", clock())
+    home = free.push(FREE.work_days + 30, rows=3)
+    young = free.push(1, of_id=home, kind="retry")
+    retention.sweep(clock(), Turn())
+    assert one(Push, home) is not None
+    clock.forward(FREE.work_days * 86_400)
+    retention.sweep(clock(), Turn())
+    assert (one(Push, home), one(Push, young)) == (None, None)
+
+
+def test_work_that_goes_on_is_never_removed(any_app, clock):
+    free = Place("free", clock())
+    run = free.run(1_000)
+    with writing() as session:
+        session.execute(sa.update(Run).values(status="running", finished_at=None))
+    push = free.push(1_000, rows=1)
+    with writing() as session:
+        session.execute(sa.update(Push).values(status="queued", finished_at=None))
+    assert retention.sweep(clock(), Turn()) == 0
+    assert one(Run, run) is not None
+    assert there(PushRow, push_id=push) == 1
+
+
+def test_what_was_removed_is_in_the_trail_by_workspace(any_app, clock):
+    free = Place("free", clock())
+    free.run(FREE.log_days + 1)
+    free.push(FREE.log_days + 1)
+    retention.sweep(clock(), Turn())
+    with reading() as session:
+        (entry,) = session.scalars(sa.select(AuditEntry).where(AuditEntry.action == "retention.sweep")).all()
+    assert (entry.workspace_id, entry.user_id) == (free.at["workspace_id"], None)
+    assert {name: entry.details[name] for name in ("run_logs", "push_logs")} == {
+        "run_logs": 1,
+        "push_logs": 1,
+    }
+
+
+def test_no_transaction_removes_more_than_a_batch(any_app, clock, monkeypatch):
+    monkeypatch.setattr(limits, "DRAIN_ROWS", 100)
+    free = Place("free", clock())
+    push = free.push(FREE.work_days + 1, rows=450, lines=1)
+    taken = []
+
+    def note(connection, cursor, statement, parameters, context, many):
+        if statement.lstrip().upper().startswith("DELETE FROM PUSH_ROWS"):
+            taken.append(cursor.rowcount)
+
+    sa.event.listen(db.engine, "after_cursor_execute", note)
+    assert drains.rows(PushRow, PushRow.push_id == push, Turn(), 100) == 450
+    assert taken == [100, 100, 100, 100, 50]
+
+
+def test_a_turn_that_is_over_is_gone_on_with_at_the_next_sweep(any_app, clock):
+    free = Place("free", clock())
+    push = free.push(FREE.work_days + 1, rows=50)
+    ticks = iter([0.0, 0.0, 0.0, 0.0, 99.0, *[99.0] * 100])
+    turn = Turn(1.0, lambda: next(ticks))
+    retention.sweep(clock(), turn)
+    assert turn.cut
+    assert one(Push, push) is not None
+    retention.sweep(clock(), Turn())
+    assert one(Push, push) is None
+
+
+def test_the_sweeper_goes_on_removing_at_its_next_turn(any_app, clock, monkeypatch):
+    monkeypatch.setattr(limits, "DRAIN_SECONDS", 0.0)
+    free = Place("free", clock())
+    run = free.run(FREE.log_days + 1)
+    sweeper = Sweeper(any_app, lambda _seconds: True, clock)
+    sweeper.turn()
+    assert (sweeper.purged, one(Run, run).line_count) == (None, 9)
+    monkeypatch.setattr(limits, "DRAIN_SECONDS", 60.0)
+    clock.forward(10)
+    sweeper.turn()
+    assert (sweeper.purged, one(Run, run).line_count) == (clock(), 1)

@@ -1,0 +1,112 @@
+"""Promise 18 in a real Chromium: no stored script runs in any page.
+
+Every page of the route table is opened, in a workspace whose every free text is a payload; a payload that ran would
+call a function that counts, and one that was parsed as a script would be told as a violation of the policy.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import threading
+from collections.abc import Iterator
+
+import pytest
+from playwright.sync_api import BrowserContext, Error, sync_playwright
+from werkzeug.serving import WSGIRequestHandler, make_server
+
+from tests.promises.test_pages import pages
+from tests.promises.world import World
+from webapp import ROOT
+from webapp.extensions import db
+from webapp.models import User
+from webapp.services import sign_in
+
+ARGUMENTS = [
+    "--no-sandbox",
+    "--disable-gpu",
+    "--headless",
+    "--disable-background-networking",
+    "--no-first-run",
+]
+COUNTS = "window.canaryRan = 0; window.canary = () => { window.canaryRan += 1; };"
+
+
+class Quiet(WSGIRequestHandler):
+    protocol_version = "HTTP/1.1"
+
+    def log(self, type: str, message: str, *args: object) -> None:
+        pass
+
+
+@pytest.fixture(scope="module")
+def origin(world: World) -> Iterator[str]:
+    """The address of a server that runs the world's application, every free text a payload."""
+    world.made = world.fill_with_payloads()
+    server = make_server("127.0.0.1", 0, world.app, threaded=True, request_handler=Quiet)
+    server.daemon_threads, server.block_on_close = True, False
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
+    thread.start()
+    yield f"http://127.0.0.1:{server.server_port}"
+    server.shutdown()
+    thread.join()
+    server.server_close()
+
+
+@pytest.fixture(scope="module")
+def context(world: World, origin: str) -> Iterator[BrowserContext]:
+    """The owner's window."""
+    path = os.environ.get("TEST_CHROMIUM") or shutil.which("chromium") or shutil.which("chromium-browser")
+    if path is None:
+        pytest.skip("no Chromium: put one on the PATH, or name it in TEST_CHROMIUM")
+    if not (ROOT / "static" / "vendor" / "htmx.min.js").is_file():
+        pytest.skip("static/vendor is empty: ./rowsmith test fetches it")
+    with world.app.app_context():
+        link = sign_in.make_link(db.session.get_one(User, world.cast.olivia.user_id))
+        db.session.remove()
+    with sync_playwright() as playwright:
+        running = playwright.chromium.launch(executable_path=path, args=ARGUMENTS)
+        made = running.new_context()
+        made.set_default_timeout(30_000)
+        made.add_init_script(COUNTS)
+        page = made.new_page()
+        page.goto(f"{origin}/sign-in/{link.rsplit('/', 1)[-1]}")
+        page.locator("form button[type=submit], form button:not([type])").first.click()
+        page.wait_for_url(lambda url: "/sign-in" not in url)
+        page.close()
+        yield made
+        running.close()
+
+
+def test_promise_18_no_stored_script_runs_in_a_real_browser(world, origin, context):
+    page, troubles, opened = context.new_page(), [], 0
+    page.on("dialog", lambda dialog: (troubles.append(f"dialog {dialog.message}"), dialog.dismiss()))
+    page.on(
+        "console",
+        lambda said: (
+            troubles.append(f"{page.url}: {said.text}") if "Content Security Policy" in said.text else None
+        ),
+    )
+    for address in pages(world):
+        shown = world.person().get(address, buffered=False)
+        mimetype, status = shown.mimetype, shown.status_code
+        shown.close()
+        if mimetype != "text/html" or status >= 400:
+            continue
+        try:
+            page.goto(f"{origin}{address}", wait_until="load")
+        except Error as error:
+            troubles.append(f"{address}: {error.message[:200]}")
+            continue
+        assert page.evaluate("window.canaryRan") == 0, address
+        assert page.locator("x-canary").count() == 0, address
+        opened += 1
+    assert troubles == []
+    assert opened > 60
+
+
+def test_promise_18_the_function_that_counts_can_be_called(origin, context):
+    page = context.new_page()
+    page.goto(f"{origin}/sign-in")
+    page.evaluate("window.canary()")
+    assert page.evaluate("window.canaryRan") == 1

@@ -1,0 +1,40 @@
+"""Who may look after the service: metrics, the status page, work taken from a worker."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from flask import Flask
+
+from tests.cast import Cast
+from tests.security.matrix import Case
+from webapp.extensions import db, writing
+from webapp.models import Export
+from webapp.services import actors, exports, templates
+from webapp.services.row_requests import GenerateInput
+
+
+def prepare(app: Flask, cast: Cast) -> dict[str, Any]:
+    acme = actors.system(cast.acme, cast.main, cast.blue)
+    made = templates.create(acme, name="Held", fields=[{"name": "id", "type": "row_number"}])
+    held = exports.create(acme, made["id"], GenerateInput(count=1)).id
+    db.session.remove()
+    with writing() as session:
+        export = session.get_one(Export, held)
+        export.status, export.epoch, export.attempt = "running", 3, 1
+    return {"held_export": held}
+
+
+CASES = [
+    Case("GET", "/metrics", "public", ok=404),  # nothing is counted unless the operator says so
+    Case("GET", "/status", "anyone", person=True),
+    Case(
+        "POST",
+        "/status/work/<work_id>/release",
+        "admin",
+        url="/status/work/{held_export}/release",
+        body={"epoch": "3"},
+        ok=303,
+        person=True,
+    ),
+]

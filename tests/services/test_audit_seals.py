@@ -1,0 +1,437 @@
+"""The trail's chain: what was sealed is vouched for, whatever is done to the rows behind the service's back."""
+
+from __future__ import annotations
+
+import json
+import threading
+from datetime import timedelta
+
+import pytest
+import sqlalchemy as sa
+
+from jobs.sweeper import Sweeper
+from tests.cast import gather
+from tests.conftest import ON_POSTGRES, close_app, settings_for
+from webapp import clock, create_app, limits, storage
+from webapp.extensions import db, reading, redis_client, writing
+from webapp.models import AuditEntry, AuditHead, AuditPending, AuditSeal, Workspace
+from webapp.services import actors, audit, audit_chain, audit_seals
+from webapp.services.audit_verify import verify
+
+# The other kind makes each of them a database of its own: one test is enough, and TEST_ON=postgresql runs them all.
+both = pytest.mark.parametrize("kind", ["postgresql" if ON_POSTGRES else "sqlite"])
+
+
+@pytest.fixture
+def kind():
+    """Most tests look at the database of the others; those marked `both` at either kind."""
+    return ""
+
+
+@pytest.fixture
+def trail(request, kind, shared_redis, tmp_path):
+    """`(application, workspace)`: some entries in two seals."""
+    own = kind == "postgresql" and not ON_POSTGRES
+    if not own:
+        app, cast = request.getfixturevalue("app"), request.getfixturevalue("cast")
+    else:
+        url = request.getfixturevalue("postgres_url")
+        app = create_app(settings_for(url, shared_redis, tmp_path))
+        with app.app_context():
+            redis_client().flushdb()
+            db.create_all()
+            cast = gather()
+            db.session.remove()
+    with app.app_context():
+        for turn in range(2):
+            for number in range(5):
+                audit.record(
+                    actors.system(cast.acme),
+                    "test.seal",
+                    ("template", "tpl_1"),
+                    rows=number,
+                    turn=turn,
+                    text="é",
+                )
+            assert audit_seals.seal_all(clock.now()) >= 1
+        yield app, cast.acme
+    if own:
+        close_app(app)
+
+
+def unguarded(*statements, **values):
+    """Statements of somebody who may do everything with the database, its triggers gone."""
+    with db.engine.begin() as connection:
+        if connection.dialect.name == "sqlite":
+            for (name,) in connection.exec_driver_sql(
+                "SELECT name FROM sqlite_master WHERE type = 'trigger'"
+            ).all():
+                connection.exec_driver_sql(f"DROP TRIGGER {name}")
+        else:
+            connection.exec_driver_sql("SET LOCAL session_replication_role = replica")
+        for statement in statements:
+            connection.execute(sa.text(statement), values)
+
+
+def sealed_ids(workspace_id, number=2):
+    with reading() as session:
+        links = session.scalar(
+            sa.select(AuditSeal.links).where(
+                AuditSeal.workspace_id == workspace_id, AuditSeal.number == number
+            )
+        )
+    return [name for name, _ in audit_chain.unpacked(links)]
+
+
+def first_misfit(workspace_id, kept=None):
+    misfits = verify(workspace_id, kept).misfits
+    return (misfits[0].seal, misfits[0].entry_id, misfits[0].message) if misfits else None
+
+
+def test_a_trail_that_nobody_touched_fits(trail):
+    _, workspace = trail
+    report = verify(workspace)
+    assert (report.misfits, report.seals, report.unsealed) == ([], 2, 0)
+    audit.record(actors.system(workspace), "test.later")
+    report = verify(workspace)
+    assert (report.misfits, report.unsealed) == ([], 1)
+
+
+@both
+def test_the_chain_is_what_its_description_says(trail):
+    """Computed from the documented rule alone."""
+    import hashlib
+
+    _, workspace = trail
+    digest = bytes(32)
+    with reading() as session:
+        seals = session.scalars(
+            sa.select(AuditSeal).where(AuditSeal.workspace_id == workspace).order_by(AuditSeal.number)
+        ).all()
+        for seal in seals:
+            assert seal.previous == digest.hex()
+            for name, told in audit_chain.unpacked(seal.links):
+                row = session.get_one(AuditEntry, name)
+                said = {field: getattr(row, field) for field in audit_chain.FIELDS}
+                said["at"] = row.at.strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+                text = json.dumps(said, sort_keys=True, separators=(",", ":"))
+                digest = hashlib.sha256(digest + text.encode("ascii")).digest()
+                assert digest == told
+            digest = bytes.fromhex(seal.hash)
+
+
+@pytest.mark.parametrize(
+    ("column", "value"),
+    [
+        ("rows", 999),
+        ("action", "'test.other'"),
+        ("address", "'10.9.8.7'"),
+        ("details", "'{\"turn\": 7}'"),
+        ("at", "'2026-01-01 00:00:00'"),
+    ],
+)
+def test_a_changed_entry_is_named(trail, column, value):
+    _, workspace = trail
+    victim = sealed_ids(workspace)[2]
+    unguarded(f"UPDATE audit_entries SET {column} = {value} WHERE id = :id", id=victim)
+    seal, entry, message = first_misfit(workspace)
+    assert (seal, entry) == (2, victim)
+    assert "not what was sealed" in message
+
+
+@both
+def test_an_entry_deleted_in_the_middle_is_named(trail):
+    _, workspace = trail
+    victim = sealed_ids(workspace)[1]
+    unguarded("DELETE FROM audit_entries WHERE id = :id", id=victim)
+    assert first_misfit(workspace) == (2, victim, "This entry is missing: it was deleted.")
+
+
+def test_an_entry_put_in_behind_the_triggers_is_named(trail):
+    _, workspace = trail
+    new = "aud_01ARZ3NDEKTSV4RRFFQ69G5FAV"
+    columns = "workspace_id, at, action, object_type, object_id, address, request_id, details"
+    unguarded(
+        f"INSERT INTO audit_entries (id, {columns}) SELECT :new, {columns} FROM audit_entries WHERE id = :id",
+        new=new,
+        id=sealed_ids(workspace)[0],
+    )
+    assert first_misfit(workspace)[1:] == (
+        new,
+        "This entry is in no seal: it was not written by the service.",
+    )
+
+
+def test_an_entry_added_later_with_an_old_time_is_named(trail):
+    _, workspace = trail
+    long_ago = clock.now() - timedelta(seconds=limits.AUDIT_LATE_SECONDS + 60)
+    with writing() as session:
+        entry = AuditEntry(workspace_id=workspace, at=long_ago, action="test.late", details={})
+        session.add(entry)
+    audit_seals.seal_all(clock.now())
+    seal, name, message = first_misfit(workspace)
+    assert (seal, name) == (3, entry.id)
+    assert "was added after" in message
+
+
+def test_two_entries_that_changed_places_are_named(trail):
+    _, workspace = trail
+    first, second = sealed_ids(workspace)[1:3]
+    unguarded(
+        "UPDATE audit_entries SET id = 'x' WHERE id = :a",
+        "UPDATE audit_entries SET id = :a WHERE id = :b",
+        "UPDATE audit_entries SET id = :b WHERE id = 'x'",
+        a=first,
+        b=second,
+    )
+    assert first_misfit(workspace)[:2] == (2, first)
+
+
+def test_a_seal_whose_links_changed_places_does_not_fit(trail):
+    _, workspace = trail
+    with reading() as session:
+        links = session.get_one(AuditSeal, (workspace, 2)).links
+    unguarded(
+        "UPDATE audit_seals SET links = :links WHERE workspace_id = :w AND number = 2",
+        links=links[48:96] + links[:48] + links[96:],
+        w=workspace,
+    )
+    assert first_misfit(workspace)[0] == 2
+
+
+def cut_last_seal(workspace):
+    """The last seal and its entries go, and the head in the database is set back."""
+    with reading() as session:
+        first = session.get_one(AuditSeal, (workspace, 1))
+    for name in sealed_ids(workspace):
+        unguarded("DELETE FROM audit_entries WHERE id = :id", id=name)
+    unguarded(
+        "DELETE FROM audit_seals WHERE workspace_id = :w AND number = 2",
+        "UPDATE audit_heads SET number = 1, hash = :h WHERE workspace_id = :w",
+        w=workspace,
+        h=first.hash,
+    )
+
+
+def test_a_trail_cut_off_at_the_end_is_told_by_the_head_in_the_storage(trail):
+    _, workspace = trail
+    cut_last_seal(workspace)
+    assert first_misfit(workspace) == (1, "", "The chain does not hold the head that was kept, seal 2.")
+
+
+def test_a_trail_cut_off_at_the_end_is_told_by_a_head_kept_elsewhere(trail):
+    app, workspace = trail
+    number, hash = verify(workspace).head.split(":")
+    cut_last_seal(workspace)
+    storage.of(app).delete(audit_seals.anchor_key(workspace))
+    assert first_misfit(workspace) is None
+    assert first_misfit(workspace, {"number": int(number), "hash": hash})[2].endswith("seal 2.")
+
+
+def test_seals_deleted_at_the_end_are_told_by_the_head_beside_them(trail):
+    app, workspace = trail
+    storage.of(app).delete(audit_seals.anchor_key(workspace))
+    unguarded("DELETE FROM audit_seals WHERE workspace_id = :w AND number = 2", w=workspace)
+    assert first_misfit(workspace)[2] == "The chain ends at seal 1; its head is seal 2."
+
+
+def test_the_sweeper_does_not_write_over_a_head_that_the_chain_does_not_hold(trail):
+    _, workspace = trail
+    before = audit_seals.kept_head(workspace)
+    cut_last_seal(workspace)
+    unguarded("DELETE FROM audit_pending")
+    audit.record(actors.system(workspace), "test.after")
+    with db.engine.begin() as connection:
+        connection.execute(sa.text("DELETE FROM audit_pending"))
+        entry = connection.execute(
+            sa.text("SELECT id FROM audit_entries WHERE action = 'test.after'")
+        ).scalar()
+        connection.execute(
+            sa.text("INSERT INTO audit_pending (workspace_id, entry_id) VALUES (:w, :e)"),
+            {"w": workspace, "e": entry},
+        )
+    audit_seals.seal_all(clock.now())
+    assert audit_seals.kept_head(workspace) == before
+    assert first_misfit(workspace)[2].endswith("seal 2.")
+    audit_seals.anchor_anew(workspace, clock.now())
+    assert audit_seals.kept_head(workspace)["hash"] != before["hash"]
+
+
+def test_an_unsealed_entry_that_is_deleted_is_named(trail):
+    _, workspace = trail
+    name = audit.record(actors.system(workspace), "test.gone")
+    unguarded("DELETE FROM audit_entries WHERE id = :id", id=name)
+    audit_seals.seal_all(clock.now())
+    assert first_misfit(workspace)[1:] == (
+        name,
+        "This entry is missing: it was deleted before it was sealed.",
+    )
+
+
+@both
+def test_an_entry_that_commits_late_is_sealed_and_fits(trail):
+    """Its id is older than ids that are sealed already."""
+    _, workspace = trail
+    with writing() as session:
+        old = AuditEntry(workspace_id=workspace, action="test.slow", details={})
+        session.add(old)
+        session.flush()
+        name = old.id
+        session.expunge(old)
+        session.rollback()
+    audit.record(actors.system(workspace), "test.quick")
+    audit_seals.seal_all(clock.now())
+    with writing() as session:
+        session.add(AuditEntry(id=name, at=old.at, workspace_id=workspace, action="test.slow", details={}))
+    assert audit_seals.seal_all(clock.now()) == 1
+    assert sealed_ids(workspace, 4) == [name]
+    assert verify(workspace).misfits == []
+
+
+def test_entries_that_are_noted_as_pending_again_are_not_sealed_twice(trail):
+    _, workspace = trail
+    with writing() as session:
+        session.add_all(
+            [AuditPending(workspace_id=workspace, entry_id=name) for name in sealed_ids(workspace)]
+        )
+    assert audit_seals.seal_all(clock.now()) == 0
+    report = verify(workspace)
+    assert (report.misfits, report.seals, report.unsealed) == ([], 2, 0)
+
+
+@both
+def test_many_writers_and_two_sweepers_make_one_chain(trail):
+    app, workspace = trail
+    errors, done = [], threading.Event()
+
+    def write():
+        try:
+            with app.app_context():
+                for _ in range(20):
+                    audit.record(actors.system(workspace), "test.many", rows=1)
+        except Exception as error:  # shown below
+            errors.append(error)
+
+    def sweep():
+        try:
+            while not done.is_set():
+                with app.app_context():
+                    audit_seals.seal_all(clock.now())
+        except Exception as error:  # shown below
+            errors.append(error)
+
+    writers = [threading.Thread(target=write) for _ in range(6)]
+    sweepers = [threading.Thread(target=sweep) for _ in range(2)]
+    for thread in writers + sweepers:
+        thread.start()
+    for thread in writers:
+        thread.join()
+    done.set()
+    for thread in sweepers:
+        thread.join()
+    assert errors == []
+    audit_seals.seal_all(clock.now())
+    report = verify(workspace)
+    assert (report.misfits, report.unsealed) == ([], 0)
+    with reading() as session:
+        own = AuditEntry.workspace_id == workspace
+        assert report.entries == session.scalar(sa.select(sa.func.count()).select_from(AuditEntry).where(own))
+
+
+# --- What the database itself refuses -----------------------------------------------------------------------
+
+
+@both
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "UPDATE audit_entries SET rows = 1",
+        "DELETE FROM audit_entries",
+        "UPDATE audit_seals SET hash = 'x'",
+        "DELETE FROM audit_seals",
+    ],
+)
+def test_the_database_lets_nobody_change_or_delete_what_was_written(trail, statement):
+    with pytest.raises(sa.exc.DBAPIError, match="audit"), db.engine.begin() as connection:
+        connection.execute(sa.text(statement))
+
+
+@pytest.mark.parametrize("kind", ["postgresql"])
+def test_postgresql_lets_nobody_empty_the_table_either(trail):
+    with pytest.raises(sa.exc.DBAPIError, match="retention"), db.engine.begin() as connection:
+        connection.execute(sa.text("TRUNCATE audit_entries CASCADE"))
+
+
+@both
+def test_a_workspace_that_goes_for_good_takes_its_trail_along(trail):
+    _, workspace = trail
+    with writing() as session:
+        session.get_one(Workspace, workspace).deleted_at = clock.now() - timedelta(
+            days=limits.RESTORE_DAYS + 1
+        )
+    with writing() as session:
+        audit_seals.let_go(session, [workspace], clock.now())
+        session.execute(sa.delete(Workspace).where(Workspace.id == workspace))
+    with writing() as session:
+        audit_seals.forget(session)
+    with reading() as session:
+        for model in (AuditEntry, AuditSeal, AuditPending, AuditHead):
+            assert not session.scalars(sa.select(model).where(model.workspace_id == workspace)).all()
+    assert audit_seals.kept_head(workspace) is None
+
+
+# --- Retention ----------------------------------------------------------------------------------------------
+
+
+@both
+def test_retention_removes_whole_seals_from_the_beginning_and_the_chain_still_fits(trail):
+    _, workspace = trail
+    old, young = sealed_ids(workspace, 1), sealed_ids(workspace, 2)
+    with reading() as session:
+        days = audit_seals.days_kept(session.get_one(Workspace, workspace))
+        border = session.get_one(AuditSeal, (workspace, 1)).last_at
+    now = border + timedelta(days=days, microseconds=1)
+    assert audit_seals.remove_old(now) >= 1
+    own = (AuditEntry.workspace_id == workspace, AuditEntry.action == "audit.remove")
+    with reading() as session:
+        there = set(session.scalars(sa.select(AuditEntry.id).where(AuditEntry.id.in_(old + young))))
+        (told,) = session.scalars(sa.select(AuditEntry).where(*own)).all()
+    assert there == set(young)
+    assert (told.details["seals"], told.details["entries"]) == ([1, 1], len(old))
+    report = verify(workspace)
+    assert (report.misfits, report.removed, report.seals) == ([], len(old), 2)
+
+
+def test_entries_taken_away_as_if_by_retention_are_told(trail):
+    _, workspace = trail
+    for name in sealed_ids(workspace, 1):
+        unguarded("DELETE FROM audit_entries WHERE id = :id", id=name)
+    unguarded(
+        "UPDATE audit_seals SET links = NULL, removed_at = sealed_at WHERE workspace_id = :w AND number = 1",
+        w=workspace,
+    )
+    assert first_misfit(workspace)[2] == "The entries of seal 1 were taken away, not by retention."
+    unguarded("UPDATE audit_heads SET removed = 1 WHERE workspace_id = :w", w=workspace)
+    assert "no entry says that retention removed them" in first_misfit(workspace)[2]
+
+
+def test_days_of_retention_lie_within_the_plan():
+    kept = audit_seals.days_kept
+    assert kept(Workspace(plan="free", settings={})) == 90
+    assert kept(Workspace(plan="free", settings={"audit_retention_days": 3_000})) == 90
+    assert kept(Workspace(plan="pro", settings={"audit_retention_days": 31})) == 31
+
+
+def test_the_sweeper_seals_now_and_then(trail):
+    app, workspace = trail
+    moment = [clock.now()]
+    sweeper = Sweeper(app, lambda _seconds: True, lambda: moment[0])
+    audit.record(actors.system(workspace), "test.swept")
+    sweeper.turn()
+    assert verify(workspace).unsealed == 0
+    audit.record(actors.system(workspace), "test.swept")
+    sweeper.turn()
+    assert verify(workspace).unsealed == 1
+    moment[0] += timedelta(seconds=limits.AUDIT_SEAL_SECONDS)
+    sweeper.turn()
+    assert verify(workspace).unsealed == 0

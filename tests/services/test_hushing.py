@@ -1,0 +1,156 @@
+"""No secret reaches our own log, however it is written and wherever a library puts it (promise 20)."""
+
+from __future__ import annotations
+
+import base64
+import json
+import logging
+import urllib.parse
+
+import pytest
+from flask import g
+
+from webapp import limits
+from webapp.security import keys
+from webapp.services import hushing, journal
+
+CANARY = "c4n/ary+pass word?7"  # has what URL and base64 write otherwise
+KEY = keys.new_key(lambda n: bytes(range(7, 7 + n)))[0]
+
+
+@pytest.fixture(autouse=True)
+def forgotten():
+    hushing._known.clear()
+    yield
+    hushing._known.clear()
+
+
+def ways(secret: str) -> dict[str, str]:
+    raw = secret.encode()
+    return {
+        "plain": secret,
+        "url": urllib.parse.quote(secret, safe=""),
+        "url, small letters": urllib.parse.quote(secret, safe="").replace("%2F", "%2f"),
+        "form": urllib.parse.quote_plus(secret),
+        "json": json.dumps(secret),
+        "base64": base64.b64encode(raw).decode(),
+        "base64 of a pair": base64.b64encode(b"user:" + raw).decode(),
+        "base64url": base64.urlsafe_b64encode(raw).decode(),
+        "in a longer base64": base64.b64encode(b"ab" + raw + b"tail").decode(),
+    }
+
+
+def leaks(text: str, secret: str) -> bool:
+    """Whether a reader could have the secret, or most of it, from a text."""
+    plain = urllib.parse.unquote_plus(text)
+    if secret in text or secret in plain:
+        return True
+    core = base64.b64encode(secret.encode()).decode()[4:-4]
+    return any(core[at : at + 12] in text for at in range(len(core) - 12))
+
+
+def line(formatter: logging.Formatter, message: str, *args: object, exc_info: object = None) -> str:
+    made = logging.makeLogRecord(
+        {"name": "x", "levelname": "ERROR", "msg": message, "args": args, "exc_info": exc_info}
+    )
+    return formatter.format(made)
+
+
+@pytest.mark.parametrize("how", list(ways("x" * 12)))
+@pytest.mark.parametrize("formatter", [journal.Json(), journal.Text(journal.TEXT)], ids=["json", "text"])
+def test_a_secret_that_was_opened_is_cut_in_every_form(formatter, how):
+    hushing.learn(CANARY)
+    told = line(formatter, "the server said: %s; and more", ways(CANARY)[how])
+    assert not leaks(told, CANARY), told
+    assert "and more" in told
+
+
+@pytest.mark.parametrize("formatter", [journal.Json(), journal.Text(journal.TEXT)], ids=["json", "text"])
+def test_a_secret_in_a_traceback_is_cut(formatter):
+    hushing.learn(CANARY)
+    try:
+        try:
+            raise ValueError(f"could not connect with {CANARY}")
+        except ValueError as cause:
+            raise RuntimeError(f"https://x?q={urllib.parse.quote(CANARY, safe='')}") from cause
+    except RuntimeError as error:
+        told = line(formatter, "it failed", exc_info=(type(error), error, error.__traceback__))
+    assert "could not connect with" in told
+    assert not leaks(told, CANARY), told
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"key {KEY} refused",
+        f"Authorization: Bearer {CANARY.replace(' ', '')}",
+        "proxy-authorization: Basic " + base64.b64encode(b"user:" + CANARY.encode()).decode(),
+        f"postgresql+psycopg://me:{CANARY.replace(' ', '')}@host:5432/name",
+        f"redis://:{urllib.parse.quote(CANARY, safe='')}@host/0",
+        f'{{"password": "{CANARY}", "user": "me"}}',
+        f"{{'client_secret': '{CANARY}'}}",
+        f"https://x/token?client_secret={urllib.parse.quote(CANARY, safe='')}&user=me",
+        f"body: grant%3Dx%26client_secret%3D{urllib.parse.quote(CANARY, safe='')}%26user=me",
+        f"api-key={CANARY.split(' ')[0]}, next",
+        f"AWS_SECRET_ACCESS_KEY={CANARY.split(' ')[0]}",
+        f"Cookie: rowsmith=abc.{CANARY.replace(' ', '')}; theme=dark",
+        "opened https://data.example.org/sign-in/" + "A1b2C3d4" * 5,
+        "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiJjYW5hcnkifQ.c2lnbmF0dXJl",
+        "-----BEGIN PRIVATE KEY-----\nMIIEvQIBADANBg\ncanary\n-----END PRIVATE KEY-----",
+        "gAAAAABm" + "Zx9_-" * 12 + "==",
+    ],
+)
+def test_what_looks_like_a_secret_is_cut_although_nobody_knew_it(text):
+    told = hushing.hushed(text)
+    for part in (
+        CANARY,
+        CANARY.replace(" ", ""),
+        CANARY.split(" ")[0],
+        KEY.rpartition("_")[2],
+        "A1b2C3d4",
+        "Zx9_-",
+    ):
+        assert part not in told
+    assert "canary" not in told
+    assert not leaks(told, CANARY), told
+    assert "********" in told
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "export exp_01M81TTWCBK3Q8QQ7W8Q4MHH59: attempt 1, epoch 1",
+        "GET /templates/<template_id> took 12 ms",
+        "connecting to https://example.org:8443/odata/v4?$top=1",
+        "the database does not answer: OperationalError",
+    ],
+)
+def test_what_is_no_secret_stays(text):
+    assert hushing.hushed(text) == text
+
+
+def test_the_credentials_of_the_request_in_hand_are_cut(app):
+    cookie = "session-cookie-value-77"
+    headers = {"Authorization": f"Bearer {KEY}", "Cookie": f"rowsmith={cookie}; theme=dark"}
+    secret = KEY.rpartition("_")[2]
+    with app.test_request_context("/x", headers=headers):
+        g.request_id = "req_1"
+        told = line(journal.Json(), "seen %s and %s on dark", base64.b64encode(KEY.encode()).decode(), cookie)
+    assert cookie not in told
+    assert not leaks(told, secret), told
+    assert json.loads(told)["request_id"] == "req_1"
+    assert "on dark" in told
+
+
+def test_secrets_of_the_settings_are_known_from_the_start(app):
+    settings = app.config["SETTINGS"]
+    hushing.learn_settings(settings)
+    assert settings.secret_key not in hushing.hushed(f"oops {settings.secret_key}")
+    assert settings.vault_keys[0] not in hushing.hushed(f"oops {settings.vault_keys[0]}")
+
+
+def test_only_so_many_secrets_are_remembered():
+    for number in range(limits.HUSHED_KNOWN + 10):
+        hushing.learn(f"secret-{number:06}")
+    assert len(hushing._known) == limits.HUSHED_KNOWN
+    assert "secret-000509" not in hushing.hushed("x secret-000509 y")

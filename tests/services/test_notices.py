@@ -1,0 +1,106 @@
+"""Who is mailed about work that ended, and who is left alone."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import pytest
+
+from webapp import clock, limits
+from webapp.extensions import writing
+from webapp.models import Export, Mail, Membership, NoticeChoice, Push, User
+from webapp.services import notices
+from webapp.services.purge import purge
+
+
+@pytest.fixture
+def mailing(app, monkeypatch):
+    """The application, as if a mail server were set."""
+    monkeypatch.setitem(app.config["SETTINGS"].__dict__, "mail_server", object())
+    return app
+
+
+def ended(app, cast, status="failed", minutes=10.0, kind=Export, **columns):
+    """Edith's work, ended after so many minutes, is told; returns the subjects of all mails."""
+    now = clock.now()
+    own = {"format": "csv", "count": 1, "file_name": "people.csv", "request": {}, "pins": {}}
+    if kind is Push:
+        own = {"target": "people", "total": 9, "request": {"settled": True}}
+    place = {"workspace_id": cast.acme, "project_id": cast.main, "team_id": cast.blue}
+    with app.app_context():
+        with writing() as session:
+            made = {**own, **place, "created_by": cast.edith.user_id, **columns}
+            session.add(
+                kind(**made, status=status, finished_at=now, created_at=now - timedelta(minutes=minutes))
+            )
+        notices.tell()
+        with writing() as session:
+            return [one.subject for one in session.query(Mail).order_by(Mail.id)]
+
+
+def chosen(app, cast, mail, minutes):
+    with app.app_context(), writing() as session:
+        session.merge(NoticeChoice(user_id=cast.edith.user_id, mail=mail, minutes=minutes))
+
+
+def test_who_has_said_nothing_is_mailed_about_long_work_that_failed(mailing, cast):
+    assert ended(mailing, cast, "completed") == []
+    assert ended(mailing, cast, "cancelled") == []
+    assert ended(mailing, cast, minutes=limits.NOTICE_MINUTES - 1) == []
+    assert ended(mailing, cast) == ["Export people.csv has failed"]
+
+
+def test_a_push_whose_rows_did_not_all_arrive_counts_as_failed(mailing, cast):
+    assert ended(mailing, cast, "completed", kind=Push, delivered=9) == []
+    assert ended(mailing, cast, "completed", kind=Push, delivered=6, failed=2, unknown=1) == [
+        "Push to people is complete, 3 rows did not arrive"
+    ]
+
+
+def test_what_a_person_has_chosen_holds(mailing, cast):
+    chosen(mailing, cast, "never", 0)
+    assert ended(mailing, cast) == []
+    chosen(mailing, cast, "always", 20)
+    assert ended(mailing, cast, "completed") == []
+    assert ended(mailing, cast, "completed", minutes=21) == ["Export people.csv is complete"]
+
+
+def test_who_has_left_or_is_locked_out_is_not_mailed(mailing, cast):
+    with mailing.app_context(), writing() as session:
+        session.query(Membership).filter_by(user_id=cast.edith.user_id).delete()
+    assert ended(mailing, cast) == []
+    with mailing.app_context(), writing() as session:
+        session.get_one(User, cast.adam.user_id).disabled_at = clock.now()
+    assert ended(mailing, cast, created_by=cast.adam.user_id) == []
+    assert ended(mailing, cast, created_by=None) == []
+
+
+def test_nobody_is_flooded_and_the_last_mail_says_so(mailing, cast):
+    for _ in range(limits.NOTICE_MAILS_PER_HOUR):
+        ended(mailing, cast)
+    assert len(ended(mailing, cast)) == limits.NOTICE_MAILS_PER_HOUR
+
+
+def test_without_a_mail_server_nobody_is_mailed_and_the_work_is_told_all_the_same(app, cast):
+    assert ended(app, cast) == []
+    with app.app_context(), writing() as session:
+        assert session.query(Export).one().noticed_at is not None
+
+
+def test_a_name_cannot_add_lines_to_a_mail(mailing, cast):
+    (subject,) = ended(mailing, cast, file_name="x\r\nBcc: all@example.org\u202e.csv")
+    assert subject == "Export x Bcc: all@example.org .csv has failed"
+
+
+def test_what_ended_long_ago_is_removed(mailing, cast):
+    ended(mailing, cast)
+    later = clock.now() + timedelta(days=limits.MAIL_DAYS + 1)
+    with mailing.app_context():
+        with writing() as session:
+            session.query(Mail).update({"status": "sent", "ended_at": clock.now()})
+        purge(clock.now())
+        with writing() as session:
+            assert session.query(Mail).count() == 1
+        purge(later)
+        with writing() as session:
+            assert session.query(Mail).count() == 0

@@ -1,0 +1,55 @@
+"""Promise 14, measured: a sign-in takes the same time for an unknown user as for a wrong password."""
+
+from __future__ import annotations
+
+import statistics
+import time
+
+import pytest
+from argon2 import PasswordHasher
+
+from webapp import limits
+from webapp.extensions import db, redis_client
+from webapp.models import User
+from webapp.security import passwords
+
+ROUNDS = 40
+REFUSAL_SECONDS = 0.3
+
+
+@pytest.fixture
+def real_passwords(monkeypatch):
+    """The parameters of the product, not those that hurry other tests."""
+    real = PasswordHasher(
+        time_cost=limits.ARGON2_PASSES, memory_cost=limits.ARGON2_MEMORY_KIB, parallelism=limits.ARGON2_LANES
+    )
+    monkeypatch.setattr(passwords, "_hasher", real)
+    monkeypatch.setattr(limits, "LOGIN_REFUSAL_SECONDS", REFUSAL_SECONDS)
+    passwords._nobody.cache_clear()
+    yield real
+    passwords._nobody.cache_clear()
+
+
+def test_same_time_for_unknown_user_and_wrong_password(app, browser, cast, real_passwords):
+    """Medians, turn by turn, so that what else this machine does falls on both alike: of the time that passes, and of
+    the processor's, of which an unknown user would cost a small part, were no password computed."""
+    with app.app_context():
+        db.session.get_one(User, cast.edith.user_id).password_hash = real_passwords.hash("another password")
+        db.session.commit()
+    spent = {"edith@example.org": [], "nobody@example.org": []}
+    visitor = browser()
+    for number in range(ROUNDS + 2):
+        for email, times in spent.items():
+            with app.app_context():
+                redis_client().flushdb()
+            began = (time.perf_counter(), time.process_time())
+            answer = visitor.submit("/sign-in", {"email": email, "password": "not the password"})
+            if number >= 2:  # the first ones load pages
+                times.append((time.perf_counter() - began[0], time.process_time() - began[1]))
+            assert answer.status_code == 422
+    for kind, least in enumerate((0.95, 0.8)):
+        known, unknown = (statistics.median(one[kind] for one in times) for times in spent.values())
+        print(
+            f"{('passed', 'processor')[kind]}: known {known * 1000:.2f} ms, unknown {unknown * 1000:.2f} ms"
+        )
+        assert least < unknown / known < 1 / least

@@ -1,0 +1,85 @@
+"""Promise 25: hours of mixed load bring no 5xx, memory and file descriptors stay flat, and queues return to zero.
+
+`./rowsmith test --all` gives it SOAK_MINUTES=15 in all, half of them to each stack; `./rowsmith soak --hours 4` gives
+it four hours of one. SOAK_STACK names the stack where only one is wanted, SOAK_FOLDER where the measurements and the
+charts are left; without it they lie in the test's own folder.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.jobs.waiting import eventually
+from tests.promises.product import STACKS, Product, running
+from tests.soak import charts, sampler
+from tests.soak.mixed import Load, as_text
+
+WANTED = [name for name in STACKS if os.environ.get("SOAK_STACK", name) == name]
+SECONDS = 60 * float(os.environ.get("SOAK_MINUTES", "15")) / max(1, len(WANTED))
+# Flat: over the second half of the time no part grows by more than this, however long that is. A leak of a few
+# kilobytes a request shows as hundreds of megabytes in two hours; pools of threads and of memory fill for minutes.
+MOST_MB, MOST_SHARE = 24.0, 0.1
+MOST_DESCRIPTORS = 10.0
+WORK = ("exports", "pushes", "runs")
+
+
+def unfinished(product: Product) -> dict[str, int]:
+    """How much of each kind of work has no end yet, as the database says, and rings that nobody answered."""
+    api = product.api()
+    found = {
+        f"{kind} {state}": api.read(f"/{kind}?status={state}&limit=1")["total"]
+        for kind in WORK
+        for state in ("queued", "running")
+    }
+    with product.redis() as client:
+        found |= {f"ring {name}": client.llen(f"rq:queue:{name}") for name in sampler.QUEUES}
+    return {name: count for name, count in found.items() if count}
+
+
+def measured(product: Product, folder: Path) -> tuple[Load, sampler.Sampler]:
+    """The load for its time, and what was measured meanwhile; the charts are drawn whatever comes of it."""
+    product.plan(requests_per_minute=60_000, rows_per_hour=100_000_000_000)
+    load = Load(product)
+    sampled = sampler.Sampler(
+        product, folder / "soak.csv", load.times, every=max(2.0, min(15.0, SECONDS / 200))
+    )
+    load.start()
+    sampled.start()
+    begun = time.monotonic()
+    while time.monotonic() - begun < SECONDS and len(load.faults) < 100:
+        threading.Event().wait(1)  # the time the promise names, no waiting for anything
+    load.stop()
+    sampled.stop()
+    if sampled.rows:
+        charts.write(sampled.rows, folder)
+    (folder / "done.json").write_text(as_text(load.done) + "\n")
+    (folder / "faults.txt").write_text("\n".join([*load.faults, *sampled.troubles, ""]))
+    return load, sampled
+
+
+@pytest.mark.parametrize("stack", WANTED)
+def test_promise_25_hours_of_mixed_load_no_5xx_memory_and_descriptors_flat_queues_return_to_zero(
+    stack, tmp_path
+):
+    folder = Path(os.environ["SOAK_FOLDER"]) / stack if "SOAK_FOLDER" in os.environ else tmp_path
+    folder.mkdir(parents=True, exist_ok=True)
+    with running(stack, "--workers", "1", "--runners", "1") as product:
+        load, sampled = measured(product, folder)
+        told = f"{load.done}\n" + "\n".join(map(str, sampler.summary(sampled.rows)))
+        print(told)
+        assert load.faults == [], told
+        assert sampled.troubles == [], told
+        assert min(load.done.values()) > 0, told
+        eventually(lambda: unfinished(product) == {}, within=60)
+        logged = product.logs()
+        assert "Traceback" not in logged, logged[logged.index("Traceback") - 500 :][:4000]
+    late = sampler.warmed(sampled.rows)
+    for group in sampler.GROUPS:
+        allowed = max(MOST_MB, MOST_SHARE * sampler.usual(late, f"{group}_mb"))
+        assert sampler.growth(late, f"{group}_mb") <= allowed, f"{group}\n{told}"
+        assert sampler.growth(late, f"{group}_fds") <= MOST_DESCRIPTORS, f"{group}\n{told}"

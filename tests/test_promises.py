@@ -1,0 +1,92 @@
+"""docs/promises.md, docs/threat-model.md and docs/asvs.md are kept honest: every test they name is there."""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+
+import pytest
+
+from webapp import ROOT
+from webapp.cli import testing
+
+PROMISES = 25
+PAGES = ("docs/promises.md", "docs/threat-model.md", "docs/asvs.md")
+_NAMED = re.compile(r"`(tests/[\w/]+\.py)(?:::(\w+))?`")
+
+
+@lru_cache
+def source(file: str) -> str:
+    """A test file; "" where there is none."""
+    path = ROOT / file
+    return path.read_text("utf-8") if path.is_file() else ""
+
+
+def sections() -> dict[int, str]:
+    """What the page says of each promise."""
+    text = (ROOT / PAGES[0]).read_text("utf-8")
+    found = re.split(r"^### Promise (\d+)$", text, flags=re.MULTILINE)
+    return {int(number): part for number, part in zip(found[1::2], found[2::2], strict=True)}
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_every_test_that_a_page_names_is_there(page):
+    named = _NAMED.findall((ROOT / page).read_text("utf-8"))
+    assert len(named) > 20
+    missing = [
+        f"{file}::{name}"
+        for file, name in named
+        if not source(file) or (name and not re.search(rf"^def {name}\(", source(file), re.MULTILINE))
+    ]
+    assert missing == []
+
+
+def test_every_promise_is_told_once_with_its_tests_and_stacks():
+    found = sections()
+    assert list(found) == list(range(1, PROMISES + 1))
+    for number, part in found.items():
+        assert _NAMED.search(part), number
+        assert "\nStacks: " in part, number
+
+
+@pytest.mark.parametrize("number", range(1, PROMISES + 1))
+def test_the_tests_of_a_promise_say_so_themselves(number):
+    """In the test's name, or in the first words of its file."""
+    told = False
+    for file, name in _NAMED.findall(sections()[number]):
+        head = source(file).split('"""')[1]
+        numbers = [
+            int(one)
+            for words in re.findall(r"Promises? ([\d, and]+)", head)
+            for one in re.findall(r"\d+", words)
+        ]
+        told = told or f"promise_{number:02d}_" in name or number in numbers
+    assert told
+
+
+def test_no_test_of_a_promise_is_left_out_of_the_page():
+    told = (ROOT / PAGES[0]).read_text("utf-8")
+    missing = [
+        f"{path.relative_to(ROOT)}::{name}"
+        for path in sorted((ROOT / "tests").rglob("test_*.py"))
+        for name in re.findall(r"^def (test_promise_\d\d_\w+)\(", path.read_text("utf-8"), re.MULTILINE)
+        if f"::{name}`" not in told
+    ]
+    assert missing == []
+
+
+def test_every_requirement_of_the_standard_is_told_once():
+    """OWASP ASVS 5.0.0 has 17 chapters; a line may tell of several requirements."""
+    text = (ROOT / PAGES[2]).read_text("utf-8")
+    assert [int(one) for one in re.findall(r"^## V(\d+) ", text, re.MULTILINE)] == list(range(1, 18))
+    lines = re.findall(r"^- \*\*([^*]+)\*\* (.+)$", text, re.MULTILINE)
+    numbers = [one for ids, _ in lines for one in ids.split(", ")]
+    assert len(numbers) == len(set(numbers)) > 180
+    for ids, told in lines:
+        assert told.endswith("."), ids
+        assert ":" in told, f"{ids} says neither what shows it nor why not"
+
+
+def test_what_runs_on_both_stacks_is_there():
+    for place in (*testing.ON_BOTH, *testing.LONG):
+        assert (ROOT / place).exists(), place

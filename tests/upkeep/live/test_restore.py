@@ -1,0 +1,308 @@
+"""A restoration replaces nothing unasked, makes up no keys, and does nothing twice that may have been done."""
+
+from __future__ import annotations
+
+import shutil
+import sqlite3
+from contextlib import closing
+from datetime import UTC, datetime, timedelta
+
+import pytest
+import sqlalchemy as sa
+
+from tests.conftest import SECRET_KEY, VAULT_KEY
+from webapp import limits
+from webapp.cli.datadir import CliError
+from webapp.extensions import db, writing
+from webapp.models import (
+    AuditEntry,
+    Base,
+    Connection,
+    Export,
+    Membership,
+    Project,
+    Push,
+    PushRow,
+    Run,
+    Scenario,
+    Secret,
+    Team,
+    Template,
+    TemplateVersion,
+    User,
+    Workspace,
+)
+from webapp.services import actors, holding, secrets, vocabularies, workspace_files_kept
+from webapp.upkeep import revisions, stored
+
+OLD = datetime(2026, 1, 1, tzinfo=UTC)
+SCHEDULE = {"cron": "0 * * * *", "timezone": "UTC", "enabled": True, "params": {}}
+
+
+@pytest.fixture
+def busy(place):
+    """An installation in the middle of work: one of each kind going on, one waiting; a secret; a file of a target."""
+    with place.app().app_context(), writing() as session:
+        workspace = Workspace(name="Acme")
+        session.add(workspace)
+        session.flush()
+        team = Team(name="T", workspace_id=workspace.id)
+        user = User(email="a@example.org")
+        session.add_all([team, user])
+        session.flush()
+        project = Project(name="P", workspace_id=workspace.id, team_id=team.id)
+        session.add_all([project, Membership(workspace_id=workspace.id, user_id=user.id, role="owner")])
+        session.flush()
+        where = {"workspace_id": workspace.id, "project_id": project.id, "team_id": team.id}
+        scenario = Scenario(
+            name="S", timeout_seconds=60, network="none", schedule=SCHEDULE, next_run_at=OLD, **where
+        )
+        session.add(scenario)
+        session.flush()
+        held = {"lease_owner": "gone", "lease_until": OLD, "epoch": 3, "attempt": 1, "started_at": OLD}
+        chunk = {"table": 0, "first": 11, "last": 20, "rows": 10}
+        tables = [{"name": "t", "count": 30}]
+        for status, more in (("running", held), ("queued", {})):
+            session.add_all([
+                Export(format="csv", count=5, status=status, **more, **where),
+                Run(scenario_id=scenario.id, scenario_version=1, trigger="api", status=status, **more, **where),
+                Push(target="t", total=30, delivered=10 if more else 0, tables=tables, status=status,
+                     request={"quota": {"rows": 30, "second": 0}},
+                     intent={"chunk": chunk} if more else None, **more, **where),
+            ])  # fmt: skip
+        session.add(Secret(workspace_id=workspace.id, name="token", sealed=secrets.vault().seal("kept")))
+        session.add(Connection(name="C", type="sqlite", settings={"file": "x.db"}, **where))
+    place.store.put(f"files/{workspace.id}/one", [b"bytes"])
+    folder = place.data / "targets" / workspace.id
+    folder.mkdir(parents=True)
+    with closing(sqlite3.connect(folder / "x.db")) as target:
+        target.execute("PRAGMA journal_mode=WAL")
+        target.execute("CREATE TABLE t (n)")
+        target.execute("INSERT INTO t VALUES (17)")
+        target.commit()
+    return place
+
+
+@pytest.fixture
+def restored(busy, new_place, file):
+    """The same on another machine."""
+    assert busy.run("backup", str(file), "--include-keys") == 0
+    there = new_place("sqlite")
+    assert there.run("restore", str(file)) == 0
+    return there
+
+
+def test_what_was_going_on_is_not_done_twice(restored):
+    with restored.app().app_context():
+        exports, runs, pushes = (
+            db.session.query(model).order_by(model.status).all() for model in (Export, Run, Push)
+        )
+        assert [(one.status, one.lease_owner, one.epoch) for one in exports] == [
+            ("queued", None, 0),
+            ("running", None, 4),
+        ]
+        assert {(one.status, one.error["code"], one.lease_owner) for one in runs} == {
+            ("failed", "worker_lost", None)
+        }
+        assert {(one.status, one.error["code"], one.lease_owner) for one in pushes} == {
+            ("failed", "worker_lost", None)
+        }
+        assert sorted((one.delivered, one.unknown, one.total) for one in pushes) == [(0, 0, 30), (10, 10, 30)]
+        assert {row.row: row.state for row in db.session.query(PushRow)} == dict.fromkeys(
+            range(11, 21), "unknown"
+        )
+        assert all("quota" not in one.request and one.intent is None for one in pushes)
+        db.session.remove()
+
+
+def test_a_schedule_goes_on_with_its_next_time_and_the_trail_tells_of_the_restoration(restored):
+    with restored.app().app_context():
+        now = datetime.now(UTC)
+        assert now < db.session.query(Scenario).one().next_run_at <= now + timedelta(hours=1)
+        (told,) = db.session.query(AuditEntry).filter_by(action="service.restore")
+        assert (told.details["runs"], told.details["pushes"], told.details["exports"]) == (2, 2, 1)
+        db.session.remove()
+
+
+def test_the_trail_tells_of_the_backup(busy, file):
+    assert busy.run("backup", str(file)) == 0
+    with busy.app().app_context():
+        (told,) = db.session.query(AuditEntry).filter_by(action="service.backup")
+        assert told.details == {"keys": "none"}
+        db.session.remove()
+
+
+def test_secrets_files_and_targets_are_there(restored):
+    with restored.app().app_context():
+        (secret,) = db.session.query(Secret)
+        assert secrets.opened(secret) == "kept"
+        db.session.remove()
+    (one,) = [one.key for one in restored.store.walk()]
+    assert b"".join(restored.store.get(one)) == b"bytes"
+    (path,) = (restored.data / "targets").glob("*/x.db")
+    with closing(sqlite3.connect(path)) as target:
+        assert target.execute("SELECT n FROM t").fetchall() == [(17,)]
+
+
+def test_what_is_there_is_replaced_only_when_that_is_said(busy, file, capsys):
+    assert busy.run("backup", str(file), "--include-keys") == 0
+    busy.store.put("files/ws/two", [b"later"])
+    told = "database has rows, the storage has files, the data folder has files of SQLite connections"
+    with pytest.raises(CliError, match=told):
+        busy.run("restore", str(file))
+    assert len(list(busy.store.walk())) == 2
+    assert busy.run("restore", str(file), "--force-empty") == 0
+    assert [b"".join(busy.store.get(one.key)) for one in busy.store.walk()] == [b"bytes"]
+
+
+def test_a_backup_without_keys_asks_for_those_of_then(busy, new_place, file):
+    assert busy.run("backup", str(file)) == 0
+    there = new_place("sqlite")
+    with pytest.raises(CliError, match=r"There is no SECRET_KEY here.*--without-keys"):
+        there.run("restore", str(file))
+    there.env |= {"SECRET_KEY": SECRET_KEY, "VAULT_KEYS": VAULT_KEY.replace("M", "N", 1)}
+    with pytest.raises(CliError, match="The VAULT_KEYS here is not the one of the backup"):
+        there.run("restore", str(file))
+    assert not (there.data / "rowsmith.db").exists()
+    there.env["VAULT_KEYS"] = VAULT_KEY
+    assert there.run("restore", str(file)) == 0
+
+
+def test_without_keys_all_but_the_secrets_comes_back(busy, new_place, file, capsys):
+    assert busy.run("backup", str(file)) == 0
+    there = new_place("sqlite")
+    assert there.run("restore", str(file), "--without-keys") == 0
+    assert "1 stored secrets cannot be opened" in capsys.readouterr().out
+    assert SECRET_KEY not in (there.data / "keys.env").read_text()
+
+
+def test_other_keys_in_the_data_folder_are_kept_beside_those_of_the_backup(busy, new_place, file):
+    assert busy.run("backup", str(file), "--include-keys") == 0
+    there = new_place("sqlite")
+    (there.data / "keys.env").write_text("SECRET_KEY=" + "another one, long enough, " * 2 + "\nVAULT_KEYS=\n")
+    with pytest.raises(CliError, match="keys of its own"):
+        there.run("restore", str(file))
+    assert there.run("restore", str(file), "--force-empty") == 0
+    assert SECRET_KEY in (there.data / "keys.env").read_text()
+    (aside,) = there.data.glob("keys.env.before-*")
+    assert "another one" in aside.read_text()
+
+
+def test_a_backup_of_a_newer_release_is_refused(busy, new_place, file, monkeypatch):
+    assert busy.run("backup", str(file), "--include-keys") == 0
+    monkeypatch.setattr(revisions, "known", lambda _revision: False)
+    with pytest.raises(CliError, match="made by a newer release"):
+        new_place("sqlite").run("restore", str(file))
+
+
+def test_a_restoration_that_fails_leaves_what_was_there(busy, file, monkeypatch):
+    assert busy.run("backup", str(file), "--include-keys") == 0
+    before = (busy.data / "rowsmith.db").read_bytes()
+
+    def full(*_arguments):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("webapp.upkeep.stored.put_back", full)
+    with pytest.raises(CliError, match=r"Nothing was restored: the disk of .* is full"):
+        busy.run("restore", str(file), "--force-empty")
+    assert (busy.data / "rowsmith.db").read_bytes() == before
+    assert not list(busy.data.glob(".*restoring*"))
+
+
+def test_bytes_that_are_replaced_while_a_backup_copies_stay_until_it_has_them(busy, shared_redis):
+    with busy.app().app_context():
+        workspace = db.session.query(Workspace).one()
+        actor = actors.system(workspace.id)
+
+        def put(body: bytes) -> str:
+            held = workspace_files_kept.put(workspace.id, [body])
+            workspace_files_kept.keep(actor, "one.txt", held, content_type="text/plain")
+            return held.key
+
+        def there() -> set[str]:
+            return {one.key for one in busy.store.walk()}
+
+        first = put(b"first")
+        second = put(b"second")
+        assert first not in there()
+        with holding.holding():
+            third = put(b"third")
+        put(b"fourth")
+        assert second in there()
+        assert third not in there()
+        db.session.remove()
+
+
+def test_a_vocabulary_that_a_version_pins_comes_back_by_a_restoration(
+    busy, new_place, file, tmp_path, monkeypatch, capsys
+):
+    pinned, missing = "e" * 32, "f" * 32
+    with busy.app().app_context(), writing() as session:
+        where = {
+            name: getattr(session.query(Scenario).one(), name)
+            for name in ("workspace_id", "project_id", "team_id")
+        }
+        template = Template(name="T", **where)
+        session.add(template)
+        session.flush()
+        for number, one in enumerate((pinned, missing), 1):
+            pins = {"vocabulary": one}
+            session.add(TemplateVersion(template_id=template.id, number=number, spec={}, pins=pins))
+    monkeypatch.setattr(vocabularies, "home", lambda: tmp_path)
+    (tmp_path / f"{pinned}.arrow").write_bytes(b"words")  # on this machine's disk alone
+    assert busy.run("backup", str(file), "--include-keys") == 1
+    assert f"vocabulary {missing}: ./rowsmith vocab install {missing}" in capsys.readouterr().out
+    (tmp_path / f"{pinned}.arrow").unlink()
+    there = new_place("sqlite")
+    assert there.run("restore", str(file)) == 0
+    assert b"".join(there.store.get(vocabularies.key_of(pinned))) == b"words"
+
+
+def test_sealed_keys_come_back_with_their_passphrase(busy, new_place, file, tmp_path, monkeypatch):
+    monkeypatch.setattr(limits, "UPKEEP_SCRYPT_COST", 16)
+    phrase, wrong = tmp_path / "phrase", tmp_path / "wrong"
+    phrase.write_text("correct horse battery\n")
+    wrong.write_text("correct horse batterz\n")
+    assert busy.run("backup", str(file), "--passphrase-file", str(phrase)) == 0
+    there = new_place("sqlite")
+    with pytest.raises(CliError, match="are sealed: name the file of their passphrase"):
+        there.run("restore", str(file))
+    with pytest.raises(CliError, match="not the one that the keys"):
+        there.run("restore", str(file), "--passphrase-file", str(wrong))
+    assert there.run("restore", str(file), "--passphrase-file", str(phrase)) == 0
+    assert f"SECRET_KEY={SECRET_KEY}" in (there.data / "keys.env").read_text()
+
+
+def test_rows_whose_file_is_gone_are_named_and_the_command_fails(busy, file, capsys):
+    with busy.app().app_context(), writing() as session:
+        session.query(Export).update({"storage_key": "exports/lost.csv"})
+    assert busy.run("backup", str(file), "--include-keys") == 1
+    assert "exports/lost.csv, which a row of exports names, is not in the storage" in capsys.readouterr().out
+    assert busy.run("backup", str(file), "--verify") == 1
+
+
+def test_every_column_that_the_vault_seals_is_called_so_that_it_is_found():
+    binary = {f"{column}" for table in Base.metadata.tables.values() for column in table.columns
+              if isinstance(column.type, sa.LargeBinary)}  # fmt: skip
+    others = {"audit_seals.links", "idempotency_records.body"}  # hashes; sealed by the caller's own key
+    assert {one for one in binary if ".sealed" not in one} == others
+
+
+def test_every_column_that_names_stored_bytes_is_looked_after():
+    named = {(table.name, column.name) for table in Base.metadata.tables.values() for column in table.columns
+             if column.name.endswith("_key") and isinstance(column.type, sa.String)}  # fmt: skip
+    assert named == {*stored.NAMED, *stored.CACHES}
+
+
+def test_a_service_that_runs_is_not_restored_over(place, file):
+    from webapp.cli.datadir import DataDir
+
+    assert place.run("backup", str(file), "--include-keys") == 0
+    held = DataDir(place.data)
+    held.hold()
+    try:
+        with pytest.raises(CliError, match="already running"):
+            place.run("restore", str(file), "--force-empty")
+    finally:
+        held.release()
+    shutil.rmtree(place.data)

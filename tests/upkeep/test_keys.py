@@ -1,0 +1,68 @@
+"""Keys leave in a backup only when that is said, and come back only to who has what opens them."""
+
+from __future__ import annotations
+
+import zipfile
+
+import pytest
+
+from tests.conftest import SECRET_KEY, VAULT_KEY
+from webapp import limits
+from webapp.upkeep import keys
+from webapp.upkeep.faults import UpkeepError
+
+OTHER = "b3RoZXJvdGhlcm90aGVyb3RoZXJvdGhlcm90aGVyMTI="
+TEXT = keys.text_of(SECRET_KEY, [OTHER, VAULT_KEY])
+
+
+@pytest.fixture(autouse=True)
+def quick(monkeypatch):
+    monkeypatch.setattr(limits, "UPKEEP_SCRYPT_COST", 16)
+
+
+def test_sealed_keys_are_opened_by_their_passphrase_alone():
+    raw = keys.sealed(TEXT, "correct horse battery", b"0123456789abcdef")
+    assert SECRET_KEY.encode() not in raw
+    assert keys.opened(raw, "correct horse battery") == TEXT
+    with pytest.raises(UpkeepError, match="not the one"):
+        keys.opened(raw, "correct horse batterz")
+
+
+@pytest.mark.parametrize("raw", [b"", b"[]", b"{}", b'{"salt": "AA==", "cost": "many", "token": ""}'])
+def test_what_is_no_sealed_key_is_refused_in_words(raw):
+    with pytest.raises(UpkeepError, match="cannot be read"):
+        keys.opened(raw, "correct horse battery")
+
+
+def test_a_backup_cannot_ask_for_all_of_the_memory():
+    with pytest.raises(UpkeepError, match="cost"):
+        keys.opened(b'{"salt": "AA==", "cost": 1073741824, "token": ""}', "correct horse battery")
+
+
+def test_keys_are_read_as_they_were_written():
+    assert keys.read_text(TEXT) == (SECRET_KEY, (OTHER, VAULT_KEY))
+
+
+def test_marks_tell_keys_apart_and_give_nothing_of_them_away():
+    assert keys.mark(SECRET_KEY) == keys.mark(SECRET_KEY) != keys.mark(SECRET_KEY + "x")
+    assert keys.mark(SECRET_KEY) not in SECRET_KEY
+    told = keys.vault_mark([OTHER, VAULT_KEY])
+    assert keys.opens([VAULT_KEY, OTHER], told)
+    assert not keys.opens([VAULT_KEY], told)
+    assert not keys.opens([], told)
+
+
+def test_a_short_or_missing_passphrase_is_refused(tmp_path):
+    (tmp_path / "short").write_text("too short\n")
+    with pytest.raises(UpkeepError, match="9 characters; it needs at least 12"):
+        keys.passphrase_of(tmp_path / "short")
+    with pytest.raises(UpkeepError, match="No such file"):
+        keys.passphrase_of(tmp_path / "none")
+
+
+def test_no_key_is_in_a_backup_that_was_not_asked_for_them(place, file):
+    assert place.run("backup", str(file)) == 0
+    with zipfile.ZipFile(file) as parts:
+        raw = b"".join(parts.read(name) for name in parts.namelist())
+    assert SECRET_KEY.encode() not in raw
+    assert VAULT_KEY.encode() not in raw

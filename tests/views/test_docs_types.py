@@ -1,0 +1,40 @@
+"""The reference of types that lies in docs/reference/types is what the catalogue says, rows included."""
+
+from __future__ import annotations
+
+import importlib.util
+import re
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+from webapp import ROOT
+from webapp.services import catalogue
+
+
+@pytest.fixture(scope="module")
+def writer() -> ModuleType:
+    """The program that writes it."""
+    spec = importlib.util.spec_from_file_location("field_types", ROOT / "docs" / "field_types.py")
+    assert spec is not None
+    made = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(made)  # type: ignore[union-attr]
+    return made
+
+
+def test_the_files_are_what_would_be_written_now(writer):
+    assert writer.differing() == [], "run docs/field_types.py"
+
+
+def test_every_type_has_its_section_and_every_link_leads_to_a_file(writer):
+    texts = {one: one.read_text("utf-8") for one in writer.FOLDER.glob("*.md")}
+    told = "".join(texts.values())
+    assert [one["name"] for one in catalogue.entries() if f"`{one['name']}`\n" not in told] == []
+    lost = [
+        (one.name, link)
+        for one, text in texts.items()
+        for link in re.findall(r"\]\(([^)#:]+\.md)", text)
+        if not (one.parent / Path(link)).resolve().is_file()
+    ]
+    assert lost == []

@@ -1,0 +1,391 @@
+"""What operators look at: readiness, metrics, the status page, and work taken from a worker that is stuck."""
+
+from __future__ import annotations
+
+import time
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+import redis as redis_errors
+import sqlalchemy as sa
+from prometheus_client.parser import text_string_to_metric_families
+from redis.backoff import NoBackoff
+from redis.retry import Retry
+
+from jobs import lease
+from tests.conftest import close_app, settings_for
+from webapp import clock, create_app, limits
+from webapp.extensions import db, redis_client, writing
+from webapp.models import AuditEntry, Export, Run, Scenario
+from webapp.services import heartbeat, metrics, operation, parts
+
+TOKEN = "scrape-me-with-this-token-and-no-other-01"
+
+
+# --- Readiness ------------------------------------------------------------------------------------------------
+
+
+def test_readiness_tells_each_part_its_queues_and_no_place(api, app):
+    details = api().get("/health/ready").json["error"]["details"]
+    assert details["parts"]["storage"] | {"ms": 0} == {"state": "ok", "kind": "file", "ms": 0}
+    assert details["parts"]["worker"]["state"] == "missing"
+    said = str(details)
+    settings = app.config["SETTINGS"]
+    assert str(settings.data_dir) not in said
+    assert settings.redis_url not in said
+
+
+def test_strangers_learn_the_leading_number_of_versions_alone(api, app):
+    with app.app_context():
+        heartbeat.beat(redis_client(), heartbeat.WORKER, "secret-host:1", clock.epoch())
+        heartbeat.beat(redis_client(), heartbeat.RUNNER, "secret-host:2", clock.epoch())
+    answer = api().get("/health/ready")
+    assert answer.status_code == 200
+    told = answer.json
+    assert "." not in told["parts"]["database"]["version"] + told["parts"]["redis"]["version"]
+    assert set(told["queues"]) == {"exports", "pushes", "parts", "runs"}
+    assert "secret-host" not in answer.text
+
+
+def test_a_part_that_hangs_is_slow_and_the_others_are_told(app, api, monkeypatch):
+    monkeypatch.setattr(limits, "READY_SECONDS", 0.2)
+    with app.app_context():
+        asked = parts._questions()["storage"]
+    calls = []
+
+    def hang():
+        calls.append(1)
+        time.sleep(1)
+        return "ok", {}
+
+    monkeypatch.setattr(asked, "_ask", hang)
+    first, second = (api().get("/health/ready").json["error"] for _ in range(2))
+    assert (
+        first["details"]["parts"]["storage"]["state"]
+        == second["details"]["parts"]["storage"]["state"]
+        == "slow"
+    )
+    assert "storage (no answer in time)" in first["message"]
+    assert first["details"]["database"] is True
+    assert calls == [1]  # whoever comes meanwhile does not ask again
+
+
+def test_a_schema_older_than_the_release_is_not_ready(app, api):
+    with app.app_context(), writing() as session:
+        session.execute(sa.text("CREATE TABLE alembic_version (version_num VARCHAR(32) NOT NULL)"))
+        session.execute(sa.text("INSERT INTO alembic_version VALUES ('0001')"))
+    told = api().get("/health/ready").json["error"]
+    assert told["details"]["parts"]["database"]["state"] == "behind"
+    assert "database (its schema is older than this release)" in told["message"]
+
+
+# --- Metrics --------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def counting(database_url, shared_redis, tmp_path):
+    """Makes an application that counts, with the settings given."""
+    made = []
+
+    def start(**settings):
+        one = create_app(settings_for(database_url, shared_redis, tmp_path, metrics=True, **settings))
+        if not made:
+            with one.app_context():
+                redis_client().flushdb()
+        made.append(one)
+        return one
+
+    yield start
+    for one in made:
+        close_app(one)
+
+
+def scraped(app, **how):
+    answer = app.test_client().get("/metrics", **how)
+    assert answer.status_code == 200, answer.text
+    return {
+        (sample.name, tuple(sorted(sample.labels.items()))): sample.value
+        for family in text_string_to_metric_families(answer.text)
+        for sample in family.samples
+    }
+
+
+def from_address(app, address):
+    """The answer that somebody else gets, who came by TLS."""
+    how = {"environ_base": {"REMOTE_ADDR": address}, "base_url": "https://data.example.org"}
+    return app.test_client().get("/metrics", **how)
+
+
+def test_without_the_setting_there_are_no_metrics(api):
+    assert api().get("/metrics").status_code == 404
+
+
+def test_requests_are_counted_by_route_template_and_never_by_address(counting, cast):
+    app = counting()
+    client = app.test_client()
+    for path in ("/health/live", "/templates/tpl_NONE", "/templates/tpl_OTHER", "/no/such/place"):
+        client.get(path, headers={"Authorization": f"Bearer {cast.edith.key}"})
+    found = scraped(app)
+    of = {name: value for (metric, name), value in found.items() if metric == "rowsmith_requests_total"}
+    assert of[("method", "GET"), ("route", "/templates/<template_id>"), ("status", "404")] == 2
+    assert of[("method", "GET"), ("route", "none"), ("status", "404")] == 1
+    buckets = [key for key in found if key[0] == "rowsmith_request_seconds_bucket"]
+    assert {dict(labels)["le"] for _, labels in buckets} >= {"0.005", "60.0", "+Inf"}
+    told = app.test_client().get("/metrics").text
+    assert "tpl_" not in told
+    assert "Acme" not in told
+
+
+def test_two_processes_add_up_and_rows_are_counted_by_format(counting, api, cast):
+    one, other = counting(), counting()
+    for app in (one, other):
+        client = app.test_client()
+        headers = {"Authorization": f"Bearer {cast.edith.key}"}
+        body = {"name": "t", "fields": [{"name": "n", "type": "row_number"}], "count": 7, "format": "csv"}
+        assert client.post("/generate", json=body, headers=headers).status_code == 200
+    with other.app_context():
+        metrics.hand_over_now()
+    assert scraped(one)["rowsmith_rows_generated_total", (("format", "csv"),)] == 14
+
+
+def test_what_a_job_ended_is_counted_when_the_job_hands_over(counting, cast):
+    app = counting()
+    with app.app_context():
+        with writing() as session:
+            place = {"workspace_id": cast.acme, "team_id": cast.blue, "project_id": cast.main}
+            export = Export(format="csv", count=1, request={"quota": {"rows": 1, "second": 0}}, **place)
+            session.add(export)
+        with lease.leased("export", export.id) as work:
+            work.finish()
+        metrics.hand_over_now()
+    found = scraped(app)
+    assert found["rowsmith_work_ended_total", (("kind", "export"), ("status", "completed"))] == 1
+    assert found["rowsmith_work_seconds_count", (("kind", "export"),)] == 1
+    assert found["rowsmith_part_up", (("part", "database"),)] == 1
+
+
+def test_what_was_counted_waits_while_redis_is_away(counting, monkeypatch):
+    app = counting()
+    with app.app_context():
+        metrics.count("rows_generated", 5, format="csv")
+        with monkeypatch.context() as without:
+            away = redis_errors.Redis(port=1, retry=Retry(NoBackoff(), 0))
+            without.setattr(metrics, "redis_client", lambda: away)
+            assert metrics.meter().hand_over() is False
+    assert scraped(app)["rowsmith_rows_generated_total", (("format", "csv"),)] == 5
+
+
+def test_a_token_that_is_set_is_needed_from_everywhere(counting):
+    app = counting(metrics_token=TOKEN)
+    for headers in ({}, {"Authorization": "Bearer other"}, {"Authorization": f"Basic {TOKEN}"}):
+        answer = app.test_client().get("/metrics", headers=headers)
+        assert (answer.status_code, answer.json["error"]["code"]) == (401, "unauthenticated")
+    assert app.test_client().get("/metrics", headers={"Authorization": f"Bearer {TOKEN}"}).status_code == 200
+
+
+def test_without_a_token_only_this_machine_reads_metrics(counting):
+    app = counting()
+    answer = from_address(app, "203.0.113.9")
+    assert (answer.status_code, answer.json["error"]["code"]) == (403, "forbidden")
+    assert app.test_client().get("/metrics").status_code == 200
+
+
+def test_behind_a_proxy_of_this_machine_its_address_opens_nothing(counting):
+    app = counting(trusted_proxies=("127.0.0.1/32",))
+    for headers in ({}, {"X-Forwarded-For": "127.0.0.1"}, {"X-Forwarded-For": "203.0.113.9"}):
+        answer = app.test_client().get("/metrics", headers={"X-Forwarded-Proto": "https", **headers})
+        assert (answer.status_code, answer.json["error"]["code"]) == (403, "forbidden")
+
+
+def test_networks_that_are_named_read_metrics(counting):
+    app = counting(metrics_networks=("203.0.113.0/24",))
+    for address, status in (("203.0.113.9", 200), ("198.51.100.1", 403), ("127.0.0.1", 403)):
+        assert from_address(app, address).status_code == status
+
+
+# --- The status page ------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def held(app, cast):
+    """A running export of Acme's that a worker holds, as (id, epoch)."""
+    with app.app_context(), writing() as session:
+        export = Export(
+            workspace_id=cast.acme,
+            team_id=cast.blue,
+            project_id=cast.main,
+            format="csv",
+            count=1,
+            file_name="stuck.csv",
+            request={"quota": {"rows": 1, "second": 0}},
+        )
+        session.add(export)
+        session.flush()
+        work_id = export.id
+    with app.app_context():
+        taken = lease.take("export", work_id, clock.now)
+        return work_id, taken
+
+
+def test_the_status_page_shows_admins_who_holds_what(app, browser, cast, held):
+    with app.app_context():
+        heartbeat.beat(redis_client(), heartbeat.WORKER, "host-one:77", clock.epoch())
+        doing = {"since": clock.epoch() - 300, "kind": "export", "id": held[0], "at": clock.epoch()}
+        heartbeat.describe(redis_client(), heartbeat.WORKER, "host-one:77", doing)
+    page = browser(cast.adam).get("/status").text
+    for told in ("stuck.csv", "host-one", "77", heartbeat.process_name(), "Release it"):
+        assert told in page, told
+
+
+@pytest.mark.parametrize("name", ["edith", "victor", "mallory"])
+def test_others_see_parts_and_nothing_of_the_work(app, browser, cast, held, name):
+    with app.app_context():
+        heartbeat.beat(redis_client(), heartbeat.WORKER, "host-one:77", clock.epoch())
+        doing = {"since": clock.epoch(), "kind": "export", "id": held[0], "at": clock.epoch()}
+        heartbeat.describe(redis_client(), heartbeat.WORKER, "host-one:77", doing)
+    page = browser(cast.people[name]).get("/status").text
+    assert "Database" in page
+    assert "stuck.csv" not in page
+    assert held[0] not in page
+    assert ("host-one" in page) is (
+        name == "mallory"
+    )  # an admin of her own workspace sees that somebody works
+
+
+def test_failures_of_the_last_days_are_listed_with_their_reason(app, browser, cast):
+    with app.app_context(), writing() as session:
+        for days, name in ((1, "new.csv"), (limits.STATUS_FAILED_DAYS + 1, "old.csv")):
+            session.add(
+                Export(
+                    workspace_id=cast.acme,
+                    team_id=cast.blue,
+                    project_id=cast.main,
+                    format="csv",
+                    count=1,
+                    file_name=name,
+                    status="failed",
+                    finished_at=clock.now() - timedelta(days=days),
+                    error={"code": "unavailable", "message": "The vocabulary is missing.", "details": {}},
+                )
+            )
+    page = browser(cast.adam).get("/status").text
+    assert "The vocabulary is missing." in page
+    assert "new.csv" in page
+    assert "old.csv" not in page
+
+
+def test_a_release_takes_the_work_from_its_holder_who_writes_nothing_more(app, browser, cast, held):
+    work_id, taken = held
+    adam = browser(cast.adam)
+    answer = adam.submit(f"/status/work/{work_id}/release", {"epoch": str(taken.epoch)}, "POST")
+    assert answer.status_code == 303
+    assert f"stuck.csv was taken from {heartbeat.process_name()}." in adam.get("/status").text
+    with app.app_context():
+        with pytest.raises(lease.Fenced):
+            taken.save(rows_done=1)
+        with pytest.raises(lease.Fenced):
+            taken.finish()
+        again = lease.take("export", work_id, clock.now)
+        assert (again.epoch, again.attempt) == (taken.epoch + 2, taken.attempt)
+        entry = db.session.scalars(sa.select(AuditEntry).where(AuditEntry.action == "export.release")).one()
+        assert (entry.object_id, entry.user_id) == (work_id, cast.adam.user_id)
+        assert entry.details["owner"] == heartbeat.process_name()
+
+
+def test_a_release_of_work_that_another_worker_has_since_is_refused(app, browser, cast, held):
+    work_id, taken = held
+    answer = browser(cast.adam).submit(
+        f"/status/work/{work_id}/release", {"epoch": str(taken.epoch - 1)}, "POST"
+    )
+    assert answer.status_code == 409
+    with app.app_context():
+        taken.save(rows_done=1)  # it still holds it
+
+
+def test_a_released_run_ends_failed_and_is_not_repeated(app, browser, cast):
+    with app.app_context():
+        with writing() as session:
+            place = {"workspace_id": cast.acme, "team_id": cast.blue, "project_id": cast.main}
+            scenario = Scenario(name="s", timeout_seconds=60, network="none", **place)
+            session.add(scenario)
+            session.flush()
+            run = Run(
+                scenario_id=scenario.id, scenario_version=1, trigger="api", line_count=0, log_bytes=0, **place
+            )
+            session.add(run)
+        taken = lease.take("run", run.id, clock.now)
+    answer = browser(cast.adam).submit(f"/status/work/{run.id}/release", {"epoch": str(taken.epoch)}, "POST")
+    assert answer.status_code == 303
+    with app.app_context():
+        found = db.session.get_one(Run, run.id)
+        assert (found.status, found.error["code"]) == ("failed", "worker_lost")
+        assert found.closed_at is not None
+        db.session.remove()
+        with pytest.raises(lease.NotFree):
+            lease.take("run", run.id, clock.now)
+        with pytest.raises(lease.Fenced):
+            taken.finish()
+
+
+def test_work_of_another_workspace_cannot_be_released(app, browser, cast, held):
+    work_id, taken = held
+    answer = browser(cast.mallory).submit(
+        f"/status/work/{work_id}/release", {"epoch": str(taken.epoch)}, "POST"
+    )
+    assert answer.status_code == 404
+    with app.app_context():
+        taken.save(rows_done=1)
+
+
+def test_what_goes_on_elsewhere_is_told_by_kind_alone(app, cast, held):
+    with app.app_context():
+        heartbeat.beat(redis_client(), heartbeat.WORKER, "h:1", clock.epoch())
+        doing = {"since": 1.0, "kind": "export", "id": held[0], "at": 2.0}
+        heartbeat.describe(redis_client(), heartbeat.WORKER, "h:1", doing)
+        mallory = actor_of(cast.mallory_inc)
+        (seen,) = operation.processes(mallory)
+        assert (seen.about["kind"], seen.about["id"]) == ("export", None)
+        assert operation.going_on(mallory) == []
+
+
+def actor_of(workspace_id):
+    from webapp.services import actors
+
+    return actors.system(workspace_id)
+
+
+# --- The file of an export that retention took ----------------------------------------------------------------
+
+
+def test_an_export_whose_file_went_says_so_and_how_to_have_it_again(app, edith, path, work, row):
+    from webapp.services import retention
+
+    export = edith.post(f"{path}/exports", json={"count": 3, "format": "csv", "seed": "s"}).json
+    work(export["id"])
+    assert edith.get(f"/exports/{export['id']}/download").status_code == 200
+    with app.app_context():
+        retention.remove_files(export["id"], clock.now())
+    answer = edith.get(f"/exports/{export['id']}/download")
+    assert (answer.status_code, answer.json["error"]["code"]) == (404, "not_found")
+    assert "makes the same bytes again" in answer.json["error"]["message"]
+    assert edith.get(f"/exports/{export['id']}").json["download_url"] is None
+    (part,) = edith.get(f"/exports/{export['id']}/manifest").json["parts"]
+    assert part["download_url"] is None
+
+
+def test_every_metric_has_its_line_in_the_guide(counting):
+    told = (Path(__file__).parents[2] / "docs" / "guide" / "operation.md").read_text("utf-8")
+    app = counting()
+    app.test_client().get("/health/live")
+    families = text_string_to_metric_families(app.test_client().get("/metrics").text)
+    names = {family.name for family in families}
+    assert {"rowsmith_requests", "rowsmith_lease_ahead_seconds", "rowsmith_build_info"} <= names
+    assert [name for name in names if f"`{name}`" not in told and f"`{name}_total`" not in told] == []
+
+
+def test_the_guide_tells_what_every_plan_keeps():
+    told = (Path(__file__).parents[2] / "docs" / "guide" / "operation.md").read_text("utf-8")
+    for plan, kept in limits.RETENTION.items():
+        line = f"| {plan} | {kept.log_days} days | {kept.file_days} days | {kept.work_days} days |"
+        assert line in told

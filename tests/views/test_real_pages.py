@@ -1,0 +1,196 @@
+"""Real data by hand: a template's source in the builder, masked copies, masking keys."""
+
+from __future__ import annotations
+
+import io
+import json
+import re
+
+import pytest
+from werkzeug.datastructures import MultiDict
+
+from tests.forms.in_html import controls
+from tests.views.test_builder import HTMX, form_of, key_of, keys_of, press, send
+from tests.views.test_real_data import FIELDS, as_csv
+from tests.views.uploading import send as upload
+from webapp.services import real_spool
+
+SECRET = re.compile(r"person\.\d+@corp|\+49 170 100")
+
+
+@pytest.fixture
+def edith(browser, cast):
+    yield browser(cast.edith)
+    real_spool.OPEN.clear()
+
+
+@pytest.fixture
+def people(api, cast):
+    """A template over a file of a thousand people, and its id."""
+    program = api(cast.edith)
+    upload(program, "people.csv", as_csv())
+    body = {"name": "People", "fields": FIELDS, "source": {"file": "people.csv"}}
+    return program.post("/templates", json=body).json["id"]
+
+
+def test_the_builder_keeps_the_source_and_previews_masked_rows(edith, api, cast, people):
+    page = edith.get(f"/templates/{people}")
+    form = form_of(page)
+    assert (form["source.from"], form["source.file"]) == ("file", "people.csv")
+    assert '<option value="phone">' in page.text
+    assert not SECRET.search(page.text)
+    form["source.limit"] = "5"
+    assert send(edith, f"/templates/{people}/edit", form, do="save").status_code == 200
+    assert api(cast.edith).get(f"/templates/{people}").json["source"] == {"file": "people.csv", "limit": 5}
+
+
+def test_rows_are_made_when_the_source_is_taken_away(edith, api, cast, people):
+    form = form_of(edith.get(f"/templates/{people}"))
+    form["source.from"] = ""
+    form[f"{key_of(form, 'mail')}.held"] = "{}"
+    send(edith, f"/templates/{people}/edit", form, do="save")
+    assert api(cast.edith).get(f"/templates/{people}").json["source"] is None
+
+
+def test_the_grid_shows_what_the_leak_check_saw(edith, people):
+    form = form_of(edith.get(f"/templates/{people}"))
+    page = send(edith, "/builder/grid", form, count="7")
+    assert "Leak check of these rows" in page.text
+    assert not SECRET.search(page.text)
+
+
+def test_json_carries_source_and_bad_values_both_ways(edith, people):
+    form = form_of(edith.get(f"/templates/{people}"))
+    said = json.loads(controls_text(send(edith, "/builder/json", form).text))
+    assert said["source"] == {"file": "people.csv"}
+    said["source"] = {"file": "people.csv", "limit": 9}
+    said["invalid"] = {"rate": 0.5, "kinds": ["missing"]}
+    again = edith.submit("/builder/from-json", {"json": json.dumps(said)}, headers=HTMX).text
+    assert 'id="about-cards"' in again
+    assert 'value="9"' in again
+    assert re.search(r'name="invalid.rate"[^>]*value="0.5"|value="0.5"[^>]*name="invalid.rate"', again)
+
+
+def controls_text(html: str) -> str:
+    """The text of the JSON tab."""
+    return re.search(r"<textarea[^>]*>(.*)</textarea>", html, re.S)[1].replace("&#34;", '"')
+
+
+def test_a_source_column_names_its_column_on_the_row(edith, api, cast, people):
+    form = form_of(edith.get(f"/templates/{people}"))
+    key = key_of(form, "id")
+    form[f"{key}.column"] = "city"
+    send(edith, f"/templates/{people}/edit", form, do="save")
+    assert api(cast.edith).get(f"/templates/{people}").json["fields"][0]["column"] == "city"
+
+
+def test_an_open_row_offers_the_column_and_whose_date_it_is(edith, people):
+    form = form_of(edith.get(f"/templates/{people}"))
+    key = key_of(form, "phone")
+    row = press(edith, "/builder/rows", form, f"open:{key}", **HTMX).text
+    assert f'name="{key}.column"' in row
+    person = re.search(rf'<select name="{key}.masking.person">(.*?)</select>', row)[1]
+    assert re.findall(r'value="([^"]+)"', person) == ["id", "mail", "city", "note"]
+
+
+def test_a_dropped_file_becomes_the_source_and_replaces_nobodys(edith, api, cast, people):
+    answer = drop(edith, "/builder/source/upload", "people.csv", b"a,b\n1,2\n")
+    assert 'value="people (2).csv"' in answer.text
+    assert "2</span> columns" in answer.text
+    assert 'value="people.csv"' in drop(edith, "/builder/source/upload", "people.csv", as_csv()).text
+    assert "does not tell" in drop(edith, "/builder/source/upload", "people.exe", b"MZ").text
+
+
+def drop(browser, path: str, name: str, content: bytes, **more: str):
+    data = {"file": (io.BytesIO(content), name), **more}
+    return browser.submit(path, data, headers=HTMX, content_type="multipart/form-data")
+
+
+def test_the_card_of_a_source_tells_what_is_wrong_with_it(edith, people):
+    form = form_of(edith.get(f"/templates/{people}"))
+    form["source.file"] = "nothing.csv"
+    assert "There is no file" in send(edith, "/builder/source", form).text
+
+
+# Masked copies
+
+
+def proposal(browser, name: str = "people.csv", content: bytes | None = None) -> MultiDict[str, str]:
+    more = {"source.from": "file"}
+    page = drop(browser, "/templates/masked/look", name, as_csv() if content is None else content, **more)
+    assert page.status_code == 200, page.text
+    return controls(page.text, "copy")
+
+
+def test_a_dropped_file_becomes_a_template_that_masks(edith, api, cast):
+    form = proposal(edith)
+    assert form.getlist("column") == ["id", "email", "phone", "city"]
+    assert (form["c1.type"], form["c1.strategy"]) == ("email", "replace")
+    assert form["c2.strategy"] == "format_preserve"
+    answer = send(edith, "/templates/masked", form, headers={}, do="make")
+    assert answer.status_code == 303
+    program, where = api(cast.edith), answer.headers["Location"].rpartition("/")[2]
+    made = program.get(f"/templates/{where}").json
+    assert made["source"] == {"file": "people.csv"}
+    assert [one["sensitive"] for one in made["fields"]] == [False, True, True, True]
+    rows = program.post(f"/templates/{where}/generate", json={"seed": "s", "format": "csv"}).text
+    assert len(rows.splitlines()) == 1_001
+    assert not SECRET.search(rows)
+
+
+def test_what_was_proposed_can_be_changed(edith, api, cast):
+    form = proposal(edith)
+    for key in ("c3.taken", "c1.sensitive"):
+        del form[key]
+    form["c2.strategy"] = "tokenize"
+    where = (
+        send(edith, "/templates/masked", form, headers={}, do="make").headers["Location"].rpartition("/")[2]
+    )
+    fields = api(cast.edith).get(f"/templates/{where}").json["fields"]
+    assert [(one["name"], one["type"]) for one in fields] == [
+        ("id", "source_column"),
+        ("email", "source_column"),
+        ("phone", "phone_number"),
+    ]
+    assert fields[2]["masking"] == {"strategy": "tokenize"}
+
+
+def test_the_preview_of_a_copy_is_masked(edith):
+    form = proposal(edith)
+    shown = send(edith, "/templates/masked", form, do="again").text
+    assert "phone" in shown
+    assert not SECRET.search(shown)
+
+
+def test_faults_of_a_copy_stand_at_their_columns(edith):
+    form = proposal(edith, "patients.csv", b"id,born\n1,1980-01-02\n2,1990-02-03\n")
+    assert form["c1.strategy"] == "shift"
+    form["c1.person"] = ""
+    page = send(edith, "/templates/masked", form, do="make")
+    assert "Name the field that tells whose date it is" in page.text
+
+
+def test_a_copy_of_nothing_is_refused(edith):
+    assert (
+        "There is nothing to copy yet" in send(edith, "/templates/masked/look", {"source.from": "file"}).text
+    )
+
+
+# Masking keys
+
+
+def test_the_page_of_keys_rotates_and_shows_no_key(browser, cast):
+    adam = browser(cast.adam)
+    assert "No key yet" in adam.get("/masking/keys").text
+    assert adam.submit("/masking/keys/rotate", {}).status_code == 303
+    page = adam.get("/masking/keys").text
+    assert "every field that names none" in page
+    assert "Make version 2" in page
+
+
+def test_the_page_of_keys_is_for_those_who_may_see_secrets(edith):
+    assert edith.get("/masking/keys").status_code == 403
+
+
+def test_rows_keep_their_keys_through_the_page(edith, people):
+    assert len(keys_of(form_of(edith.get(f"/templates/{people}")))) == len(FIELDS)

@@ -1,0 +1,249 @@
+"""The trash of all kinds, what uses an object, and the end of a workspace."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import pytest
+
+from tests.cast import Program
+from tests.views.uploading import send
+from webapp import clock
+from webapp.extensions import db, redis_client
+from webapp.models import ApiKey, Membership, Project, Push, Template, Workspace
+from webapp.services import actors, purge, workspace_end
+
+ID = [{"name": "id", "type": "row_number"}]
+
+
+def code(answer):
+    return answer.status_code, answer.json["error"]["code"]
+
+
+def made(program, where, /, **body):
+    answer = program.post(where, json=body)
+    assert answer.status_code == 201, answer.text
+    return answer.json
+
+
+@pytest.fixture
+def things(api, cast):
+    """One of each kind that can be deleted, by kind; what uses what is told by their names."""
+    adam = api(cast.adam)
+    template = made(adam, "/templates", name="Customers", fields=ID)["id"]
+    secret = adam.put("/secrets/token", json={"value": "v"})
+    assert secret.status_code == 201
+    connection = made(
+        adam, "/connections", name="Target", type="rest",
+        settings={"base_url": "https://example.org", "auth": {"type": "bearer", "token": "${token}"}},
+    )["id"]  # fmt: skip
+    return {
+        "template": template,
+        "dataset": made(adam, "/datasets", name="Shop", templates=[{"template_id": template}])["id"],
+        "scenario": made(adam, "/scenarios", name="Nightly", code=f"TEMPLATE = '{template}'\n")["id"],
+        "connection": connection,
+        "endpoint": made(adam, "/endpoints", name="Post", connection_id=connection, path="/x")["id"],
+        "file": send(adam, "inputs/kunden-ü.csv", b"id\n1\n").json["id"],
+        "secret": secret.json["id"],
+        "team": made(adam, "/teams", name="Empty")["id"],
+        "project": cast.side,
+    }
+
+
+def delete(program, kind, object_id):
+    if kind == "file":
+        name = next(
+            one["name"] for one in program.get("/workspace/files").json["items"] if one["id"] == object_id
+        )
+        return program.delete(f"/workspace/files/{name}")
+    return program.delete(f"/{kind}s/{object_id}")
+
+
+KINDS = ("dataset", "endpoint", "scenario", "connection", "template", "file", "team", "project")
+
+
+def test_every_kind_is_in_the_trash_with_who_and_until_when_and_comes_back(api, browser, cast, things):
+    adam = api(cast.adam)
+    for kind in KINDS:
+        assert delete(adam, kind, things[kind]).status_code == 200, kind
+    found = adam.get("/trash?limit=100").json
+    assert [(one["type"], one["id"]) for one in found["items"]] == [
+        (kind, things[kind]) for kind in KINDS[::-1]
+    ]
+    assert found["total"] == len(KINDS)
+    assert {one["deleted_by"] for one in found["items"]} == {cast.adam.user_id}
+    assert {one["days_left"] for one in found["items"]} == {29}
+    assert {one["restorable"] for one in found["items"]} == {True}
+    page = browser(cast.adam).get("/trash").text
+    for kind in KINDS:
+        assert f'/{things[kind]}/restore"' in page, kind
+    adam_by_hand = browser(cast.adam)
+    for kind in KINDS:
+        path = "workspace/files" if kind == "file" else f"{kind}s"
+        assert adam_by_hand.submit(f"/{path}/{things[kind]}/restore").status_code == 303, kind
+    assert adam.get("/trash").json["total"] == 0
+
+
+def test_the_trash_is_searched_narrowed_and_paged(api, cast):
+    adam = api(cast.adam)
+    for number in range(5):
+        adam.delete(f"/templates/{made(adam, '/templates', name=f'T{number}', fields=ID)['id']}")
+    adam.delete(f"/projects/{cast.side}")
+    assert [one["name"] for one in adam.get("/trash?q=t3").json["items"]] == ["T3"]
+    assert [one["type"] for one in adam.get("/trash?type=project").json["items"]] == ["project"]
+    first = adam.get("/trash?limit=4").json
+    rest = adam.get(f"/trash?limit=4&cursor={first['next_cursor']}").json
+    assert [one["name"] for one in (*first["items"], *rest["items"])] == [
+        "Side",
+        "T4",
+        "T3",
+        "T2",
+        "T1",
+        "T0",
+    ]
+    assert rest["next_cursor"] is None
+    assert code(adam.get(f"/trash?q=t&cursor={first['next_cursor']}")) == (400, "invalid_request")
+    assert code(adam.get("/trash?type=nonsense")) == (400, "invalid_request")
+
+
+def test_the_trash_holds_what_can_be_had_back_and_tells_who_may(app, api, cast):
+    adam = api(cast.adam)
+    old, new = (made(adam, "/templates", name=name, fields=ID)["id"] for name in ("Old", "New"))
+    for one in (old, new):
+        adam.delete(f"/templates/{one}")
+    with app.app_context():
+        db.session.get_one(Template, old).deleted_at = clock.now() - timedelta(days=30, seconds=1)
+        db.session.commit()
+    assert [one["id"] for one in adam.get("/trash").json["items"]] == [new]
+    assert [one["restorable"] for one in api(cast.victor).get("/trash").json["items"]] == [False]
+    assert api(cast.mallory).get("/trash").json["total"] == 0
+
+
+# --- What uses what -----------------------------------------------------------------------------------------
+
+
+def uses(program, object_id):
+    found = program.get(f"/used-by/{object_id}").json
+    return [(one["type"], one["name"], one["blocks"]) for one in found["items"]], found["blocked"]
+
+
+def test_what_uses_each_kind_is_told(api, cast, things):
+    adam = api(cast.adam)
+    assert uses(adam, things["template"]) == (
+        [("dataset", "Shop", False), ("scenario", "Nightly", False)],
+        False,
+    )
+    assert uses(adam, things["connection"]) == ([("endpoint", "Post", True)], True)
+    assert uses(adam, things["secret"]) == ([("connection", "Target", True)], True)
+    assert uses(adam, things["dataset"]) == ([], False)
+    assert uses(adam, things["file"]) == ([], False)
+    assert uses(adam, cast.blue)[0] == [
+        ("project", "Main", True), ("project", "Side", True), ("member", cast.tessa.email, False),
+    ]  # fmt: skip
+    assert ("template", "Customers", False) in uses(adam, cast.main)[0]
+    assert ("api_key", "edith's key", False) in uses(adam, cast.main)[0]
+    assert ("api_key", "edith's key", False) not in uses(api(cast.victor), cast.main)[0]
+
+
+def test_rows_from_a_file_whatever_its_name_is_written_with(api, cast, things):
+    adam = api(cast.adam)
+    source = {"file": "inputs/kunden-ü.csv"}
+    fields = [{"name": "id", "type": "source_column"}]
+    answer = adam.post("/templates", json={"name": "Real", "fields": fields, "source": source})
+    assert answer.status_code == 201, answer.text
+    assert uses(adam, things["file"])[0] == [("template", "Real", False)]
+
+
+def test_a_connection_that_a_source_reads_is_in_use(api, cast):
+    adam = api(cast.adam)
+    connection = made(adam, "/connections", name="C", type="sqlite", settings={"file": "used.db"})["id"]
+    source = {"connection_id": connection, "query": "SELECT 1 AS id"}
+    fields = [{"name": "id", "type": "source_column"}]
+    answer = adam.post("/templates", json={"name": "Real", "fields": fields, "source": source})
+    assert answer.status_code == 201, answer.text
+    assert code(adam.delete(f"/connections/{connection}")) == (409, "in_use")
+
+
+def test_what_lies_in_a_team_one_is_not_in_is_told_of_without_its_name(app, api, cast, things):
+    adam = api(cast.adam, **{"X-Project-Id": cast.red_project})
+    made(adam, "/datasets", name="Hidden", templates=[{"template_id": things["template"]}])
+    seen = api(cast.tessa).get(f"/used-by/{things['template']}").json["items"]
+    assert ("dataset", None, None) in {(one["type"], one["id"], one["name"]) for one in seen}
+    assert "Hidden" not in str(seen)
+
+
+@pytest.mark.parametrize(
+    "strange", ["nonsense", "exp_01M7Y5BT16VAMSDNZ2PWHH1947", "tpl_01M7Y5BT16VAMSDNZ2PWHH1947"]
+)
+def test_nothing_is_told_of_what_is_not_there(api, cast, strange):
+    assert code(api(cast.adam).get(f"/used-by/{strange}")) == (404, "not_found")
+
+
+def test_secrets_are_spoken_of_to_those_alone_who_look_after_them(api, cast, things):
+    assert code(api(cast.edith).get(f"/used-by/{things['secret']}")) == (403, "forbidden")
+    sealed = api(cast.adam).get("/secrets").json
+    assert sealed["total"] == 1
+
+
+def test_the_page_before_deleting_says_what_uses_it_and_blocks_what_must_go_first(browser, cast, things):
+    adam = browser(cast.adam)
+    free = adam.get(f"/used-by/{things['template']}").text
+    assert "Shop" in free
+    assert f'action="/templates/{things["template"]}?_method=DELETE"' in free
+    held = adam.get(f"/used-by/{things['connection']}", headers={"HX-Request": "true"}).text
+    assert "It is in use." in held
+    assert "_method=DELETE" not in held
+    assert "<html" not in held
+    assert "_method=DELETE" not in browser(cast.victor).get(f"/used-by/{things['template']}").text
+
+
+# --- The end of a workspace ---------------------------------------------------------------------------------
+
+
+def test_only_the_owner_deletes_the_workspace_and_only_by_its_name(api, cast):
+    assert code(api(cast.adam).delete("/workspace", json={"confirm": "Acme"})) == (403, "forbidden")
+    wrong = api(cast.olivia).delete("/workspace", json={"confirm": "acme"})
+    assert wrong.json["error"]["details"]["fields"][0]["path"] == "confirm"
+    assert api(cast.olivia).get("/workspace").json["deleted_at"] is None
+
+
+def test_a_deleted_workspace_lets_nobody_in_until_the_operator_has_it_back(app, api, browser, cast):
+    olivia, edith = browser(cast.olivia), api(cast.edith)
+    assert edith.get("/templates").status_code == 200
+    gone = olivia.submit("/workspace", {"confirm": "Acme"}, "DELETE")
+    assert (gone.status_code, gone.headers["Location"]) == (303, "/sign-in")
+    assert edith.get("/templates").json["error"]["details"]["reason"] == "revoked"
+    assert olivia.get("/templates").headers["Location"].startswith("/sign-in")
+    assert api(cast.mallory).get("/templates").status_code == 200
+    with app.app_context():
+        workspace_end.restore(actors.system(cast.acme), db.session.get_one(Workspace, cast.acme))
+    app.extensions.pop("rowsmith.identities")  # a key that was refused is remembered as such for a minute
+    assert edith.get("/templates").status_code == 200
+
+
+def test_work_on_its_way_in_a_deleted_workspace_is_asked_to_end(app, api, cast):
+    edith = api(cast.edith)
+    template = made(edith, "/templates", name="T", fields=ID)["id"]
+    export = made(edith, f"/templates/{template}/exports", format="csv")["id"]
+    api(cast.olivia).delete("/workspace", json={"confirm": "Acme"})
+    with app.app_context():
+        from webapp.models import Export
+
+        assert db.session.get_one(Export, export).cancel_requested_at is not None
+
+
+def test_after_30_days_nothing_of_a_deleted_workspace_is_left_and_all_of_the_others(app, api, cast):
+    made(api(cast.edith), "/templates", name="T", fields=ID)
+    theirs = made(api(cast.mallory), "/templates", name="M", fields=ID)["id"]
+    api(cast.olivia).delete("/workspace", json={"confirm": "Acme"})
+    with app.app_context():
+        purge.purge(clock.now() + timedelta(days=29))
+        assert db.session.get(Workspace, cast.acme) is not None
+        db.session.rollback()
+        purge.purge(clock.now() + timedelta(days=31))
+        for model in (Project, Template, Membership, ApiKey, Push):
+            assert db.session.query(model).filter_by(workspace_id=cast.acme).count() == 0, model
+        assert db.session.get(Workspace, cast.acme) is None
+        redis_client().flushdb()
+    assert Program(app, cast.mallory.key).get(f"/templates/{theirs}").status_code == 200
+    assert Program(app, cast.edith.key).get("/me").json["error"]["details"]["reason"] == "unknown"

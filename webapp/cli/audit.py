@@ -1,0 +1,105 @@
+"""`./rowsmith audit verify|export|anchor`: whether the trail still says what it said, and all that it says."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from typing import Any, Final
+
+import orjson
+from sqlalchemy import select
+
+from webapp import clock
+from webapp.cli import operator
+from webapp.cli.datadir import CliError
+from webapp.errors import ApiError
+from webapp.extensions import db
+from webapp.models import Workspace
+from webapp.services import audit_seals, audit_search
+from webapp.services.audit_chain import FIELDS
+from webapp.services.audit_search import Wanted
+from webapp.services.audit_verify import Report, verify
+
+_TEXTS: Final = ("kind", "object_id", "user_id", "key_id", "project_id", "address", "text")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Do it. `verify` leaves with status 1 where something does not fit."""
+    with operator.application(arguments.data_dir, running=False):
+        if arguments.action == "verify":
+            return _verify(arguments)
+        if arguments.workspace is None:
+            raise CliError(f"Say of which workspace: ./rowsmith audit {arguments.action} WORKSPACE.")
+        workspace = operator.workspace(arguments.workspace)
+        if arguments.action == "anchor":
+            audit_seals.anchor_anew(workspace.id, clock.now())
+            print(f"{workspace.id}: the head of the chain as it stands now is kept.")
+            return 0
+        return _export(workspace, arguments)
+
+
+def _verify(arguments: argparse.Namespace) -> int:
+    if arguments.workspace is None:
+        ids = list(db.session.scalars(select(Workspace.id).order_by(Workspace.id)))
+    else:
+        ids = [operator.workspace(arguments.workspace).id]
+    db.session.rollback()
+    head = _head(arguments.head, ids) if arguments.head else None
+    reports = [verify(one, head) for one in ids]
+    for report in reports:
+        for line in told(report):
+            print(line)
+    return 1 if any(report.misfits for report in reports) else 0
+
+
+def _head(text: str, ids: list[str]) -> dict[str, Any]:
+    number, _, hash = text.partition(":")
+    if not number.isdigit() or not hash:
+        raise CliError(
+            f"{text!r} is not a head such as 12:5f0c...: number and hash, as audit verify prints them."
+        )
+    if len(ids) != 1:
+        raise CliError("A head is one workspace's: name it.")
+    return {"number": int(number), "hash": hash}
+
+
+def told(report: Report) -> list[str]:
+    """A report as lines, the first misfit first."""
+    counts = f"{report.entries:,} entries in {report.seals:,} seals"
+    if report.removed:
+        counts += f", {report.removed:,} removed by retention"
+    if report.unsealed:
+        counts += f", {report.unsealed:,} not sealed yet"
+    if report.misfits:
+        lines = [f"{report.workspace_id}: DOES NOT FIT ({counts})"]
+        for one in report.misfits:
+            where = one.entry_id or f"seal {one.seal}"
+            lines.append(f"  {where}: {one.message}")
+        return lines
+    return (
+        [f"{report.workspace_id}: fits ({counts})", f"  head {report.head}"]
+        if report.head
+        else [f"{report.workspace_id}: fits ({counts})"]
+    )
+
+
+def _export(workspace: Workspace, arguments: argparse.Namespace) -> int:
+    """One entry a line, as `GET /audit?format=jsonl` has them, oldest first."""
+    said = {"action": arguments.of_action, **{name: getattr(arguments, name) for name in _TEXTS}}
+    try:
+        times = {
+            name: audit_search.moment(text)
+            for name in ("since", "until")
+            if (text := getattr(arguments, name)) is not None
+        }
+    except ApiError as error:
+        raise CliError(error.message) from error
+    workspace_id = workspace.id
+    db.session.rollback()
+    for rows in audit_search.every(workspace_id, Wanted(**said, **times)):
+        for row in rows:
+            entry = {name: getattr(row, name) for name in FIELDS if name != "workspace_id"}
+            entry["at"] = clock.to_text(row.at)
+            sys.stdout.buffer.write(orjson.dumps(entry) + b"\n")
+    sys.stdout.buffer.flush()
+    return 0

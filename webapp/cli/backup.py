@@ -1,0 +1,80 @@
+"""`./rowsmith backup FILE`: everything that the service keeps, in one file, while it runs."""
+
+from __future__ import annotations
+
+import argparse
+import os
+from datetime import datetime
+from pathlib import Path
+
+from webapp import clock, limits
+from webapp.cli import upkeep
+from webapp.cli.datadir import CliError, DataDir, resolve
+from webapp.upkeep import backup, keys
+from webapp.upkeep.archive import Manifest
+from webapp.upkeep.faults import told
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Make one, or look whether one is whole. A backup that lacks something is made, and ends with 1."""
+    path = _named(arguments.file)
+    if arguments.verify:
+        with upkeep.sentences():
+            manifest = backup.verify(path)
+        print(f"{path} is whole.")
+        return _tell(path, manifest)
+    if arguments.include_keys and arguments.passphrase_file:
+        raise CliError(
+            "--include-keys writes the keys in plain, --passphrase-file seals them: say one of the two."
+        )
+    data = DataDir(resolve(arguments.data_dir, os.environ))
+    with upkeep.sentences():
+        file = arguments.passphrase_file
+        passphrase = keys.passphrase_of(upkeep.from_caller(file)) if file else ""
+    with upkeep.application(data.environment(os.environ)) as settings:
+        manifest = backup.make(
+            settings,
+            path,
+            replace=arguments.replace,
+            plain_keys=arguments.include_keys,
+            passphrase=passphrase,
+        )
+        with told("The backup is written, but the trail could not be told of it", path.parent):
+            backup.note(manifest)
+    print(f"{path} is written.")
+    return _tell(path, manifest)
+
+
+def _named(text: str) -> Path:
+    """The file; in a folder one with the time in its name."""
+    path = upkeep.from_caller(text)
+    if not path.is_dir():
+        return path
+    moment: datetime = clock.now()
+    return path / f"rowsmith-{moment:%Y%m%dT%H%M%SZ}.zip"
+
+
+def _tell(path: Path, manifest: Manifest) -> int:
+    rows = sum(one.rows for one in manifest.tables.values())
+    print(
+        f"  made      {manifest.made_at}, revision {manifest.revision}, {upkeep.megabytes(path.stat().st_size)}"
+    )
+    print(f"  database  {rows:,} rows in {len(manifest.tables)} tables, of {manifest.database}")
+    targets = f", {manifest.targets} of SQLite connections" if manifest.targets else ""
+    print(f"  files     {manifest.files:,} ({upkeep.megabytes(manifest.file_bytes)}){targets}")
+    print(f"  words     {len(manifest.vocabularies)} vocabularies that templates pin")
+    print("  keys      " + _KEYS[manifest.keys])
+    for one in manifest.lacking[: limits.UPKEEP_TOLD]:
+        print(f"  LACKING   {one.key}, which a row of {one.table} names, is not in the storage")
+    if len(manifest.lacking) > limits.UPKEEP_TOLD:
+        print(f"  LACKING   and {len(manifest.lacking) - limits.UPKEEP_TOLD:,} more")
+    for wanted in manifest.lacking_vocabularies:
+        print(f"  LACKING   vocabulary {wanted}: ./rowsmith vocab install {wanted}, then another backup")
+    return 1 if manifest.lacking or manifest.lacking_vocabularies else 0
+
+
+_KEYS = {
+    "none": "are not in it: keep SECRET_KEY and VAULT_KEYS (keys.env of the data folder) in another safe place",
+    "plain": "are in it, in plain: whoever has this file has every stored secret",
+    "sealed": "are in it, sealed by your passphrase: keep that in another safe place",
+}

@@ -1,0 +1,69 @@
+"""`./rowsmith doctor`: what is wrong with this installation, and what mends it.
+
+Each look is guarded and imports what it needs when it looks, so that half an installation is looked at as well: the
+launcher starts this module where packages are missing, with whatever Python there is.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import json
+import sys
+from pathlib import Path
+from typing import Final
+
+from webapp.cli.findings import FAIL, OK, WARN, Finding, Patient, looked, worst
+
+HOME: Final = Path(__file__).resolve().parents[2]
+# Modules with CHECKS, and what it means when one cannot be imported.
+AREAS: Final = ("webapp.cli.doctor_machine", "webapp.cli.doctor_database", "webapp.cli.doctor_service")
+_SIGNS: Final = {OK: "ok  ", WARN: "warn", FAIL: "FAIL"}
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Print the findings. 1 where one is a failure."""
+    found = examine(Patient(HOME, arguments.data_dir))
+    state = worst(found)
+    if arguments.json:
+        print(json.dumps({"state": state, "findings": [one.as_json() for one in found]}, indent=2))
+        return 1 if state == FAIL else 0
+    width = max(len(one.name) for one in found)
+    for one in found:
+        print(f"{_SIGNS[one.state]}  {one.name:<{width}}  {one.told}")
+        if one.mend:
+            print(f"{'':6}{'':<{width}}  mend: {one.mend}")
+    print(_summary(found))
+    return 1 if state == FAIL else 0
+
+
+def examine(patient: Patient) -> list[Finding]:
+    """Everything that is to be said of an installation."""
+    found: list[Finding] = []
+    for area in AREAS:
+        try:
+            checks = importlib.import_module(area).CHECKS
+        except ImportError as error:
+            told = f"What {area.rpartition('_')[2]} needs cannot be imported: {error}."
+            found.append(Finding(FAIL, "packages", told, "./rowsmith up installs what is missing"))
+            continue
+        found += looked(patient, checks)
+    return found
+
+
+def _summary(found: list[Finding]) -> str:
+    failed, warned = (sum(one.state == state for one in found) for state in (FAIL, WARN))
+    if not failed and not warned:
+        return "All is well."
+    return f"{failed} failure(s), {warned} warning(s)."
+
+
+def main() -> int:
+    """What the launcher starts where packages are missing."""
+    from webapp.cli.arguments import parse
+
+    return run(parse(sys.argv[1:])[0])
+
+
+if __name__ == "__main__":
+    sys.exit(main())

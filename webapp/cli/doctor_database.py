@@ -1,0 +1,175 @@
+"""What the doctor looks at in the database: whether it answers, its revision, whether it is whole, its clock, and what
+in it needs something outside: keys, vocabularies."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Final
+
+import sqlalchemy as sa
+
+from webapp import limits
+from webapp.cli.findings import FAIL, OK, WARN, Check, Finding, Patient
+from webapp.extensions import READS
+from webapp.security.vault import Vault
+from webapp.upkeep import keys, revisions, sealed, tables
+from webapp.upkeep.snapshot import engine
+
+
+@contextmanager
+def reading(patient: Patient) -> Iterator[sa.Connection]:
+    """A connection that reads."""
+    made = engine(patient.settings.sqlalchemy_url)
+    try:
+        with made.connect().execution_options(**{READS: True}) as connection:
+            yield connection
+    finally:
+        made.dispose()
+
+
+def answers(patient: Patient) -> Iterator[Finding]:
+    """Whether it can be reached, and its revision."""
+    made = patient.settings
+    if made is None:
+        yield Finding(
+            WARN, "database", "It was not looked at, nor what works with it: the settings have faults."
+        )
+        return
+    if made.is_sqlite and not os.path.exists(path := sa.make_url(made.sqlalchemy_url).database or ""):
+        yield Finding(WARN, "database", f"There is no file {path} yet.", _begin(patient))
+        return
+    try:
+        with reading(patient) as connection:
+            found = tables.revision(connection)
+            patient.known["database"] = found
+    except sa.exc.DBAPIError as error:
+        said = str(error.orig).strip().splitlines()[-1]
+        shown = sa.make_url(made.sqlalchemy_url).render_as_string(hide_password=True)
+        yield Finding(FAIL, "database", f"{shown} does not answer: {said}.", "start it, or mend DATABASE_URL")
+        return
+    head = revisions.head()
+    if found is None:
+        yield Finding(WARN, "database", "It has no tables yet.", _begin(patient))
+    elif found == head:
+        yield Finding(OK, "database", f"It answers, at revision {found}.")
+    elif revisions.known(found):
+        told = f"It is at revision {found}; this release needs {head}."
+        yield Finding(FAIL, "database", told, f"./rowsmith upgrade{patient.at}")
+    else:
+        told = f"It is at revision {found}, of a newer release; this one knows up to {head}."
+        yield Finding(FAIL, "database", told, "install the newer release, or restore a backup of this one")
+
+
+def _begin(patient: Patient) -> str:
+    return f"./rowsmith up{patient.at} makes them" if patient.settings.is_sqlite else "./rowsmith migrate"
+
+
+def whole(patient: Patient) -> Iterator[Finding]:
+    """Whether its pages, its references and its indexes are in order."""
+    if not patient.known.get("database"):
+        return
+    back = "./rowsmith restore FILE --force-empty, with the last good backup"
+    with reading(patient) as connection:
+        if patient.settings.is_sqlite:
+            said = connection.exec_driver_sql("PRAGMA integrity_check").scalars().all()
+            broken = connection.exec_driver_sql("PRAGMA foreign_key_check").fetchmany(limits.UPKEEP_TOLD)
+            if list(said) != ["ok"]:
+                yield Finding(FAIL, "integrity", f"The database file is damaged: {said[0]}.", back)
+            if broken:
+                told = "; ".join(f"{row[0]} row {row[1]} to {row[2]}" for row in broken)
+                yield Finding(FAIL, "integrity", f"Rows refer to others that are gone: {told}.", back)
+            if list(said) == ["ok"] and not broken:
+                yield Finding(OK, "integrity", "Pages, indexes and references are in order.")
+            return
+        bad = connection.exec_driver_sql(
+            "SELECT c.relname FROM pg_index i JOIN pg_class c ON c.oid = i.indexrelid WHERE NOT i.indisvalid "
+            "UNION SELECT conname FROM pg_constraint WHERE NOT convalidated"
+        ).scalars()
+        named = ", ".join(bad)
+        if named:
+            yield Finding(
+                FAIL, "integrity", f"Not valid: {named}.", "REINDEX, or ALTER TABLE ... VALIDATE CONSTRAINT"
+            )
+        else:
+            yield Finding(OK, "integrity", "Indexes and constraints are valid.")
+
+
+def agrees(patient: Patient) -> Iterator[Finding]:
+    """Its clock beside this machine's."""
+    if patient.known.get("database") is None or patient.settings.is_sqlite:
+        return
+    with reading(patient) as connection:
+        begun = time.time()
+        there = float(connection.exec_driver_sql("SELECT extract(epoch FROM clock_timestamp())").scalar_one())
+        yield skew("PostgreSQL", there - (begun + time.time()) / 2)
+
+
+def skew(whose: str, seconds: float) -> Finding:
+    """What a difference of clocks means: leases and rates are compared by them."""
+    off = abs(seconds)
+    state = FAIL if off >= limits.SKEW_FAIL_SECONDS else WARN if off >= limits.SKEW_WARN_SECONDS else OK
+    told = f"{whose}'s clock and this machine's differ by {off:.1f} s."
+    return Finding(state, "clock", told, "" if state == OK else "set both by NTP (timedatectl set-ntp true)")
+
+
+def vault_keys(patient: Patient) -> Iterator[Finding]:
+    """Whether the ring seals, and opens what is stored."""
+    made = patient.settings
+    if made is None:
+        return
+    if not made.vault_keys and patient.known.get("database") is None:
+        return  # both are made at the first start
+    if not made.vault_keys:
+        told = "There is no VAULT_KEYS: no connection with a password can be saved or used."
+        yield Finding(FAIL, "keys", told, "set VAULT_KEYS, or bring back the keys.env of the data folder")
+        return
+    ring = keys.ring_now(made)
+    vault = Vault(ring)
+    assert vault.open(vault.seal("canary")) == "canary"
+    opened, lost = 0, 0
+    if patient.known.get("database"):
+        with reading(patient) as connection:
+            opened, lost = sealed.count(connection, ring)
+    if lost:
+        told = f"{lost} of {lost + opened} stored secrets cannot be opened: the key they were sealed by is missing."
+        yield Finding(
+            FAIL,
+            "keys",
+            told,
+            "put the older key behind the others in VAULT_KEYS, or set those secrets again",
+        )
+    else:
+        yield Finding(OK, "keys", f"{len(ring)} in the ring; they open all {opened} stored secrets.")
+
+
+def words(patient: Patient) -> Iterator[Finding]:
+    """Vocabularies that are pinned and nowhere."""
+    if patient.known.get("database") != revisions.head():
+        return
+    from webapp import create_app
+    from webapp.extensions import db
+    from webapp.services import vocabularies
+
+    with create_app(patient.settings, routes=False).app_context():
+        try:
+            pinned, there = vocabularies.pinned(), vocabularies.stored()
+            missing = [one for one in pinned if one not in there and not vocabularies.local(one).exists()]
+        finally:
+            db.engine.dispose()
+    for one in missing:
+        told = f"Vocabulary {one} is pinned by {pinned[one]:,} versions of templates and is nowhere."
+        yield Finding(FAIL, "vocabularies", told, f"./rowsmith vocab install {one}{patient.at}")
+    if not missing:
+        yield Finding(OK, "vocabularies", f"All {len(pinned)} that are pinned are there.")
+
+
+CHECKS: Final[tuple[tuple[str, Check], ...]] = (
+    ("database", answers),
+    ("integrity", whole),
+    ("clock", agrees),
+    ("keys", vault_keys),
+    ("vocabularies", words),
+)

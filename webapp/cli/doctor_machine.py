@@ -1,0 +1,220 @@
+"""What the doctor looks at on the machine: Python, packages, browser code, data folder, disk, port, what was left
+behind. Standard library only."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import os
+import re
+import shutil
+import stat
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
+from urllib.parse import unquote, urlsplit
+
+from webapp import limits
+from webapp.cli import bootstrap
+from webapp.cli.findings import FAIL, NO_SECRET, OK, WARN, Check, Finding, Patient
+
+LEAST_PYTHON: Final = (3, 11)
+_PIN: Final = re.compile(r"^([A-Za-z0-9._-]+)==([^\s;\\]+)\s*(;[^\\]*)?")
+_LEFT: Final = (".*.restoring", ".*.partial", "backups/.*.partial", "keys.env.[0-9]*")
+
+
+def python(_patient: Patient) -> Iterator[Finding]:
+    """The interpreter."""
+    now = ".".join(map(str, sys.version_info[:3]))
+    if sys.version_info < LEAST_PYTHON:
+        least = ".".join(map(str, LEAST_PYTHON))
+        yield Finding(
+            FAIL, "python", f"This is Python {now}; {least} is needed.", "name one with ROWSMITH_PYTHON"
+        )
+    else:
+        yield Finding(OK, "python", f"Python {now} at {sys.executable}.")
+
+
+def packages(patient: Patient) -> Iterator[Finding]:
+    """The virtual environment beside its lock file."""
+    venv = bootstrap.venv_dir()
+    anew = f"rm -r {venv}, then ./rowsmith up"
+    if not bootstrap.python_of(venv).exists():
+        yield Finding(
+            FAIL, "packages", f"There is no virtual environment {venv}.", "./rowsmith up installs it"
+        )
+        return
+    if not bootstrap.works(venv):
+        yield Finding(FAIL, "packages", f"The Python of {venv} does not start: was its base removed?", anew)
+        return
+    if Path(sys.prefix).resolve() == venv.resolve() and (wrong := _wrong(patient.home / "requirements.lock")):
+        named = ", ".join(wrong[: limits.UPKEEP_TOLD]) + (
+            f" and {len(wrong) - limits.UPKEEP_TOLD} more" if len(wrong) > limits.UPKEEP_TOLD else ""
+        )
+        yield Finding(FAIL, "packages", f"Not what the lock file says: {named}.", anew)
+        return
+    if not bootstrap.installed(venv, "requirements.lock"):
+        told = "The lock file has changed since the packages were installed."
+        yield Finding(WARN, "packages", told, "the next command of ./rowsmith installs them")
+        return
+    yield Finding(OK, "packages", f"{venv} holds what requirements.lock says.")
+
+
+def _wrong(lock: Path) -> list[str]:
+    """Packages of the lock file that are missing or of another version. Those for other machines do not count."""
+    found = []
+    for line in lock.read_text().splitlines():
+        pin = _PIN.match(line)
+        if pin is None or not _for_us(pin[3]):
+            continue
+        try:
+            there = importlib.metadata.version(pin[1])
+        except importlib.metadata.PackageNotFoundError:
+            found.append(f"{pin[1]} is missing")
+            continue
+        if there != pin[2]:
+            found.append(f"{pin[1]} is {there}, not {pin[2]}")
+    return found
+
+
+def _for_us(marker: str | None) -> bool:
+    if not marker:
+        return True
+    try:
+        from packaging.markers import Marker
+    except ImportError:
+        return False  # nothing to tell by; `packaging` itself is named then
+    return Marker(marker.lstrip("; ").strip()).evaluate()
+
+
+def browser_code(patient: Patient) -> Iterator[Finding]:
+    """static/vendor."""
+    from webapp import STATIC_COPY
+    from webapp.cli import assets
+
+    if assets.current(patient.home / "static") or assets.current(STATIC_COPY):
+        yield Finding(OK, "browser code", "It is what package-lock.json says.")
+    else:
+        told = "It is missing or old: pages would be without it."
+        yield Finding(WARN, "browser code", told, "./rowsmith up fetches it")
+
+
+def settings(patient: Patient) -> Iterator[Finding]:
+    """The environment, all faults at once."""
+    from webapp.config import Settings, SettingsError
+
+    try:
+        Settings.from_env({"SECRET_KEY": NO_SECRET, **patient.env})
+    except SettingsError as error:
+        for fault in error.faults:
+            yield Finding(FAIL, "settings", fault, "docs/reference/settings.md says what it may be")
+        return
+    if not patient.env.get("SECRET_KEY"):
+        made = (
+            "up makes one in the data folder"
+            if not patient.folder.exists()
+            else "set SECRET_KEY, or start ./rowsmith up"
+        )
+        yield Finding(WARN, "settings", "There is no SECRET_KEY yet.", made)
+    else:
+        yield Finding(OK, "settings", "They agree with each other.")
+
+
+def data_folder(patient: Patient) -> Iterator[Finding]:
+    """Rights of the folder and of the keys in it."""
+    folder = patient.folder
+    if not folder.is_dir():
+        yield Finding(
+            WARN, "data folder", f"{folder} is not there yet.", f"./rowsmith up{patient.at} makes it"
+        )
+        return
+    try:
+        with tempfile.NamedTemporaryFile(prefix=".probe-", dir=folder):
+            pass
+    except OSError as error:
+        mend = f"chown -R {os.getuid()} {folder}"
+        yield Finding(FAIL, "data folder", f"{folder} cannot be written: {error.strerror}.", mend)
+        return
+    open_to = [path for path in (folder, folder / "keys.env") if path.exists() and _others(path)]
+    for path in open_to:
+        mode = "700" if path.is_dir() else "600"
+        told = f"{path} can be read by others than its owner."
+        yield Finding(FAIL if path.is_file() else WARN, "data folder", told, f"chmod {mode} {path}")
+    if not open_to:
+        yield Finding(OK, "data folder", f"{folder} can be written, and is its owner's alone.")
+
+
+def _others(path: Path) -> bool:
+    return bool(path.stat().st_mode & (stat.S_IRWXG | stat.S_IRWXO))
+
+
+def disk(patient: Patient) -> Iterator[Finding]:
+    """Free space where data and files go."""
+    folders = {"data folder": patient.folder}
+    if patient.settings is not None and patient.settings.storage_url.startswith("file:"):
+        folders["storage"] = Path(unquote(urlsplit(patient.settings.storage_url).path))
+    seen = set()
+    for name, folder in folders.items():
+        there = next(one for one in (folder, *folder.parents) if one.exists())
+        if there.stat().st_dev in seen:
+            continue
+        seen.add(there.stat().st_dev)
+        free = shutil.disk_usage(there).free
+        state = FAIL if free < limits.DISK_FULL_BYTES else WARN if free < limits.DISK_SCARCE_BYTES else OK
+        told = f"{free // limits.MB:,} MB are free for the {name} ({there})."
+        mend = "make room, or name another disk with --data-dir or STORAGE_URL" if state != OK else ""
+        yield Finding(state, "disk", told, mend)
+
+
+def left_behind(patient: Patient) -> Iterator[Finding]:
+    """Files of commands that were killed, and an `up.json` without its `up`."""
+    from webapp.cli.datadir import DataDir
+
+    folder = patient.folder
+    if not folder.is_dir():
+        return
+    running = DataDir(folder).running()
+    patient.known["running"] = running
+    if running is not None:
+        yield Finding(OK, "up", f"./rowsmith up runs at {running.url}, pid {running.pid}.")
+    elif (folder / "up.json").exists():
+        told = "The last ./rowsmith up was killed and left up.json behind; the next one writes it anew."
+        yield Finding(WARN, "up", told, f"rm {folder / 'up.json'}")
+    left = sorted(path for sign in _LEFT for path in folder.glob(sign))
+    for path in left:
+        told = f"{path} was left behind by a command that was killed, unless it runs just now."
+        yield Finding(WARN, "left behind", told, f"rm {path}")
+
+
+def port(patient: Patient) -> Iterator[Finding]:
+    """Whether the web server answers, or may listen."""
+    from webapp.cli import probe
+
+    made = patient.settings
+    if made is None:
+        return
+    running = patient.known.get("running")
+    url = running.url if running else made.here_url
+    if probe.http_ok(url, "/health/live")():
+        yield Finding(OK, "web", f"It answers at {url}.")
+    elif running:
+        told = f"Nothing answers at {url}, though up runs."
+        yield Finding(FAIL, "web", told, f"look into {patient.folder / 'logs' / 'web.log'}")
+    elif reason := probe.port_is_free(made.host, made.port):
+        told = f"Port {made.port} of {made.host} is taken by something else ({reason})."
+        yield Finding(WARN, "web", told, "choose another one with --port or ROWSMITH_PORT")
+    else:
+        yield Finding(OK, "web", f"It does not run; port {made.port} of {made.host} is free.")
+
+
+CHECKS: Final[tuple[tuple[str, Check], ...]] = (
+    ("python", python),
+    ("packages", packages),
+    ("browser code", browser_code),
+    ("settings", settings),
+    ("data folder", data_folder),
+    ("disk", disk),
+    ("up", left_behind),
+    ("web", port),
+)

@@ -1,0 +1,139 @@
+"""What the doctor looks at around the database: Redis, storage, the processes that work, the sandbox of programs."""
+
+from __future__ import annotations
+
+import importlib
+import time
+from collections.abc import Iterator
+from typing import Any, Final
+
+import redis
+
+from webapp import limits, storage
+from webapp.cli import valkey
+from webapp.cli.datadir import CliError
+from webapp.cli.doctor_database import skew
+from webapp.cli.findings import FAIL, OK, WARN, Check, Finding, Patient
+from webapp.services import heartbeat
+
+
+def queue(patient: Patient) -> Iterator[Finding]:
+    """Redis or Valkey: whether it answers, what it does when it is full, its clock."""
+    if patient.settings is None:
+        return
+    if not patient.env.get("REDIS_URL"):
+        try:
+            yield Finding(OK, "redis", f"./rowsmith up starts its own: {valkey.find_server()}.")
+        except CliError as error:
+            yield Finding(FAIL, "redis", str(error), "install valkey, or set REDIS_URL")
+        return
+    client = redis.Redis.from_url(
+        patient.settings.redis_url,
+        socket_timeout=limits.PROBE_SECONDS,
+        socket_connect_timeout=limits.PROBE_SECONDS,
+    )
+    try:
+        begun = time.time()
+        seconds, micros = client.time()
+        ended = time.time()
+        told: dict[str, Any] = client.info()
+    except redis.RedisError as error:
+        yield Finding(FAIL, "redis", f"REDIS_URL does not answer: {error}.", "start it, or mend REDIS_URL")
+        return
+    patient.known["redis"] = client
+    name = "Valkey" if told.get("server_name") == "valkey" else "Redis"
+    yield from _memory(name, told)
+    yield skew(name, seconds + micros / 1_000_000 - (begun + ended) / 2)
+
+
+def _memory(name: str, told: dict[str, Any]) -> Iterator[Finding]:
+    policy, used, most = (
+        told.get("maxmemory_policy", "noeviction"),
+        told["used_memory"],
+        told.get("maxmemory", 0),
+    )
+    about = f"{name} {told.get('valkey_version') or told.get('redis_version')} answers"
+    if policy != "noeviction":
+        said = f"{about}, but when it is full it throws away what counts rates (maxmemory-policy {policy})."
+        yield Finding(
+            FAIL, "redis", said, "redis-cli CONFIG SET maxmemory-policy noeviction, and in its file"
+        )
+    elif most and used > most * limits.REDIS_FULL_SHARE:
+        said = f"{about}, with {used / most:.0%} of its memory in use: it will refuse to write."
+        yield Finding(WARN, "redis", said, "raise maxmemory")
+    else:
+        yield Finding(OK, "redis", f"{about}, {used / limits.MB:,.0f} MB in use, {policy}.")
+
+
+def files(patient: Patient) -> Iterator[Finding]:
+    """Whether the storage takes a file and gives it back."""
+    made = patient.settings
+    if made is None:
+        return
+    url = made.storage_url
+    if url.startswith("file:") and not patient.folder.exists():
+        return  # what is not there yet was told
+    try:
+        good = storage.from_url(url, made.s3_options).usable()
+    except Exception as error:  # of the disk, the network, the bucket: whatever it says
+        said = str(error).strip().partition("\n")[0][:300]
+        yield Finding(
+            FAIL, "storage", f"{url} does not take files: {said}.", "mend STORAGE_URL, AWS_* or its rights"
+        )
+        return
+    if good:
+        yield Finding(OK, "storage", f"{url} takes files and gives them back.")
+    else:
+        yield Finding(
+            FAIL, "storage", f"{url} gives back something else than it was given.", "look at its disk"
+        )
+
+
+def processes(patient: Patient) -> Iterator[Finding]:
+    """Who works."""
+    client = patient.known.get("redis")
+    if client is None:
+        return
+    since = time.time() - limits.WORKER_SEEN_SECONDS
+    parts = (heartbeat.WORKER, heartbeat.RUNNER, heartbeat.SWEEPER)
+    alive = {part: heartbeat.alive(client, part, since) for part in parts}
+    told = ", ".join(f"{count} {part}(s)" for part, count in alive.items())
+    if not any(alive.values()):
+        yield Finding(
+            WARN, "workers", "None is there: the service does not run.", f"./rowsmith up{patient.at}"
+        )
+        return
+    missing = [part for part, count in alive.items() if not count]
+    for part in missing:
+        command = "worker --queues runs" if part == heartbeat.RUNNER else part
+        yield Finding(FAIL, "workers", f"No {part} is there, others are: {told}.", f"./rowsmith {command}")
+    if not missing:
+        yield Finding(OK, "workers", f"{told} are there.")
+
+
+def sandbox(patient: Patient) -> Iterator[Finding]:
+    """How programs would be kept apart on this machine."""
+    if patient.settings is None:
+        return
+    modes = importlib.import_module("jobs.sandbox.modes")
+    setting = patient.settings.sandbox
+    try:
+        found = modes.mode(setting)
+    except modes.Unprotected as error:
+        told = f"SANDBOX={setting}: programs of scenarios cannot be kept apart here: {error}."
+        yield Finding(WARN, "sandbox", told, "docs/reference/sandbox.md says what a machine needs")
+        return
+    if found.name == "plain":
+        yield Finding(
+            WARN, "sandbox", "SANDBOX=plain: programs may do all that this service may.", "SANDBOX=auto"
+        )
+    else:
+        yield Finding(OK, "sandbox", f"Programs run in {found.name}.")
+
+
+CHECKS: Final[tuple[tuple[str, Check], ...]] = (
+    ("redis", queue),
+    ("storage", files),
+    ("workers", processes),
+    ("sandbox", sandbox),
+)

@@ -1,0 +1,118 @@
+"""`./rowsmith restore FILE`: a backup on an empty machine, on another kind of database, on another storage."""
+
+from __future__ import annotations
+
+import argparse
+import os
+from collections.abc import Mapping
+from typing import Final
+
+from webapp.cli import upkeep
+from webapp.cli.datadir import CliError, DataDir, resolve
+from webapp.upkeep import keys, restore
+from webapp.upkeep.archive import Reader
+from webapp.upkeep.restore import Restored
+
+_NAMES: Final = ("SECRET_KEY", "VAULT_KEYS")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Look at the backup, at the keys and at what is there, and then put it in its place."""
+    data = DataDir(resolve(arguments.data_dir, os.environ))
+    with upkeep.sentences(), Reader(upkeep.from_caller(arguments.file)) as reader:
+        restore.look(reader)
+        with upkeep.stopped(data, os.environ):
+            ring = Ring(arguments, data, reader)
+            with upkeep.application(ring.environment()) as settings:
+                if (there := restore.occupied(settings)) and not arguments.force_empty:
+                    raise CliError(
+                        f"This installation is not empty: {', '.join(there)}. --force-empty replaces all of it."
+                    )
+                done = restore.restore(
+                    settings, reader, take_keys=ring.put, tell=lambda line: print(f"  {line}")
+                )
+    return _tell(done)
+
+
+def _tell(done: Restored) -> int:
+    print(f"The backup of {done.manifest.made_at} is restored, revision {done.revision}.")
+    for kind in ("runs", "pushes"):
+        if count := done.ended.get(kind):
+            print(
+                f"  {count} {kind} were going on or waiting then; they have ended as failed and are not repeated"
+            )
+    if count := done.ended.get("exports"):
+        print(f"  {count} exports were being made then; they are made again")
+    if done.manifest.lacking or done.manifest.lacking_vocabularies:
+        print("  Some of it was not in the backup: ./rowsmith backup --verify FILE names it")
+    if done.lost_secrets:
+        print(f"  {done.lost_secrets} stored secrets cannot be opened with VAULT_KEYS: set them again")
+    print("  next: ./rowsmith doctor, then ./rowsmith up")
+    return 0
+
+
+class Ring:
+    """The keys that the restored installation will have: those of the environment, else of the data folder, else of the
+    backup. They must be those of then."""
+
+    def __init__(self, arguments: argparse.Namespace, data: DataDir, reader: Reader) -> None:
+        self._data, self._manifest = data, reader.manifest
+        self._forced, self._without = arguments.force_empty, arguments.without_keys
+        self._given = {name: os.environ[name] for name in _NAMES if os.environ.get(name, "").strip()}
+        self._kept = {} if self._without else self._of(arguments, reader)
+        here = data.keys(make=False)
+        self._replaces = (
+            bool(self._kept) and self._fits({**here, **self._given}) is not None and not self._given
+        )
+        if self._replaces and here and not self._forced:
+            raise CliError(
+                f"{data.path} has keys of its own, which are not those of the backup. --force-empty replaces them too; "
+                "the old ones are kept beside them."
+            )
+        if not self._replaces and not self._without:
+            self._demand({**here, **self._given})
+
+    def _of(self, arguments: argparse.Namespace, reader: Reader) -> dict[str, str]:
+        """The keys in the backup."""
+        if self._manifest.keys == "none" or len(self._given) == len(_NAMES):
+            return {}
+        if self._manifest.keys == "plain":
+            text = b"".join(reader.pieces(keys.PLAIN)).decode()
+        elif arguments.passphrase_file:
+            passphrase = keys.passphrase_of(upkeep.from_caller(arguments.passphrase_file))
+            text = keys.opened(b"".join(reader.pieces(keys.SEALED)), passphrase)
+        else:
+            raise CliError(
+                "The keys in this backup are sealed: name the file of their passphrase, --passphrase-file F."
+            )
+        secret_key, ring = keys.read_text(text)
+        return {"SECRET_KEY": secret_key, "VAULT_KEYS": ",".join(ring)}
+
+    def _fits(self, held: Mapping[str, str]) -> str | None:
+        """Which of the keys is not that of the backup; None where both are."""
+        if not held.get("SECRET_KEY") or keys.mark(held["SECRET_KEY"]) != self._manifest.secret_key_mark:
+            return "SECRET_KEY"
+        ring = [key.strip() for key in held.get("VAULT_KEYS", "").split(",") if key.strip()]
+        return None if keys.opens(ring, self._manifest.vault_mark) else "VAULT_KEYS"
+
+    def _demand(self, held: Mapping[str, str]) -> None:
+        wrong = self._fits(held)
+        if wrong is None:
+            return
+        there = (
+            f"The {wrong} here is not the one" if held.get(wrong) else f"There is no {wrong} here, and none"
+        )
+        raise CliError(
+            f"{there} of the backup. Put the keys.env of then into {self._data.path}, or set SECRET_KEY and "
+            "VAULT_KEYS. Without them stored secrets and masking keys are lost: --without-keys restores all the rest."
+        )
+
+    def environment(self) -> dict[str, str]:
+        """The environment of the restored installation. Where nothing is known of keys, with those that are made."""
+        env = self._data.environment(os.environ, make=self._without)
+        return {**env, **self._kept} if self._replaces else env
+
+    def put(self) -> None:
+        """Put the keys of the backup into the data folder."""
+        if self._replaces:
+            self._data.replace_keys(self._kept)

@@ -1,0 +1,60 @@
+"""`./rowsmith setup --email E --workspace NAME`: a workspace and its owner, without the demo.
+
+The way into a new production service: schema first (`./rowsmith migrate`), then this, which prints a one-time link.
+"""
+
+from __future__ import annotations
+
+import argparse
+
+from sqlalchemy import select
+
+from webapp import limits
+from webapp.cli import operator, sign_in
+from webapp.cli.datadir import CliError
+from webapp.config import Settings
+from webapp.extensions import db
+from webapp.models import Membership, User, Workspace
+from webapp.services import actors, people, tenancy
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Make it, and print the link alone, so that a program can use it."""
+    with operator.application(arguments.data_dir) as settings:
+        print(make(settings, arguments.email, arguments.workspace, arguments.plan, arguments.project))
+    return 0
+
+
+def make(settings: Settings, email: str, name: str, plan: str, project: str) -> str:
+    """A workspace on a plan with a team, a project and its owner, who may have an account; the owner's one-time link.
+    CliError where they own a workspace of that name already, or nobody knows the service's address."""
+    if not settings.public_url:
+        raise CliError("PUBLIC_URL is not set, so a link would lead nowhere.")
+    name, project = _named(name, "--workspace"), _named(project, "--project")
+    email = people.clean_email(email)
+    user = people.find_user(email)
+    if user is not None:
+        _refuse_twice(user, name)
+    if user is None:
+        user = people.create_user(actors.system(), email)
+    workspace = tenancy.create_workspace(actors.system(), name, plan=plan, owner=user)
+    team = tenancy.create_team(actors.system(workspace.id), "Everybody")
+    tenancy.create_project(actors.system(workspace.id, team_id=team.id), project, team_id=team.id)
+    return sign_in.link(settings, user)
+
+
+def _named(text: str, option: str) -> str:
+    text = text.strip()
+    if not 1 <= len(text) <= limits.MAX_NAME_CHARS or not text.isprintable():
+        raise CliError(f"{option} is a name of 1 to {limits.MAX_NAME_CHARS} characters.")
+    return text
+
+
+def _refuse_twice(user: User, name: str) -> None:
+    """A command that is given twice makes no second workspace."""
+    mine = select(Membership.workspace_id).where(Membership.user_id == user.id, Membership.role == "owner")
+    same = select(Workspace.id).where(Workspace.id.in_(mine), Workspace.name == name).limit(1)
+    if (found := db.session.scalar(same)) is not None:
+        raise CliError(
+            f"{user.email} owns a workspace {name} already ({found}): ./rowsmith sign-in {user.email} prints a link."
+        )

@@ -1,0 +1,81 @@
+"""What backup, restore and upgrade share: the application of a data folder that no service works on, and sentences."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+
+import redis
+
+from webapp import clock, create_app, limits
+from webapp.cli.datadir import CliError, DataDir
+from webapp.config import Settings
+from webapp.extensions import db
+from webapp.services import heartbeat
+from webapp.upkeep.faults import UpkeepError
+
+
+def from_caller(name: str) -> Path:
+    """A file that the caller named, relative to where they are."""
+    return Path(os.environ.get("ROWSMITH_CALLER_DIR") or Path.cwd(), Path(name).expanduser()).absolute()
+
+
+@contextmanager
+def sentences() -> Iterator[None]:
+    """Turns `UpkeepError` into `CliError`."""
+    try:
+        yield
+    except UpkeepError as error:
+        raise CliError(str(error)) from error
+
+
+@contextmanager
+def application(env: Mapping[str, str]) -> Iterator[Settings]:
+    """The application's context for an environment. Refusals become one sentence."""
+    settings = Settings.from_env(env)
+    with create_app(settings, routes=False).app_context(), sentences():
+        try:
+            yield settings
+        finally:
+            db.session.remove()
+            db.engine.dispose()
+
+
+@contextmanager
+def stopped(data: DataDir, env: Mapping[str, str]) -> Iterator[None]:
+    """While the service does not run: no `up` holds the data folder, nor can one take it, and Redis, where it answers,
+    has heard of no worker for a while. CliError otherwise."""
+    data.prepare()
+    data.hold()
+    try:
+        if url := env.get("REDIS_URL"):
+            _unheard(url)
+        yield
+    finally:
+        data.release()
+
+
+def _unheard(url: str) -> None:
+    client = redis.Redis.from_url(
+        url, socket_timeout=limits.PROBE_SECONDS, socket_connect_timeout=limits.PROBE_SECONDS
+    )
+    since = clock.epoch() - limits.LEASE_SECONDS
+    try:
+        parts = (heartbeat.WORKER, heartbeat.RUNNER, heartbeat.SWEEPER)
+        alive = [part for part in parts if heartbeat.alive(client, part, since)]
+    except redis.RedisError:
+        return  # nobody can work without it
+    finally:
+        client.close()
+    if alive:
+        raise CliError(
+            f"The service runs: a {alive[0]} was heard of in the last {limits.LEASE_SECONDS} seconds. Stop web, "
+            "workers, runners and sweeper on every host, wait for that long, then try again."
+        )
+
+
+def megabytes(size: int) -> str:
+    """A size for people."""
+    return f"{size / limits.MB:,.1f} MB"

@@ -1,0 +1,34 @@
+"""`./rowsmith workspace list` and `restore`: deleted workspaces, which nobody but the operator can have back."""
+
+from __future__ import annotations
+
+import argparse
+
+from sqlalchemy import select
+
+from webapp.cli import operator
+from webapp.cli.datadir import CliError
+from webapp.extensions import db
+from webapp.models import Workspace
+from webapp.services import actors, workspace_end
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """List all workspaces, deleted ones marked; or take a deletion back."""
+    with operator.application(arguments.data_dir):
+        if arguments.action == "list":
+            for one in db.session.scalars(select(Workspace).order_by(Workspace.id)):
+                print(line(one))
+            return 0
+        if arguments.workspace is None:
+            raise CliError("Name the workspace to restore: ./rowsmith workspace restore WORKSPACE")
+        found = operator.workspace(arguments.workspace)
+        workspace_end.restore(actors.system(found.id), found)
+        print(line(found))
+    return 0
+
+
+def line(workspace: Workspace) -> str:
+    """One workspace."""
+    state = f"deleted {workspace.deleted_at:%Y-%m-%d %H:%M} UTC" if workspace.deleted_at else workspace.plan
+    return f"{workspace.id}  {workspace.name}  {state}"

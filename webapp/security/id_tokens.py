@@ -1,0 +1,93 @@
+"""ID tokens of OpenID Connect (Core 1.0, 3.1.3.7): whose signature, for whom, for which sign-in, until when."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+from authlib.oidc.core.claims import CodeIDToken
+from joserfc import jwt
+from joserfc.errors import ClaimError, JoseError
+from joserfc.jwk import JWKRegistry, KeySet
+
+from webapp import limits
+
+# Signatures that only the provider can make. `none` is none, and with HS256 and its kin whoever holds the public key
+# could sign, were it taken for the secret.
+ALGORITHMS: Final = (
+    *("RS256", "RS384", "RS512", "PS256", "PS384", "PS512"),
+    *("ES256", "ES384", "ES512", "EdDSA", "Ed25519"),
+)
+_KINDS: Final = frozenset({"RSA", "EC", "OKP"})
+
+
+class TokenRefused(Exception):
+    """A token that nobody is signed in by. The message is for the operator's log and holds nothing of the token."""
+
+
+def algorithms(supported: object) -> Sequence[str]:
+    """Those that a provider says it signs with and we take; RS256 where it does not say (Discovery 1.0, 3)."""
+    named = supported if isinstance(supported, list) else ["RS256"]
+    return [one for one in ALGORITHMS if one in named]
+
+
+def keys_of(document: Mapping[str, Any]) -> KeySet:
+    """The provider's public keys for signatures, of its JWKS document. What is no such key, or of a kind that we do
+    not know, is left out (RFC 7517, 5). TokenRefused where none is left."""
+    found = []
+    named = document.get("keys")
+    for data in named if isinstance(named, list) else ():
+        if not isinstance(data, dict) or data.get("kty") not in _KINDS or data.get("use", "sig") != "sig":
+            continue
+        try:
+            found.append(JWKRegistry.import_key(data))
+        except (JoseError, ValueError, TypeError, KeyError):
+            continue  # the others may do
+    if not found:
+        raise TokenRefused("it publishes no key that signatures could be checked by")
+    return KeySet(found)
+
+
+def claims_of(
+    token: str,
+    keys: KeySet,
+    *,
+    issuer: str,
+    client_id: str,
+    nonce: str,
+    access_token: str,
+    taken: Sequence[str],
+    now: float,
+) -> dict[str, Any]:
+    """What a token says, all of it checked. `taken` are the algorithms that may have signed it. TokenRefused."""
+    try:
+        made = jwt.decode(token, keys, algorithms=list(taken))
+        claims = CodeIDToken(
+            made.claims,
+            made.header,
+            options={
+                "iss": {"essential": True, "value": issuer},
+                "aud": {"essential": True, "value": client_id},
+                "sub": {"essential": True},
+                "nonce": {"essential": True, "value": nonce},
+            },
+            params={"nonce": nonce, "client_id": client_id, "access_token": access_token},
+        )
+        claims.validate(now=int(now), leeway=limits.OIDC_LEEWAY_SECONDS)
+    except (JoseError, ValueError, TypeError, KeyError) as error:
+        raise TokenRefused(f"its ID token was refused: {_brief(error)}") from None
+    subject = claims["sub"]
+    if (
+        not isinstance(subject, str)
+        or not 0 < len(subject) <= limits.OIDC_TEXT_CHARS
+        or not subject.isprintable()
+    ):
+        raise TokenRefused("its ID token was refused: the subject is no text of 1 to 255 characters")
+    return dict(claims)
+
+
+def _brief(error: Exception) -> str:
+    """The kind of a fault, and of a claim its name: other messages may repeat what a token holds."""
+    if isinstance(error, ClaimError):
+        return str(error)
+    return getattr(error, "error", "") or type(error).__name__

@@ -1,0 +1,128 @@
+"""The trash: what was deleted and can be had back, of every kind, with who deleted it and until when it is kept."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime, timedelta
+from typing import Any, Final
+
+from sqlalchemy import Row, String, and_, func, literal, null, or_, select, union_all
+
+from webapp import clock, limits
+from webapp.extensions import db
+from webapp.models import (
+    AuditEntry,
+    Connection,
+    Dataset,
+    Endpoint,
+    Project,
+    Scenario,
+    Team,
+    Template,
+    User,
+    WorkspaceFile,
+)
+from webapp.services import paging, tenancy
+from webapp.services.actors import Actor
+
+KINDS: Final[Mapping[str, tuple[Any, str]]] = {
+    "template": (Template, "write"),
+    "dataset": (Dataset, "write"),
+    "scenario": (Scenario, "write"),
+    "connection": (Connection, "write"),
+    "endpoint": (Endpoint, "write"),
+    "file": (WorkspaceFile, "write"),
+    "project": (Project, "admin"),
+    "team": (Team, "admin"),
+}
+"""By kind: its table, and the scope that restoring takes. Files, projects and teams are those of the workspace, the
+others those of the present project."""
+
+_NAME: Final = "trash"
+_SAME: Final = timedelta(seconds=5)
+"""The trail's entry of a deletion is written in the same transaction, a moment later."""
+
+
+def page(
+    actor: Actor,
+    *,
+    type: str | None = None,
+    q: str | None = None,
+    cursor: str | None = None,
+    limit: int = limits.PAGE_LIMIT_DEFAULT,
+) -> paging.Page[dict[str, Any]]:
+    """A page of what can be had back, the last deleted first. Error: invalid_request for a bad cursor."""
+    now = clock.now()
+    parts = [_of(actor, kind, q, now) for kind in KINDS if type in (None, kind)]
+    every = union_all(*parts).subquery()
+    total = db.session.scalar(select(func.count()).select_from(every)) or 0
+    statement = select(every)
+    context = f"{actor.workspace_id} {actor.project_id} {actor.user_id} {type} {q}"
+    if cursor:
+        at, last = paging.read_cursor(_NAME, context, cursor)
+        moment = datetime.fromisoformat(at)
+        earlier = or_(every.c.deleted_at < moment, and_(every.c.deleted_at == moment, every.c.id < last))
+        statement = statement.where(earlier)
+    ordered = statement.order_by(every.c.deleted_at.desc(), every.c.id.desc()).limit(limit + 1)
+    rows = db.session.execute(ordered).all()
+    following = None
+    if len(rows) > limit:
+        end = rows[limit - 1]
+        following = paging.cursor_of(_NAME, context, [end.deleted_at.isoformat(), end.id])
+    who = _who(actor.workspace_id, rows[:limit])
+    return paging.Page([_told(actor, row, who, now) for row in rows[:limit]], following, total)
+
+
+def _of(actor: Actor, kind: str, q: str | None, now: datetime) -> Any:
+    model, _ = KINDS[kind]
+    team = model.id if model is Team else getattr(model, "team_id", null())
+    project = getattr(model, "project_id", null())
+    statement = tenancy.listing(actor, model, project=model not in (Project, Team), deleted=True)
+    statement = statement.where(model.deleted_at > now - timedelta(days=limits.RESTORE_DAYS))
+    if model is Connection:
+        statement = statement.where(Connection.of_endpoint.is_(False))
+    if q and q.strip():
+        statement = statement.where(paging.contains(model.name, q.strip()))
+    return statement.with_only_columns(
+        literal(kind, String).label("type"),
+        model.id.label("id"),
+        model.name.label("name"),
+        model.deleted_at.label("deleted_at"),
+        project.label("project_id"),
+        team.label("team_id"),
+    )
+
+
+def _who(workspace_id: str, rows: Sequence[Row[Any]]) -> dict[str, User]:
+    """Who deleted each, by its id, as the audit trail has it."""
+    if not rows:
+        return {}
+    each = [
+        and_(
+            AuditEntry.object_id == row.id, AuditEntry.at >= row.deleted_at, AuditEntry.at < row.deleted_at + _SAME
+        )
+        for row in rows
+    ]
+    statement = (
+        select(AuditEntry.object_id, User)
+        .join(User, User.id == AuditEntry.user_id)
+        .where(AuditEntry.workspace_id == workspace_id, AuditEntry.action.like("%.delete"), or_(*each))
+    )
+    return {row[0]: row[1] for row in db.session.execute(statement)}
+
+
+def _told(actor: Actor, row: Row[Any], who: Mapping[str, User], now: datetime) -> dict[str, Any]:
+    gone = row.deleted_at + timedelta(days=limits.RESTORE_DAYS)
+    by, scope = who.get(row.id), KINDS[row.type][1]
+    return {
+        "type": row.type,
+        "id": row.id,
+        "name": row.name,
+        "project_id": row.project_id,
+        "deleted_at": clock.to_text(row.deleted_at),
+        "deleted_by": by.id if by else None,
+        "deleted_by_name": (by.name or by.email) if by else None,
+        "gone_at": clock.to_text(gone),
+        "days_left": max(0, (gone - now).days),
+        "restorable": actor.can(scope, row.team_id) if scope == "write" else actor.can(scope),
+    }

@@ -1,0 +1,220 @@
+"""What uses an object: asked before it is deleted, and told with a refusal.
+
+A use that `blocks` must be gone first; the others lose something, and have it again when the object is restored.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+import orjson
+from sqlalchemy import select
+
+from webapp import limits
+from webapp.extensions import db
+from webapp.models import (
+    END_STATES,
+    ApiKey,
+    Connection,
+    Dataset,
+    Endpoint,
+    Export,
+    Membership,
+    Project,
+    Push,
+    Run,
+    Scenario,
+    Secret,
+    Team,
+    Template,
+    TemplateVersion,
+    User,
+    WorkspaceFile,
+)
+from webapp.services import links, secrets, tenancy
+from webapp.services.actors import Actor, require
+
+SCOPES: Final[Mapping[str, tuple[Any, str]]] = {
+    "tpl": (Template, "read"),
+    "dst": (Dataset, "read"),
+    "scn": (Scenario, "read"),
+    "con": (Connection, "read"),
+    "end": (Endpoint, "read"),
+    "fil": (WorkspaceFile, "read"),
+    "sec": (Secret, "secrets"),
+    "prj": (Project, "member"),
+    "team": (Team, "member"),
+}
+"""By the front of an id: its kind, and the right that looking takes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Use:
+    """One object that uses another. `how` in words. `team_id` is where it lies; None: in no team."""
+
+    type: str
+    id: str
+    name: str
+    how: str
+    blocks: bool = False
+    team_id: str | None = None
+
+
+def of(actor: Actor, object_id: str) -> tuple[Any, list[Use]]:
+    """An object by its id, and what uses it. Errors: not_found, forbidden."""
+    model, scope = SCOPES.get(object_id.partition("_")[0], (None, ""))
+    if model is None or "\0" in object_id:
+        raise tenancy.not_found("object", object_id)
+    if model is Secret:
+        require(actor, scope)
+    found = tenancy.get(actor, model, object_id, scope)
+    if model is Secret and found.name is None:
+        raise tenancy.not_found("secret", object_id)
+    return found, list(_TELLERS[model](actor, found))
+
+
+def told(actor: Actor, uses: Iterable[Use]) -> list[dict[str, Any]]:
+    """Uses as the API shows them; what lies in a team the actor is not in is told of without id and name."""
+    return [
+        {
+            "type": one.type,
+            "id": one.id if seen else None,
+            "name": one.name if seen else None,
+            "how": one.how,
+            "blocks": one.blocks,
+        }
+        for one in uses
+        for seen in [one.team_id is None or actor.role_in(one.team_id) is not None]
+    ]
+
+
+# --- The kinds ----------------------------------------------------------------------------------------------
+
+
+def _going(column: Any, object_id: str, *, blocks: bool) -> Iterator[Use]:
+    """Exports and pushes that have not ended."""
+    model = column.class_
+    name = Push.target if model is Push else Export.file_name
+    statement = select(model.id, name, model.team_id).where(column == object_id, model.status.not_in(END_STATES))
+    for row in db.session.execute(statement.order_by(model.id).limit(limits.SHOWN_USES)):
+        yield Use(links.word_of(model), row[0], row[1] or row[0], "on its way", blocks, row[2])
+
+
+def _naming(model: Any, workspace_id: str, text: str, how: str) -> Iterator[Use]:
+    rows = db.session.execute(links.naming(model, workspace_id, text).limit(limits.SHOWN_USES))
+    for row in rows:
+        yield Use(links.word_of(model), row.id, row.name, how, team_id=row.team_id)
+
+
+def _of_template(_actor: Actor, template: Template) -> Iterator[Use]:
+    here, mine = template.workspace_id, template.id
+    yield from _naming(Dataset, here, mine, "has it as a table")
+    yield from (one for one in _naming(Template, here, mine, "refers to it") if one.id != mine)
+    yield from _naming(Scenario, here, mine, "its program names it")
+    yield from _going(Push.template_id, mine, blocks=False)
+    yield from _going(Export.template_id, mine, blocks=False)
+
+
+def _of_dataset(_actor: Actor, dataset: Dataset) -> Iterator[Use]:
+    yield from _naming(Scenario, dataset.workspace_id, dataset.id, "its program names it")
+    yield from _going(Push.dataset_id, dataset.id, blocks=False)
+    yield from _going(Export.dataset_id, dataset.id, blocks=False)
+
+
+def _of_scenario(_actor: Actor, scenario: Scenario) -> Iterator[Use]:
+    if scenario.next_run_at is not None:
+        yield Use("scenario", scenario.id, scenario.name, "runs by itself", team_id=scenario.team_id)
+    going = select(Run.id, Run.team_id).where(Run.scenario_id == scenario.id, Run.status.not_in(END_STATES))
+    for row in db.session.execute(going.limit(limits.SHOWN_USES)):
+        yield Use("run", row.id, scenario.name, "on its way", team_id=row.team_id)
+    yield from (
+        one
+        for one in _naming(Scenario, scenario.workspace_id, scenario.id, "its program names it")
+        if one.id != scenario.id
+    )
+
+
+def of_connection(connection: Connection) -> list[Use]:
+    """What uses a connection: pushes on their way, endpoints, templates that read from it, all of which must be gone
+    before it is; scenarios that name it, and templates that were made from its tables, need not."""
+    found = list(_going(Push.connection_id, connection.id, blocks=True))
+    ends = select(Endpoint.id, Endpoint.name, Endpoint.team_id).where(
+        Endpoint.connection_id == connection.id, Endpoint.deleted_at.is_(None)
+    )
+    found += [
+        Use("endpoint", row.id, row.name, "sends over it", True, row.team_id) for row in db.session.execute(ends)
+    ]
+    reading = set()
+    mark = orjson.dumps(connection.id)
+    newest = links.naming(Template, connection.workspace_id, connection.id).add_columns(TemplateVersion.spec)
+    for row in db.session.execute(newest):
+        said = [row.spec["fields"], row.spec.get("source")]
+        if mark in orjson.dumps(said):  # and not merely in its description
+            reading.add(row.id)
+            found.append(Use("template", row.id, row.name, "reads from it", True, row.team_id))
+    made = select(Template.id, Template.name, Template.team_id).where(
+        Template.made_from_id == connection.id, Template.deleted_at.is_(None), Template.id.not_in(reading)
+    )
+    for row in db.session.execute(made.order_by(Template.id).limit(limits.SHOWN_USES)):
+        found.append(Use("template", row.id, row.name, "was made from a table of it", team_id=row.team_id))
+    found += _naming(Scenario, connection.workspace_id, connection.id, "its program names it")
+    return found
+
+
+def _of_endpoint(_actor: Actor, endpoint: Endpoint) -> Iterator[Use]:
+    yield from _going(Push.endpoint_id, endpoint.id, blocks=True)
+    yield from _naming(Scenario, endpoint.workspace_id, endpoint.id, "its program names it")
+
+
+def _of_file(_actor: Actor, file: WorkspaceFile) -> Iterator[Use]:
+    newest = links.naming(Template, file.workspace_id, file.name).add_columns(TemplateVersion.spec)
+    for row in db.session.execute(newest):
+        if (row.spec.get("source") or {}).get("file") == file.name:
+            yield Use("template", row.id, row.name, "takes its rows from it", team_id=row.team_id)
+    last = file.name.rpartition("/")[2]
+    yield from _naming(Scenario, file.workspace_id, last, "its program names it")
+
+
+def _of_secret(_actor: Actor, secret: Secret) -> Iterator[Use]:
+    for one in secrets.using(secret.workspace_id, secret.name or ""):
+        yield Use(one["type"], one["id"], one["name"], "uses it", True)
+
+
+def _of_project(actor: Actor, project: Project) -> Iterator[Use]:
+    for model in (Template, Dataset, Scenario, Connection, Endpoint):
+        inside = select(model.id, model.name).where(model.project_id == project.id, model.deleted_at.is_(None))
+        if model is Connection:
+            inside = inside.where(Connection.of_endpoint.is_(False))
+        for row in db.session.execute(inside.order_by(model.id.desc()).limit(limits.SHOWN_USES)):
+            yield Use(links.word_of(model), row.id, row.name, "lies in it", team_id=project.team_id)
+    held = select(ApiKey.id, ApiKey.name).where(
+        ApiKey.project_id == project.id, ApiKey.revoked_at.is_(None), ApiKey.run_id.is_(None)
+    )
+    if not actor.can("admin"):
+        held = held.where(ApiKey.created_by == actor.user_id)
+    for row in db.session.execute(held.order_by(ApiKey.id.desc()).limit(limits.SHOWN_USES)):
+        yield Use("api_key", row.id, row.name, "works in it", team_id=project.team_id)
+
+
+def _of_team(_actor: Actor, team: Team) -> Iterator[Use]:
+    inside = select(Project.id, Project.name).where(Project.team_id == team.id, Project.deleted_at.is_(None))
+    for row in db.session.execute(inside.order_by(Project.id)):
+        yield Use("project", row.id, row.name, "lies in it", True, team.id)
+    roles = select(Membership.id, Membership.role, User.email).join(User, User.id == Membership.user_id)
+    for row in db.session.execute(roles.where(Membership.team_id == team.id).limit(limits.SHOWN_USES)):
+        yield Use("member", row.id, row.email, f"is {row.role} in it", team_id=team.id)
+
+
+_TELLERS: Final[Mapping[Any, Callable[[Actor, Any], Iterable[Use]]]] = {
+    Template: _of_template,
+    Dataset: _of_dataset,
+    Scenario: _of_scenario,
+    Connection: lambda _actor, connection: of_connection(connection),
+    Endpoint: _of_endpoint,
+    WorkspaceFile: _of_file,
+    Secret: _of_secret,
+    Project: _of_project,
+    Team: _of_team,
+}

@@ -1,0 +1,1 @@
+"""Keeping an installation: backups, their restoration, and bringing a database to another release."""

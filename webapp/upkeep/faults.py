@@ -1,0 +1,36 @@
+"""What the upkeep of an installation stops with."""
+
+from __future__ import annotations
+
+import errno
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from obstore.exceptions import BaseError
+from sqlalchemy.exc import DatabaseError
+
+
+class UpkeepError(Exception):
+    """It cannot go on; the message is a sentence or two for a person: what is wrong, and what to do."""
+
+
+@contextmanager
+def told(doing: str, folder: Path) -> Iterator[None]:
+    """Turns what disks, storages and databases say into `UpkeepError`. `doing`: "The backup was not made";
+    `folder`: where it writes."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
+            raise UpkeepError(f"{doing}: the disk of {folder} is full. Make room, then try again.") from error
+        raise UpkeepError(f"{doing}: {error.strerror or error} ({error.filename or folder}).") from error
+    except BaseError as error:
+        raise UpkeepError(
+            f"{doing}: the storage does not answer: {str(error).partition(chr(10))[0]}."
+        ) from error
+    except DatabaseError as error:
+        said = str(error.orig).partition("\n")[0]
+        if "is full" in said:
+            said = f"the disk of {folder} is full"
+        raise UpkeepError(f"{doing}: the database says: {said}.") from error

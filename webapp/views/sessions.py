@@ -1,0 +1,84 @@
+"""The browsers that a person is signed in with."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from flask import Blueprint, Response, g, url_for
+
+from webapp.models import BrowserSession
+from webapp.services import paging, sessions
+from webapp.services.actors import Actor
+from webapp.views.inputs import ListQuery
+from webapp.views.outputs import Listed, Output, Time
+from webapp.views.reply import matching, reply
+from webapp.views.routes import route
+
+bp = Blueprint("sessions", __name__)
+
+
+class SessionOut(Output):
+    """One signed-in browser. `how` is how it came: password, link, invitation or oidc; `two_factor`: with a second
+    factor. `current`: it is the one that asks."""
+
+    id: str
+    address: str
+    user_agent: str
+    how: str
+    two_factor: bool
+    created_at: Time
+    last_seen_at: Time
+    expires_at: Time
+    current: bool
+
+
+class EndedOut(Output):
+    """How many sessions ended."""
+
+    ended: int
+
+
+def _shown(actor: Actor, row: BrowserSession) -> dict[str, Any]:
+    return SessionOut.of(row, current=row.id == actor.session_id)
+
+
+@route(bp, "/me/sessions", scope="self", query=ListQuery, returns=Listed(SessionOut), errors=["forbidden"])
+def index(actor: Actor, query: ListQuery) -> Response:
+    """List the browsers that the key's maker is signed in with. A key with scopes may not."""
+    if g.face == "person":
+        return reply(see=url_for("session.me"))
+    found = paging.page(
+        sessions.mine(actor),
+        name="sessions",
+        identity=BrowserSession.id,
+        cursor=query.cursor,
+        limit=query.limit,
+        search=(query.q, BrowserSession.user_agent),
+        context=actor.user_id or "",
+    )
+    return reply(found.as_dict(lambda row: _shown(actor, row)))
+
+
+@route(bp, "/me/sessions", ["DELETE"], scope="self", returns=EndedOut, errors=["forbidden"])
+def end_others(actor: Actor) -> Response:
+    """End all sessions but the one that asks; asked by a key, all. A key with scopes may not."""
+    ended = sessions.end_others(actor)
+    said = "There was no other session." if not ended else f"{ended} other session{'s' * (ended > 1)} ended."
+    return reply(EndedOut.of({"ended": ended}), see=url_for("session.me"), flashed=said)
+
+
+@route(
+    bp,
+    "/me/sessions/<session_id>",
+    ["DELETE"],
+    scope="self",
+    returns=SessionOut,
+    errors=["forbidden", "version_conflict"],
+)
+def end_one(actor: Actor, session_id: str) -> Response:
+    """End one session: its browser is signed out. A key with scopes may not."""
+    row = sessions.load(actor, session_id)
+    data = _shown(actor, row)
+    matching(data)
+    sessions.end(actor, row)
+    return reply(data, see=url_for("session.me"), flashed="The session has ended.")

@@ -1,0 +1,130 @@
+"""The second step of signing in, and signing in through a provider of OpenID Connect."""
+
+from __future__ import annotations
+
+from typing import Annotated, Final
+
+from flask import Blueprint, Response, current_app, flash, g, request, url_for
+from flask import session as cookie
+from pydantic import Field
+
+from webapp.errors import ApiError
+from webapp.services import oidc, sign_in
+from webapp.services.actors import Actor
+from webapp.views import identify
+from webapp.views.inputs import Input, Query
+from webapp.views.reply import reply
+from webapp.views.routes import route
+from webapp.views.session import STEP_FIELD, enter, safe_next, said, visitor
+
+bp = Blueprint("sign_in", __name__)
+BROWSER_FIELD: Final = "oidc"  # what ties a sign-in at the provider to this browser, inside the signed cookie
+
+
+class CodeForm(Input):
+    """A code of the authenticator, or a recovery code."""
+
+    code: Annotated[str, Field(max_length=100)]
+
+
+class BeginQuery(Query):
+    """Where to go after signing in."""
+
+    next: str = "/"
+
+
+class AnswerQuery(Query):
+    """What the provider sends people back with (OpenID Connect Core 1.0, 3.1.2.5, and RFC 9207)."""
+
+    state: str = ""
+    code: str = ""
+    error: str = ""
+    iss: str = ""
+
+
+def _step() -> str:
+    found = cookie.get(STEP_FIELD)
+    return found if isinstance(found, str) else ""
+
+
+def _code_page(problem: str) -> Response:
+    return reply(template="sign_in_code.html", problem=problem)
+
+
+def _code_again(_actor: Actor | None, error: ApiError) -> Response:
+    if error.code == "not_found":
+        cookie.pop(STEP_FIELD, None)
+        flash(error.message)
+        return reply(see=url_for("session.login"))
+    return _code_page(said(error))
+
+
+@route(bp, "/sign-in/code", scope="public", hidden=True, programs=False)
+def code() -> Response:
+    """The page that asks for a code."""
+    g.face = "person"
+    if not _step() or not sign_in.step_is_open(_step()):
+        return reply(see=url_for("session.login"))
+    return _code_page("")
+
+
+@route(
+    bp,
+    "/sign-in/code",
+    ["POST"],
+    scope="public",
+    body=CodeForm,
+    hidden=True,
+    programs=False,
+    on_fault=_code_again,
+)
+def sign_in_by_code(body: CodeForm) -> Response:
+    """Finish signing in with a code."""
+    identify.check_form()
+    token, target, left = sign_in.by_code(_step(), body.code, visitor())
+    answer = enter(sign_in.Entered(token), target)
+    if left is not None:
+        flash(f"That recovery code is used up; {left} are left. Your profile makes new ones.")
+    return answer
+
+
+def _redirect_uri() -> str:
+    origin = current_app.config["SETTINGS"].public_url or request.host_url.rstrip("/")
+    return str(origin) + url_for("sign_in.oidc_answer")
+
+
+def _back(problem: oidc.Problem) -> Response:
+    return reply(see=url_for("session.login", problem=problem.code))
+
+
+def _must_be_there() -> None:
+    g.face = "person"
+    if not oidc.configured():
+        raise ApiError("not_found", "Nobody signs in through a provider here.")
+
+
+@route(bp, "/sign-in/oidc", scope="public", query=BeginQuery, hidden=True, programs=False, reads=False)
+def begin_oidc(query: BeginQuery) -> Response:
+    """Go to the provider."""
+    _must_be_there()
+    if not isinstance(cookie.get(BROWSER_FIELD), str):
+        cookie[BROWSER_FIELD] = oidc.browser_token()
+    try:
+        return reply(see=oidc.begin(cookie[BROWSER_FIELD], _redirect_uri(), safe_next(query.next)))
+    except oidc.Problem as problem:
+        return _back(problem)
+
+
+@route(
+    bp, "/sign-in/oidc/callback", scope="public", query=AnswerQuery, hidden=True, programs=False, reads=False
+)
+def oidc_answer(query: AnswerQuery) -> Response:
+    """Come back from the provider."""
+    _must_be_there()
+    browser = cookie.get(BROWSER_FIELD)
+    answer = oidc.Answer(query.state, query.code, query.error, query.iss)
+    try:
+        entered, target = oidc.finish(answer, browser if isinstance(browser, str) else "", visitor())
+    except oidc.Problem as problem:
+        return _back(problem)
+    return enter(entered, target)

@@ -1,0 +1,108 @@
+"""A person's second factor: set up, recovery codes, turned off; and accounts at a provider that are theirs."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from flask import Blueprint, Response, url_for
+from pydantic import Field
+
+from webapp.errors import ApiError
+from webapp.extensions import db
+from webapp.models import User
+from webapp.services import sign_in, two_factor
+from webapp.services.actors import Actor
+from webapp.views.inputs import Input
+from webapp.views.reply import reply
+from webapp.views.routes import route
+from webapp.views.session import Password
+
+bp = Blueprint("two_factor", __name__)
+
+
+class ProofForm(Input):
+    """The person's password, where they have one, and a code."""
+
+    password: Password = ""
+    code: Annotated[str, Field(max_length=100)]
+
+
+def _page(actor: Actor, error: ApiError | None) -> Response:
+    assert actor.user_id is not None
+    return reply(
+        template="two_factor.html",
+        state=two_factor.state(actor.user_id),
+        pending=two_factor.pending(actor),
+        has_password=db.session.get_one(User, actor.user_id).password_hash is not None,
+        required=two_factor.requiring(actor.user_id),
+        due=actor.second_factor_due,
+        error=error,
+    )
+
+
+@route(bp, "/me/two-factor", scope="self", hidden=True, programs=False)
+def show(actor: Actor) -> Response:
+    """Whether it is on, or what is to be scanned."""
+    return _page(actor, None)
+
+
+@route(bp, "/me/two-factor", ["POST"], scope="self", hidden=True, programs=False, on_fault=_page)
+def begin(actor: Actor) -> Response:
+    """Begin to set it up, with a fresh secret."""
+    two_factor.begin(actor)
+    return reply(see=url_for("two_factor.show"))
+
+
+@route(
+    bp,
+    "/me/two-factor/confirm",
+    ["POST"],
+    scope="self",
+    body=ProofForm,
+    hidden=True,
+    programs=False,
+    on_fault=_page,
+)
+def confirm(actor: Actor, body: ProofForm) -> Response:
+    """Turn it on by a first code; the answer shows the recovery codes, once."""
+    codes = two_factor.confirm(actor, body.password, body.code)
+    return reply(template="recovery_codes.html", codes=codes, first=True)
+
+
+@route(
+    bp,
+    "/me/two-factor/codes",
+    ["POST"],
+    scope="self",
+    body=ProofForm,
+    hidden=True,
+    programs=False,
+    on_fault=_page,
+)
+def new_codes(actor: Actor, body: ProofForm) -> Response:
+    """Recovery codes in place of the older ones, shown once."""
+    codes = two_factor.new_codes(actor, body.password, body.code)
+    return reply(template="recovery_codes.html", codes=codes, first=False)
+
+
+@route(
+    bp,
+    "/me/two-factor",
+    ["DELETE"],
+    scope="self",
+    body=ProofForm,
+    hidden=True,
+    programs=False,
+    on_fault=_page,
+)
+def turn_off(actor: Actor, body: ProofForm) -> Response:
+    """Turn it off."""
+    two_factor.turn_off(actor, body.password, body.code)
+    return reply(see=url_for("session.me"), flashed="Two-factor sign-in is off.")
+
+
+@route(bp, "/me/identities/<identity_id>", ["DELETE"], scope="self", hidden=True, programs=False)
+def unlink(actor: Actor, identity_id: str) -> Response:
+    """Unlink an account at the provider."""
+    found = sign_in.unlink(actor, identity_id)
+    return reply(see=url_for("session.me"), flashed=f"{found.email} is no longer linked.")

@@ -1,0 +1,291 @@
+"""Webhooks: addresses that are told of work that ended, and what became of each delivery."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Final, Literal
+
+from flask import Blueprint, Response, flash, g, url_for
+from pydantic import Field
+
+from webapp import limits
+from webapp.errors import ApiError
+from webapp.services import notice_events, webhooks
+from webapp.services.actors import Actor
+from webapp.views.inputs import Input, ListQuery, Query
+from webapp.views.outputs import Listed, Output
+from webapp.views.reply import matching, reply
+from webapp.views.routes import route
+
+bp = Blueprint("webhooks", __name__)
+LIST: Final = "webhooks/list.html"
+SHOW: Final = "webhooks/show.html"
+ONE: Final = "/webhooks/<webhook_id>"
+DELIVERY: Final = f"{ONE}/deliveries/<delivery_id>"
+READ_ONLY: Final = frozenset(
+    "id scope project_id team_id off_reason failures failing_since old_secret_until created_by created_at "
+    "updated_at".split()
+)
+
+Url = Annotated[str, Field(min_length=1, max_length=limits.HTTP_URL_CHARS)]
+Event = Literal[(*notice_events.WILD, *notice_events.EVENTS)]  # type: ignore[valid-type]
+Events = Annotated[list[Event], Field(min_length=1, max_length=len(notice_events.EVENTS) + 4)]
+Description = Annotated[str, Field(max_length=limits.MAX_NAME_CHARS)]
+
+
+class WebhookIn(Input):
+    """A new webhook. `events`: names such as `push.failed`, all of a kind (`push.*`), or `*`. `scope` workspace: of
+    every project, for admins."""
+
+    read_only = READ_ONLY - {"scope"}
+
+    url: Url
+    events: Events
+    description: Description = ""
+    scope: Literal["project", "workspace"] = "project"
+
+
+class WebhookPatch(Input):
+    """What of a webhook can change. Turned on again (`active`), its failures are forgotten."""
+
+    read_only = READ_ONLY
+
+    url: Url | None = None
+    events: Events | None = None
+    description: Description | None = None
+    active: bool | None = None
+
+
+class WebhookOut(Output):
+    """A webhook, without its secret. `off_reason`: why the service turned it off, `gone` or `failing`. `failures`:
+    attempts in a row that failed. `old_secret_until`: until then the secret before the present one signs too."""
+
+    id: str
+    scope: Literal["project", "workspace"]
+    project_id: str | None
+    team_id: str | None
+    description: str
+    url: str
+    events: list[str]
+    active: bool
+    off_reason: str | None
+    failures: int
+    failing_since: str | None
+    old_secret_until: str | None
+    created_by: str | None
+    created_at: str
+    updated_at: str
+
+
+class NewWebhookOut(WebhookOut):
+    """The only answer that holds the secret that signs."""
+
+    secret: str
+
+
+class TryOut(Output):
+    """One attempt at a delivery."""
+
+    at: str
+    response_status: int | None
+    ms: int | None
+    reason: str
+
+
+class DeliveryOut(Output):
+    """One event on its way to a webhook. `id` is its `webhook-id`. `response_head`: how the last answer began."""
+
+    id: str
+    webhook_id: str
+    event: str
+    object_id: str | None
+    status: Literal["pending", "delivered", "failed"]
+    attempts: int
+    response_status: int | None
+    response_head: str
+    ms: int | None
+    reason: str
+    tries: list[TryOut]
+    next_attempt_at: str | None
+    created_at: str
+    ended_at: str | None
+
+
+class DeliveriesQuery(Query):
+    """Which deliveries."""
+
+    cursor: str | None = None
+    limit: Annotated[int, Field(ge=1, le=limits.PAGE_LIMIT_MAX)] = limits.PAGE_LIMIT_DEFAULT
+    status: Literal["pending", "delivered", "failed"] | None = None
+
+
+def _listed(actor: Actor, query: ListQuery, **more: Any) -> Response:
+    data = webhooks.listing(actor, **query.model_dump()).as_dict(webhooks.as_json)
+    return reply(data, template=LIST, query=query, kinds=_kinds(), most=limits.WEBHOOKS, **more)
+
+
+def _kinds() -> dict[str, list[str]]:
+    """The events of each kind, for the form."""
+    kinds: dict[str, list[str]] = {}
+    for event in notice_events.EVENTS:
+        kinds.setdefault(event.partition(".")[0], []).append(event)
+    return kinds
+
+
+def _again(actor: Actor, error: ApiError) -> Response:
+    return _listed(actor, ListQuery(), error=error)
+
+
+@route(bp, "/webhooks", scope="write", query=ListQuery, returns=Listed(WebhookOut))
+def index(actor: Actor, query: ListQuery) -> Response:
+    """List the webhooks of the project, newest first, and for admins those of the workspace.
+
+    `q` searches descriptions.
+    """
+    return _listed(actor, query)
+
+
+@route(
+    bp,
+    "/webhooks",
+    ["POST"],
+    scope="write",
+    body=WebhookIn,
+    returns=NewWebhookOut,
+    status=201,
+    idempotent=True,
+    errors=("target_not_allowed", "conflict", "unavailable"),
+    on_fault=_again,
+)
+def create(actor: Actor, body: WebhookIn) -> Response:
+    """Make a webhook. The secret that signs what it sends is in this answer and nowhere else."""
+    hook, secret = webhooks.create(
+        actor, body.url, body.events, description=body.description, scope=body.scope
+    )
+    data = webhooks.as_json(hook)
+    if g.face == "program":
+        where = url_for(".show", webhook_id=hook.id)
+        return reply({**data, "secret": secret}, status=201, headers={"Location": where})
+    # Shown on this very page, never put into a redirect, a cookie or a second request.
+    return _listed(actor, ListQuery(), made=data, secret=secret, status=201)
+
+
+def _shown(actor: Actor, webhook_id: str, query: DeliveriesQuery | None = None, **more: Any) -> Response:
+    hook = webhooks.get(actor, webhook_id)
+    data = webhooks.as_json(hook)
+    if g.face == "program":
+        return reply(data, tag=True)
+    asked = (query or DeliveriesQuery()).model_dump()
+    found = webhooks.deliveries(hook, **asked).as_dict(webhooks.delivery_json)
+    return reply(data, template=SHOW, deliveries=found, query=asked, kinds=_kinds(), **more)
+
+
+def _shown_again(actor: Actor, error: ApiError, webhook_id: str, **_: Any) -> Response:
+    return _shown(actor, webhook_id, error=error)
+
+
+@route(bp, ONE, scope="write", returns=WebhookOut)
+def show(actor: Actor, webhook_id: str) -> Response:
+    """Read a webhook."""
+    return _shown(actor, webhook_id)
+
+
+@route(
+    bp,
+    ONE,
+    ["PATCH"],
+    scope="write",
+    body=WebhookPatch,
+    returns=WebhookOut,
+    errors=("version_conflict", "target_not_allowed"),
+    on_fault=_shown_again,
+)
+def change(actor: Actor, webhook_id: str, body: WebhookPatch) -> Response:
+    """Change a webhook, or turn it on or off."""
+    hook = webhooks.get(actor, webhook_id, lock=True)
+    matching(webhooks.as_json(hook))
+    sent = {key: value for key, value in body.model_dump(exclude_unset=True).items() if value is not None}
+    changed = webhooks.change(actor, hook, sent)
+    told = {True: "The webhook is on.", False: "The webhook is off."}.get(
+        sent.get("active"), "The webhook is changed."
+    )
+    return reply(
+        webhooks.as_json(changed), see=url_for(".show", webhook_id=webhook_id), flashed=told, tag=True
+    )
+
+
+@route(bp, ONE, ["DELETE"], scope="write", returns=WebhookOut, errors=("version_conflict",))
+def delete(actor: Actor, webhook_id: str) -> Response:
+    """Delete a webhook; it can be restored for 30 days. What waits for it is not sent."""
+    hook = webhooks.get(actor, webhook_id, lock=True)
+    matching(webhooks.as_json(hook))
+    webhooks.delete(actor, hook)
+    if g.face == "person":  # the category of a message is where its Undo goes
+        flash("Webhook deleted", url_for(".restore", webhook_id=webhook_id))
+    return reply(webhooks.as_json(hook), see=url_for(".index"))
+
+
+@route(bp, f"{ONE}/restore", ["POST"], scope="write", returns=WebhookOut)
+def restore(actor: Actor, webhook_id: str) -> Response:
+    """Take a deletion back."""
+    hook = webhooks.get(actor, webhook_id, lock=True, deleted=True)
+    webhooks.restore(actor, hook)
+    return reply(webhooks.as_json(hook), see=url_for(".show", webhook_id=webhook_id), tag=True)
+
+
+@route(
+    bp, f"{ONE}/secret", ["POST"], scope="write", returns=NewWebhookOut, status=201, errors=("unavailable",)
+)
+def secret(actor: Actor, webhook_id: str) -> Response:
+    """Make another secret, which is in this answer and nowhere else. For a day the one before signs too."""
+    hook = webhooks.get(actor, webhook_id, lock=True)
+    made = webhooks.new_secret(actor, hook)
+    if g.face == "program":
+        return reply({**webhooks.as_json(hook), "secret": made}, status=201)
+    return _shown(actor, webhook_id, secret=made, status=201)
+
+
+@route(bp, f"{ONE}/test", ["POST"], scope="write", returns=DeliveryOut, status=201, errors=("unavailable",))
+def test(actor: Actor, webhook_id: str) -> Response:
+    """Send a `webhook.test` at once, and answer with what became of it. It is tried once, also while it is off."""
+    hook = webhooks.get(actor, webhook_id)
+    found = webhooks.delivery_json(webhooks.test(actor, hook))
+    ended = f"answered {found['response_status']}" if found["response_status"] else found["reason"]
+    told = (
+        f"The test was delivered in {found['ms']} ms."
+        if found["status"] == "delivered"
+        else f"The test failed: {ended}"
+    )
+    return reply(found, status=201, see=url_for(".show", webhook_id=webhook_id), flashed=told)
+
+
+@route(bp, f"{ONE}/deliveries", scope="write", query=DeliveriesQuery, returns=Listed(DeliveryOut))
+def deliveries(actor: Actor, webhook_id: str, query: DeliveriesQuery) -> Response:
+    """List what was sent to a webhook in the last 30 days, newest first."""
+    if g.face == "person":
+        return _shown(actor, webhook_id, query)
+    hook = webhooks.get(actor, webhook_id)
+    return reply(webhooks.deliveries(hook, **query.model_dump()).as_dict(webhooks.delivery_json))
+
+
+@route(bp, DELIVERY, scope="write", returns=DeliveryOut)
+def delivery(actor: Actor, webhook_id: str, delivery_id: str) -> Response:
+    """Read one delivery."""
+    hook = webhooks.get(actor, webhook_id)
+    return reply(webhooks.delivery_json(webhooks.delivery(hook, delivery_id)))
+
+
+@route(
+    bp,
+    f"{DELIVERY}/redeliver",
+    ["POST"],
+    scope="write",
+    returns=DeliveryOut,
+    errors=("conflict",),
+    on_fault=_shown_again,
+)
+def redeliver(actor: Actor, webhook_id: str, delivery_id: str) -> Response:
+    """Send a delivery again: the same `webhook-id`, the same body."""
+    hook = webhooks.get(actor, webhook_id)
+    found = webhooks.redeliver(actor, hook, webhooks.delivery(hook, delivery_id, lock=True))
+    see = url_for(".show", webhook_id=webhook_id)
+    return reply(webhooks.delivery_json(found), see=see, flashed="It is sent again now.")
