@@ -47,6 +47,12 @@ SLOW = (
     "tests/security/test_connection_secrets.py",
     "tests/jobs/test_push_http_waits.py",
     "tests/jobs/test_worker.py",
+    "tests/views/test_real_tables.py",
+    "tests/services/test_audit_seals.py",
+    "tests/sdk/test_docs_samples.py",
+    "tests/models/test_schema.py",
+    "tests/views/test_docs.py",
+    "tests/upkeep/test_doctor.py",
 )
 
 
