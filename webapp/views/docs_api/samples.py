@@ -185,6 +185,8 @@ def _ts_arguments(operation: Operation) -> list[Any]:
         return [*placed, f'readFileSync("{_UPLOADED}")']
     if name == "secrets.put":
         return [*placed, _quoted(str((body or {})["value"]))]
+    if name == "workspace.delete":
+        return [_quoted(str((body or {})["confirm"]))]
     if name == "runs.start":
         return [*placed, (body or {})["params"]]
     if name == "runs.list" and parts:
