@@ -30,9 +30,9 @@ CASES = [
     Case("GET", "/status", "anyone", person=True),
     Case(
         "POST",
-        "/status/work/<work_id>/release",
+        "/status/leases/<work_id>/release",
         "admin",
-        url="/status/work/{held_export}/release",
+        url="/status/leases/{held_export}/release",
         body={"epoch": "3"},
         ok=303,
         person=True,

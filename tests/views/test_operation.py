@@ -278,7 +278,7 @@ def test_failures_of_the_last_days_are_listed_with_their_reason(app, browser, ca
 def test_a_release_takes_the_work_from_its_holder_who_writes_nothing_more(app, browser, cast, held):
     work_id, taken = held
     adam = browser(cast.adam)
-    answer = adam.submit(f"/status/work/{work_id}/release", {"epoch": str(taken.epoch)}, "POST")
+    answer = adam.submit(f"/status/leases/{work_id}/release", {"epoch": str(taken.epoch)}, "POST")
     assert answer.status_code == 303
     assert f"stuck.csv was taken from {heartbeat.process_name()}." in adam.get("/status").text
     with app.app_context():
@@ -296,7 +296,7 @@ def test_a_release_takes_the_work_from_its_holder_who_writes_nothing_more(app, b
 def test_a_release_of_work_that_another_worker_has_since_is_refused(app, browser, cast, held):
     work_id, taken = held
     answer = browser(cast.adam).submit(
-        f"/status/work/{work_id}/release", {"epoch": str(taken.epoch - 1)}, "POST"
+        f"/status/leases/{work_id}/release", {"epoch": str(taken.epoch - 1)}, "POST"
     )
     assert answer.status_code == 409
     with app.app_context():
@@ -315,7 +315,7 @@ def test_a_released_run_ends_failed_and_is_not_repeated(app, browser, cast):
             )
             session.add(run)
         taken = lease.take("run", run.id, clock.now)
-    answer = browser(cast.adam).submit(f"/status/work/{run.id}/release", {"epoch": str(taken.epoch)}, "POST")
+    answer = browser(cast.adam).submit(f"/status/leases/{run.id}/release", {"epoch": str(taken.epoch)}, "POST")
     assert answer.status_code == 303
     with app.app_context():
         found = db.session.get_one(Run, run.id)
@@ -331,7 +331,7 @@ def test_a_released_run_ends_failed_and_is_not_repeated(app, browser, cast):
 def test_work_of_another_workspace_cannot_be_released(app, browser, cast, held):
     work_id, taken = held
     answer = browser(cast.mallory).submit(
-        f"/status/work/{work_id}/release", {"epoch": str(taken.epoch)}, "POST"
+        f"/status/leases/{work_id}/release", {"epoch": str(taken.epoch)}, "POST"
     )
     assert answer.status_code == 404
     with app.app_context():

@@ -65,7 +65,7 @@ def _for_admins(actor: Actor, found: dict[str, parts.Part]) -> dict[str, Any]:
 
 
 @route(
-    bp, "/status/work/<work_id>/release", ["POST"], scope="admin", body=ReleaseIn, hidden=True, programs=False
+    bp, "/status/leases/<work_id>/release", ["POST"], scope="admin", body=ReleaseIn, hidden=True, programs=False
 )
 def release(actor: Actor, work_id: str, body: ReleaseIn) -> Response:
     """Take work from a worker that is stuck."""
