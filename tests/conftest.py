@@ -6,6 +6,7 @@ tests that need it are skipped with the reason where there is none. TEST_ON=post
 
 from __future__ import annotations
 
+import gc
 import os
 import shutil
 import socket
@@ -64,6 +65,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     many, place = Counter(files), {name: at for at, name in enumerate(SLOW)}
     rank = {name: (place.get(name, len(SLOW)), -count, name) for name, count in many.items()}
     items.sort(key=lambda item: rank[item.nodeid.split("::")[0]])
+
+
+def pytest_collection_finish() -> None:
+    """What was collected stays until the end: the collector of garbage need not walk it again and again."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture(scope="session")

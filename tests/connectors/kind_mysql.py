@@ -48,6 +48,7 @@ class MysqlKind(SqlKind):
             password=way.password,
             autocommit=True,
             connect_timeout=3,
+            ssl_disabled=True,
         )
 
     def start(self) -> None:

@@ -12,7 +12,7 @@ from typing import Final
 from webapp import ROOT
 from webapp.cli import assets
 from webapp.cli.datadir import CliError
-from webapp.cli.testing import SETTINGS
+from webapp.cli.testing import UNSEEN
 from webapp.config import LAUNCHER_NAMES
 
 TEST: Final = "tests/soak/test_mixed_load.py"
@@ -25,7 +25,7 @@ def run(arguments: argparse.Namespace) -> int:
     assets.ensure()
     folder = Path(arguments.out).absolute()
     folder.mkdir(parents=True, exist_ok=True)
-    env = {name: value for name, value in os.environ.items() if name not in (*SETTINGS, *LAUNCHER_NAMES)}
+    env = {name: value for name, value in os.environ.items() if name not in (*UNSEEN, *LAUNCHER_NAMES)}
     env |= {
         "SOAK_MINUTES": str(60 * arguments.hours),
         "SOAK_STACK": arguments.stack,

@@ -7,6 +7,7 @@ import ssl
 import struct
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final
 
 import pymysql
@@ -50,6 +51,9 @@ class Link(_Connection):
     def patience(self, seconds: float | None) -> None:
         """How long each wait for the server may take from now on; None: until it answers or is gone."""
         self._read_timeout = self._write_timeout = seconds
+
+    def _create_ssl_ctx(self, sslp: Any) -> ssl.SSLContext:
+        return sslp if isinstance(sslp, ssl.SSLContext) else _context("prefer", None)
 
     def several(self, on: bool) -> None:
         """Whether one command may hold several statements."""
@@ -188,15 +192,24 @@ def _at_sign_in(error: Exception, way: Way) -> ConnectorError:
     )
 
 
+@lru_cache(maxsize=32)
+def _context(tls: str, authority: str | None) -> ssl.SSLContext:
+    """How a connection is secured. Kept, since reading this machine's authorities takes longer than signing in."""
+    if tls not in VERIFYING:
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+        context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+        return context
+    context = ssl.create_default_context(cadata=authority)
+    context.check_hostname = tls == "verify-full"
+    return context
+
+
 def _prepared(way: Way) -> Link:
     secured: dict[str, Any] = {}
     if way.tls == "disable":
         secured["ssl_disabled"] = True
     elif way.tls != "prefer":
-        secured["ssl"] = context = ssl.create_default_context(cadata=way.authority)
-        context.check_hostname = way.tls == "verify-full"
-        if way.tls not in VERIFYING:
-            context.verify_mode = ssl.CERT_NONE
+        secured["ssl"] = _context(way.tls, way.authority)
     return Link(
         host=way.host,
         port=way.port,
