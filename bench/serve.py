@@ -115,10 +115,20 @@ def rowsmith_server(*more: str) -> Iterator[tuple[int, int, str]]:
                 time.sleep(0.2)
             wait_for(port)
             raise_limits(folder)
+            settle(process.pid)
             yield port, process.pid, found.group(0)
         finally:
             process.send_signal(signal.SIGINT)
             process.wait(60)
+
+
+def settle(pid: int) -> None:
+    """Until a first start's own work is done: it makes the programs' common libraries ready beside all else."""
+    deadline, before, idle = time.monotonic() + 300, processor_seconds(pid), 0
+    while idle < 5 and time.monotonic() < deadline:
+        time.sleep(1)
+        now = processor_seconds(pid)
+        idle, before = (idle + 1 if now - before < 0.1 else 0), now
 
 
 def raise_limits(folder: str) -> None:

@@ -8,6 +8,7 @@ noticed only while the application reads it, and `Body` tells it so. `gunicorn.c
 from __future__ import annotations
 
 import io
+import select
 from collections.abc import Iterator
 from email.utils import formatdate
 from http import HTTPStatus
@@ -67,6 +68,18 @@ class Worker(ThreadWorker):
 
         self.wsgi = reading
 
+    def handle(self, conn: Any) -> Any:
+        """Answer a connection's requests as long as the next one comes at once.
+
+        gunicorn hands a connection back to its main thread after each answer, which waits for the next request and
+        hands it to a thread again: two turns of the interpreter's lock for every call of a program that calls again and
+        again. Only while there are threads for all connections, so that none waits for one that is idle.
+        """
+        kept = super().handle(conn)
+        while kept is True and self.alive and self.nr_conns < self.cfg.threads and _next_comes(conn):
+            kept = super().handle(conn)
+        return kept
+
     def _keepalive_after(self, conn: Any, keepalive: bool) -> bool:
         """No second answer after the first one where a body that nobody read turns out to be malformed."""
         try:
@@ -88,6 +101,15 @@ class Worker(ThreadWorker):
             util.write_nonblock(client, answer(error, request_id, secure=self.cfg.is_ssl))
         except Exception:
             self.log.debug("request %s: the refusal could not be sent", request_id)
+
+
+def _next_comes(conn: Any) -> bool:
+    """Whether the next request is there, or comes within KEEPALIVE_STAY_SECONDS."""
+    if conn.parser.unreader.buf.getvalue():
+        return True  # its beginning was read behind the last one's body
+    waiting = select.poll()
+    waiting.register(conn.sock, select.POLLIN)
+    return bool(waiting.poll(1000 * limits.KEEPALIVE_STAY_SECONDS))
 
 
 class Body(io.RawIOBase):

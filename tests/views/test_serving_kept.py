@@ -1,0 +1,129 @@
+"""A connection that stays open: its requests are answered one after the other, and it keeps nobody else waiting."""
+
+from __future__ import annotations
+
+import os
+import re
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import SECRET_KEY
+from tests.jobs.waiting import eventually
+from webapp import limits
+
+ROOT = Path(__file__).resolve().parents[2]
+THREADS = 3
+GET = b"GET /health/live HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n"
+
+
+@contextmanager
+def serving(folder: Path, redis_url: str) -> Iterator[tuple[subprocess.Popen, int]]:
+    """A web server of one process with few threads; its process and port."""
+    env = {
+        "PATH": os.environ["PATH"],
+        "SECRET_KEY": SECRET_KEY,
+        "DATABASE_URL": f"sqlite:///{folder}/rowsmith.db",
+        "REDIS_URL": redis_url,
+        "ROWSMITH_DATA_DIR": str(folder),
+        "ROWSMITH_PORT": "0",
+        "ROWSMITH_WEB_WORKERS": "1",
+        "ROWSMITH_WEB_THREADS": str(THREADS),
+    }
+    log = folder / "log"
+    command = [sys.executable, "-m", "gunicorn", "--config", "gunicorn.conf.py", "wsgi:app"]
+    with log.open("w") as out:
+        process = subprocess.Popen(command, cwd=ROOT, env=env, stdout=out, stderr=out)
+    try:
+        found = eventually(
+            lambda: process.poll() is not None or re.search(r"http://127\.0\.0\.1:(\d+)", log.read_text()), 60
+        )
+        assert process.poll() is None, log.read_text()
+        yield process, int(found[1])
+    finally:
+        process.terminate()
+        process.wait(30)
+
+
+@pytest.fixture(scope="module")
+def port(tmp_path_factory: pytest.TempPathFactory, shared_redis: str) -> Iterator[int]:
+    """Where the server of this module listens."""
+    with serving(tmp_path_factory.mktemp("web"), shared_redis) as (_, number):
+        yield number
+
+
+def ask(wire: socket.socket, sent: bytes = GET) -> bytes:
+    """Send a request, if any, and read one answer."""
+    wire.sendall(sent)
+    told = b""
+    while not (found := re.search(rb"(?is)\r\ncontent-length: (\d+)\r\n.*?\r\n\r\n", told)) or len(
+        told
+    ) < found.end() + int(found[1]):
+        more = wire.recv(1 if b"\r\n\r\n" in told else 65_536)
+        assert more or not told, f"hung up after {told!r}"
+        if not more:
+            raise ConnectionResetError
+        told += more
+    return told
+
+
+def test_connections_that_never_rest_leave_room_for_one_more_than_there_are_threads(port):
+    wires = [socket.create_connection(("127.0.0.1", port), 20) for _ in range(2 * THREADS)]
+
+    def hammer(wire: socket.socket) -> int:
+        return sum(ask(wire).startswith(b"HTTP/1.1 200") for _ in range(40))
+
+    with ThreadPoolExecutor(len(wires)) as callers:
+        assert list(callers.map(hammer, wires)) == [40] * len(wires)
+    for wire in wires:
+        wire.close()
+
+
+def test_idle_connections_keep_no_thread_from_a_newcomer(port):
+    idle = [socket.create_connection(("127.0.0.1", port), 20) for _ in range(2 * THREADS)]
+    for wire in idle:
+        ask(wire)
+    with socket.create_connection(("127.0.0.1", port), 20) as newcomer:
+        assert ask(newcomer).startswith(b"HTTP/1.1 200")
+    for wire in idle:
+        assert ask(wire).startswith(b"HTTP/1.1 200")
+        wire.close()
+
+
+def test_a_request_is_answered_before_and_after_the_thread_has_gone_elsewhere(port):
+    with socket.create_connection(("127.0.0.1", port), 20) as wire:
+        for pause in (0, limits.KEEPALIVE_STAY_SECONDS / 2, 3 * limits.KEEPALIVE_STAY_SECONDS, 0):
+            time.sleep(pause)
+            assert ask(wire).startswith(b"HTTP/1.1 200")
+
+
+def test_requests_sent_all_at_once_are_answered_in_order(port):
+    with socket.create_connection(("127.0.0.1", port), 20) as wire:
+        named = [GET.replace(b"\r\n\r\n", b"\r\nX-Request-Id: number-%d\r\n\r\n" % n) for n in range(5)]
+        wire.sendall(b"".join(named))
+        for number in range(5):
+            assert f"number-{number}".encode() in ask(wire, b"")
+
+
+def test_a_stop_answers_what_is_asked_meanwhile_and_is_soon_over(tmp_path, shared_redis):
+    def is_last() -> bool:
+        try:
+            told = ask(wire)
+        except ConnectionError:
+            return True  # between two requests, after the time that a stop leaves an idle connection
+        assert told.startswith(b"HTTP/1.1 200")
+        return b"\r\nConnection: close\r\n" in told
+
+    with serving(tmp_path, shared_redis) as (process, number):
+        with socket.create_connection(("127.0.0.1", number), 20) as wire:
+            assert not is_last()
+            process.terminate()
+            eventually(is_last, 15)
+        assert process.wait(20) == 0
