@@ -3,10 +3,11 @@
 import gc
 import os
 
-from webapp import limits
+from webapp import limits, memory
 from webapp.config import Settings
 from webapp.services import journal
 
+memory.settle()  # before the application, and with it Arrow, is imported
 _settings = Settings.from_env(os.environ)
 journal.configure(_settings)
 

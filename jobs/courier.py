@@ -19,7 +19,7 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from webapp import clock, limits
 from webapp.models import Delivery
-from webapp.services import mail, notices, webhook_sending
+from webapp.services import limit_notices, mail, notices, webhook_sending
 
 log = logging.getLogger(__name__)
 
@@ -66,9 +66,9 @@ class Courier:
     def turn(self) -> None:
         """Tell of what has ended; begin to send what is due, as far as there are hands free. Does not wait for it."""
         with self.app.app_context():
-            told = notices.tell(self.now)
+            told = notices.tell(self.now) + limit_notices.tell(self.now)
             if told:
-                log.info("told of %d that ended", told)
+                log.info("told of %d events", told)
             while not self._stopping.is_set():
                 delivery = self._next()
                 if delivery is None:

@@ -9,7 +9,6 @@ reads the process's environment by itself: `Settings.from_env(os.environ)` does,
 
 from __future__ import annotations
 
-import ipaddress
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields
 from functools import cached_property
@@ -17,6 +16,7 @@ from pathlib import Path
 from typing import Any, Final
 from urllib.parse import urlsplit
 
+from webapp import config_values as read
 from webapp import limits
 from webapp.config_faults import faults, is_loopback
 from webapp.config_mail import MailServer, mail_server
@@ -36,9 +36,6 @@ LOCAL_NETWORKS: Final = (
     "192.168.0.0/16",
     "fc00::/7",
 )
-SANDBOXES: Final = ("auto", "bubblewrap", "landlock", "plain")
-LOG_LEVELS: Final = ("DEBUG", "INFO", "WARNING", "ERROR")
-LOG_FORMATS: Final = ("text", "json")
 # What the S3 client takes from the environment when STORAGE_URL is s3://.
 S3_NAMES: Final = (
     "AWS_ACCESS_KEY_ID",
@@ -57,85 +54,8 @@ class SettingsError(Exception):
         super().__init__("\n".join(faults))
 
 
-def _text(text: str) -> str:
-    return text
-
-
-def _whole(low: int, high: int) -> Callable[[str], int]:
-    def parse(text: str) -> int:
-        try:
-            number = int(text)
-        except ValueError:
-            raise ValueError(f"must be a whole number, not {text!r}") from None
-        if not low <= number <= high:
-            raise ValueError(f"must be from {low} to {high}, not {number}")
-        return number
-
-    return parse
-
-
-def _switch(text: str) -> bool:
-    word = text.strip().casefold()
-    if word in ("1", "true", "yes", "on"):
-        return True
-    if word in ("0", "false", "no", "off"):
-        return False
-    raise ValueError(f"must be true or false, not {text!r}")
-
-
-def _list(text: str) -> tuple[str, ...]:
-    return tuple(part for part in text.replace(",", " ").split() if part)
-
-
-def _networks(text: str, word: str = "unix") -> tuple[str, ...]:
-    out = []
-    for part in _list(text):
-        if part == word:
-            out.append(part)
-            continue
-        try:
-            out.append(str(ipaddress.ip_network(part)))
-        except ValueError:
-            raise ValueError(f"must list addresses, networks or the word {word}; {part!r} is none") from None
-    return tuple(out)
-
-
-def _target_networks(text: str) -> tuple[str, ...]:
-    found = _networks(text, "none")
-    if "none" in found and len(found) > 1:
-        raise ValueError("must be the word none alone, or networks")
-    return found
-
-
-def _sandbox(text: str) -> str:
-    if text not in SANDBOXES:
-        raise ValueError(f"must be one of {', '.join(SANDBOXES)}, not {text!r}")
-    return text
-
-
-def _level(text: str) -> str:
-    if text.upper() not in LOG_LEVELS:
-        raise ValueError(f"must be one of {', '.join(LOG_LEVELS)}, not {text!r}")
-    return text.upper()
-
-
-def _one_of(words: tuple[str, ...]) -> Callable[[str], str]:
-    def parse(text: str) -> str:
-        if text.casefold() not in words:
-            raise ValueError(f"must be one of {', '.join(words)}, not {text!r}")
-        return text.casefold()
-
-    return parse
-
-
-def _log_format(text: str) -> str:
-    if text.casefold() not in LOG_FORMATS:
-        raise ValueError(f"must be one of {', '.join(LOG_FORMATS)}, not {text!r}")
-    return text.casefold()
-
-
 def _setting(
-    env: str, doc: str, default: Any = None, parse: Callable[[str], Any] = _text, *, secret: bool = False
+    env: str, doc: str, default: Any = None, parse: Callable[[str], Any] = read.plain, *, secret: bool = False
 ) -> Any:
     meta = {"env": env, "doc": doc, "parse": parse, "secret": secret}
     return field(default=default, metadata=meta)
@@ -182,7 +102,7 @@ class Settings:
         "Fernet keys for stored secrets, newest first, separated by commas; older ones still read. "
         "`./rowsmith up` makes one and keeps it in the data folder.",
         (),
-        _list,
+        read.words,
         secret=True,
     )
     public_url: str = _setting(
@@ -196,7 +116,7 @@ class Settings:
         "Addresses or networks whose X-Forwarded-For and X-Forwarded-Proto are believed; the word `unix` for a "
         "proxy that connects by a socket file. Nobody by default.",
         (),
-        _networks,
+        read.networks,
     )
     target_networks: tuple[str, ...] = _setting(
         "TARGET_NETWORKS",
@@ -205,7 +125,7 @@ class Settings:
         "or not set, else none. "
         "Link-local addresses and those of cloud metadata services stay closed unless a network here names just them.",
         (),
-        _target_networks,
+        read.target_networks,
     )
     run_api_url: str = _setting(
         "RUN_API_URL",
@@ -219,31 +139,31 @@ class Settings:
         "limits), `auto` for the better one that this machine can do, or `plain` for not at all: only for programs "
         "you would run yourself.",
         "auto",
-        _sandbox,
+        read.sandbox,
     )
     tls_cert: str = _setting("TLS_CERT", "Certificate chain (PEM file) when TLS ends at this server.", "")
     tls_key: str = _setting("TLS_KEY", "Private key (PEM file) of TLS_CERT.", "")
     host: str = _setting("ROWSMITH_HOST", "Address the web server binds.", "127.0.0.1")
-    port: int = _setting("ROWSMITH_PORT", "Port the web server binds.", 8000, _whole(0, 65535))
-    web_workers: int = _setting("ROWSMITH_WEB_WORKERS", "Web processes.", limits.WEB_WORKERS, _whole(1, 64))
+    port: int = _setting("ROWSMITH_PORT", "Port the web server binds.", 8000, read.whole(0, 65535))
+    web_workers: int = _setting("ROWSMITH_WEB_WORKERS", "Web processes.", limits.WEB_WORKERS, read.whole(1, 64))
     web_threads: int = _setting(
-        "ROWSMITH_WEB_THREADS", "Threads of each web process.", limits.WEB_THREADS, _whole(1, 512)
+        "ROWSMITH_WEB_THREADS", "Threads of each web process.", limits.WEB_THREADS, read.whole(1, 512)
     )
     hosts: int = _setting(
         "ROWSMITH_HOSTS",
         "How many machines run this service together. More than one needs PostgreSQL, a Redis all of them "
         "reach, and S3.",
         1,
-        _whole(1, 1000),
+        read.whole(1, 1000),
     )
-    log_level: str = _setting("ROWSMITH_LOG_LEVEL", "DEBUG, INFO, WARNING or ERROR.", "INFO", _level)
+    log_level: str = _setting("ROWSMITH_LOG_LEVEL", "DEBUG, INFO, WARNING or ERROR.", "INFO", read.level)
     log_format: str = _setting(
         "ROWSMITH_LOG_FORMAT",
         "`text`, or `json`: one object a line, and a line for each request (docs/guide/operation.md).",
         "text",
-        _log_format,
+        read.log_format,
     )
-    metrics: bool = _setting("ROWSMITH_METRICS", "Whether /metrics (Prometheus) is served.", False, _switch)
+    metrics: bool = _setting("ROWSMITH_METRICS", "Whether /metrics (Prometheus) is served.", False, read.switch)
     metrics_token: str = _setting(
         "ROWSMITH_METRICS_TOKEN",
         "What a scraper sends as `Authorization: Bearer`. Where it is set nobody reads /metrics without it, from "
@@ -256,7 +176,7 @@ class Settings:
         "Addresses or networks that read /metrics without a token, where none is set; the word `unix` for a proxy "
         "that connects by a socket file. Default: this machine alone, and not through a proxy.",
         (),
-        _networks,
+        read.networks,
     )
     smtp_url: str = _setting(
         "SMTP_URL",
@@ -286,14 +206,14 @@ class Settings:
         "OIDC_DOMAINS",
         "Only people with an e-mail address of one of these domains come in through the provider. Default: no limit.",
         (),
-        lambda text: tuple(one.casefold() for one in _list(text)),
+        lambda text: tuple(one.casefold() for one in read.words(text)),
     )
     oidc_new_people: str = _setting(
         "OIDC_NEW_PEOPLE",
         "Who comes in through the provider without an account: `invited`, those whose address has an open invitation; "
         "`viewer` or `editor`, everybody of OIDC_DOMAINS, with that role.",
         "invited",
-        _one_of(NEW_PEOPLE),
+        read.one_of(NEW_PEOPLE),
     )
     oidc_workspace: str = _setting(
         "OIDC_WORKSPACE", "Id or name of the workspace that OIDC_NEW_PEOPLE lets them into. Default: the oldest.", ""
@@ -303,7 +223,7 @@ class Settings:
         "`ask`: who has a second factor here is asked for it, unless the provider says that it saw one (`amr` holds "
         "`mfa`); `trust`: a sign-in through the provider counts as one with two factors.",
         "ask",
-        _one_of(SECOND_FACTOR),
+        read.one_of(SECOND_FACTOR),
     )
     aws_access_key_id: str = _setting("AWS_ACCESS_KEY_ID", "S3 key id.", "")
     aws_secret_access_key: str = _setting("AWS_SECRET_ACCESS_KEY", "S3 secret key.", "", secret=True)

@@ -20,14 +20,40 @@ def secrets(page: Page) -> None:
 
 def trash(page: Page) -> None:
     """Something thrown away."""
+    delete_asks(page)
+    page.get_by_role("button", name="Delete Thrown away").click()
+    page.wait_for_selector("[data-toast]")
+    page.goto("/trash")
+
+
+def delete_asks(page: Page) -> None:
+    """The question before something is deleted."""
     page.goto("/templates/new?names=id,name")
     page.locator("input.title").fill("Thrown away")
     page.locator("#save").click()
     page.wait_for_url("**/templates/tpl_*")
     page.goto("/templates")
-    page.get_by_role("button", name="Delete Thrown away").first.click()
-    page.wait_for_selector("[data-toast]")
-    page.goto("/trash")
+    page.get_by_role("link", name="Delete Thrown away").first.click()
+    page.get_by_role("button", name="Delete Thrown away").wait_for()
+
+
+def two_factor(page: Page) -> None:
+    """A second factor being set up."""
+    page.goto("/me/two-factor")
+    if not page.locator(".qr").is_visible():  # begun for another picture
+        page.get_by_role("button", name="Set up two-factor sign-in").click()
+    page.locator(".qr").wait_for()
+
+
+def leak_report(page: Page) -> None:
+    """An export of a masked copy, and what was looked for in it."""
+    masked_copy(page)
+    page.get_by_role("button", name="Make the template").click()
+    page.wait_for_url("**/templates/tpl_*")
+    page.get_by_role("button", name="Export", exact=True).click()
+    page.get_by_role("button", name="In the background").click()
+    page.wait_for_url("**/exports/exp_*")
+    page.get_by_role("region", name="Leak check").wait_for(timeout=60_000)
 
 
 def help_of_keys(page: Page) -> None:
@@ -39,11 +65,29 @@ SCHEMA = """CREATE TABLE customers (id integer PRIMARY KEY, email varchar(120) N
   created_at timestamp NOT NULL);
 CREATE TABLE orders (id integer PRIMARY KEY, customer_id integer NOT NULL REFERENCES customers (id),
   status varchar(9) CHECK (status IN ('new', 'paid', 'shipped')), total numeric(9, 2), tsv_blob bytea);"""
-PEOPLE = """id,first_name,last_name,email,phone,city,balance
-1,Ann,Lee,ann.lee@corp.test,+1 202 555 0143,Boston,12.50
-2,Bo,Ruiz,bo.ruiz@corp.test,+1 202 555 0178,Denver,99.00
-3,Cy,Okafor,cy.okafor@corp.test,+1 202 555 0111,Austin,7.25
-"""
+_NAMES = (
+    "Ann Lee",
+    "Bo Ruiz",
+    "Cy Okafor",
+    "Dee Novak",
+    "Eli Brandt",
+    "Fay Costa",
+    "Gus Meyer",
+    "Hal Ito",
+    "Ida Lund",
+)
+_CITIES = ("Boston", "Denver", "Austin")
+PEOPLE = "id,first_name,last_name,email,phone,city,balance\n" + "".join(
+    f"{n},{name.replace(' ', ',')},{name.lower().replace(' ', '.')}{n}@corp.test,+1 202 555 0{100 + n},"
+    f"{_CITIES[n % 3]},{n * 7 % 50}.50\n"
+    for n, name in enumerate(_NAMES * 4, 1)
+)
+
+
+def into_view(page: Page, what: str) -> None:
+    """Scroll until it begins under the head of the page."""
+    begin = "node => window.scrollTo(0, node.getBoundingClientRect().top + scrollY - 64)"
+    page.locator(what).evaluate(begin)
 
 
 def importing(page: Page) -> None:
@@ -52,6 +96,7 @@ def importing(page: Page) -> None:
     page.locator("textarea").first.fill(SCHEMA)
     page.get_by_role("button", name="Look first").click()
     page.locator("#result table").first.wait_for()
+    into_view(page, "#result")
 
 
 def masked_copy(page: Page) -> None:
@@ -63,6 +108,7 @@ def masked_copy(page: Page) -> None:
     page.get_by_role("button", name="Look for personal columns").click()
     page.locator("#copy").wait_for()
     page.wait_for_load_state("networkidle")
+    into_view(page, "#copy")
 
 
 def at(path: str) -> Callable[[Page], None]:
@@ -94,6 +140,7 @@ PAGES: dict[str, Callable[[Page], None]] = {
     "builder-versions": builder.versions,
     "import": importing,
     "masked-copy": masked_copy,
+    "leak-report": leak_report,
     "masking-keys": at("/masking/keys"),
     "webhooks": at("/webhooks"),
     "datasets": datasets.datasets,
@@ -126,12 +173,14 @@ PAGES: dict[str, Callable[[Page], None]] = {
     "pushes": pushes.pushes,
     "api-keys": builder.new_key,
     "profile": at("/me"),
+    "two-factor": two_factor,
     "usage": at("/usage"),
     "projects": at("/projects"),
     "members": at("/members"),
     "invitations": at("/invitations"),
     "workspace": at("/workspace"),
     "audit": at("/audit"),
+    "delete-question": delete_asks,
     "trash": trash,
     "status": at("/status"),
     "docs": at("/docs"),

@@ -19,6 +19,7 @@ def choose(page: Page) -> None:
     """The demo's database, whatever other connections there are by now."""
     shop = page.locator("#connection option", has_text="Shop database")
     page.locator("#connection").select_option(value=shop.first.get_attribute("value"))
+    page.wait_for_load_state("networkidle")  # the form is drawn anew, and what is typed before is gone
 
 
 def sent(page: Page, key: str) -> None:

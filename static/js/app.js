@@ -46,7 +46,7 @@
     return level(n, row);
   };
   const after = (row) => level(group(row).at(-1).nextElementSibling, row);
-  const equip = () => $$(".row:not(:has(.grip))").forEach(({ rows: [{ cells }] }) => { // tools that a script alone can use
+  const equip = () => $$("tbody.row:not(:has(.grip))").forEach(({ rows: [{ cells }] }) => { // tools that a script alone can use
     const [moving, more] = $("#tools").content.cloneNode(true).children;
     cells[0].append(...moving.childNodes);
     cells[cells.length - 1].prepend(...more.childNodes);

@@ -28,7 +28,7 @@
   };
   const begin = () => (navigator.locks ? navigator.locks.request("notices", loop) : loop());
   const draw = () => document.querySelectorAll("[data-notify]").forEach((button) => {
-    button.hidden = false;
+    button.dataset.ready = "";
     button.setAttribute("aria-pressed", String(on()));
     const denied = on() && globalThis.Notification?.permission !== "granted";
     button.title = denied ? "This browser shows no notifications of this site: the tab's title has a number instead" : "";

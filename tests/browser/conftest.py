@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 from flask import Flask
-from playwright.sync_api import Browser, BrowserContext, Page, Playwright, sync_playwright
+from playwright.sync_api import Browser, BrowserContext, Page, Playwright, expect, sync_playwright
 from werkzeug.serving import WSGIRequestHandler, make_server
 
 from tests.cast import Person
@@ -32,6 +32,8 @@ ARGUMENTS = [
     "--disable-sync",
     "--no-first-run",
 ]
+# A machine may have much else to do; the first search of a process reads all of the documentation.
+expect.set_options(timeout=15_000)
 WIDE, NARROW, NARROWEST = (1280, 800), (390, 844), (320, 700)
 # A refused save and a missing page are answers the tests ask for, and browsers log them; htmx logs a request that
 # leaving the page cut off.
@@ -91,7 +93,7 @@ class Desk:
     def __init__(self, context: BrowserContext, origin: str) -> None:
         self.context, self.origin = context, origin
         self.troubles: list[str] = []
-        context.set_default_timeout(10_000)
+        context.set_default_timeout(20_000)
 
     def page(self, path: str = "/") -> Page:
         page = self.context.new_page()

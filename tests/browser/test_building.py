@@ -193,7 +193,7 @@ def test_an_opened_row_shows_all_options_and_keeps_them_when_closed(ten):
         re.compile("^EUR ")
     )
     ten.row("price").get_by_role("button", name="More options").click()
-    expect(ten.row("price").locator(".opts")).to_contain_text("prefix EUR")
+    expect(ten.row("price").locator(".c-opts .opts")).to_contain_text("prefix EUR")
     ten.name("Prefixed")
     ten.save_new()
     assert all(value.startswith("EUR ") for value in ten.values()["price"])

@@ -6,7 +6,7 @@ import pytest
 from playwright.sync_api import expect
 
 from tests.browser.conftest import NARROW, NARROWEST
-from tests.browser.test_pages import axe, faults_found_by_axe  # noqa: F401 - a fixture
+from tests.browser.looking import axe, faults_found_by_axe  # noqa: F401 - a fixture
 
 PAGES = ("/docs/api", "/docs/api/templates", "/docs/api/generate", "/docs/api/secrets")
 

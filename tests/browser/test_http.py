@@ -9,7 +9,7 @@ from playwright.sync_api import expect
 
 from jobs import push as job
 from tests.browser.conftest import NARROWEST
-from tests.browser.test_pages import axe, faults_found_by_axe  # noqa: F401 - a fixture
+from tests.browser.looking import axe, faults_found_by_axe  # noqa: F401 - a fixture
 from tests.cast import Program
 from tests.connectors.odata_documents import V2
 from tests.fakes.echo_target import Answer, EchoTarget

@@ -1,22 +1,15 @@
-"""Pages in a real browser: signing in, keys, themes, no script, narrow screens, hostile content, accessibility."""
+"""Pages in a real browser: signing in, keys, themes, no script, hostile content, what opens on them."""
 
 from __future__ import annotations
 
 import re
-import shutil
-import subprocess
-from pathlib import Path
 
 import pytest
 from playwright.sync_api import expect
 
-from tests.browser.conftest import NARROW, NARROWEST
-from tests.pages import PAGES, filled_with_payloads
-from webapp import ROOT
+from tests.browser.looking import axe, faults_found_by_axe  # noqa: F401
+from tests.pages import filled_with_payloads
 
-AXE = ROOT / "tests" / "browser" / "node_modules" / "axe-core" / "axe.min.js"
-TAGS = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]
-ADDRESSES = (*PAGES, "/templates/new?names=id,email,price,status")
 FIELDS = [{"name": "id", "type": "uuid"}, {"name": "email", "type": "email"}]
 
 
@@ -163,53 +156,8 @@ def test_stored_payloads_stay_inert_on_every_page(desk, cast, api):
     expect(page.locator("#toasts")).to_contain_text("alert(1)")
 
 
-@pytest.mark.parametrize("size", [NARROW, NARROWEST], ids=["390", "320"])
-def test_no_page_is_wider_than_a_narrow_screen(desk, cast, template, size):
-    narrow = desk(cast.olivia, size)
-    page = narrow.page("/templates")
-    for path in [*ADDRESSES, f"/templates/{template['id']}"]:
-        page.goto(narrow.origin + path)
-        wide = page.evaluate("document.documentElement.scrollWidth")
-        assert wide <= size[0], f"{path} is {wide} wide"
-
-
-@pytest.fixture(scope="session")
-def axe() -> Path:
-    """axe-core, by its own lock file; fetched once, like the browser code."""
-    if not AXE.is_file():
-        npm = shutil.which("npm")
-        command = [npm, "ci", "--ignore-scripts", "--no-audit", "--no-fund"] if npm else None
-        if (
-            command is None
-            or subprocess.run(command, cwd=AXE.parents[2], capture_output=True, check=False).returncode
-        ):
-            pytest.skip("axe-core is not there and cannot be fetched: npm ci in tests/browser")
-    return AXE
-
-
-def faults_found_by_axe(page, axe: Path) -> list[str]:
-    page.evaluate(axe.read_text())
-    found = page.evaluate("tags => axe.run(document, {runOnly: {type: 'tag', values: tags}})", TAGS)
-    first = [(fault["id"], fault["impact"], fault["nodes"][0]) for fault in found["violations"]]
-    return [
-        f"{page.url}: {rule} ({impact}): {node['html']} {node['failureSummary']}"
-        for rule, impact, node in first
-    ]
-
-
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_axe_finds_nothing_on_any_page(desk, cast, template, axe, scheme):
-    olivia = desk(cast.olivia, color_scheme=scheme, bypass_csp=True)
-    found = []
-    page = olivia.page("/templates")
-    for path in [*ADDRESSES, f"/templates/{template['id']}"]:
-        page.goto(olivia.origin + path)
-        found += faults_found_by_axe(page, axe)
-    assert found == []
-
-
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_axe_finds_nothing_in_what_opens(desk, cast, template, axe, scheme):
+def test_axe_finds_nothing_in_what_opens(desk, cast, template, axe, scheme):  # noqa: F811
     olivia = desk(cast.olivia, color_scheme=scheme, bypass_csp=True)
     page = olivia.page(f"/templates/{template['id']}")
     page.get_by_role("button", name="More options").first.click()
@@ -227,7 +175,4 @@ def test_axe_finds_nothing_in_what_opens(desk, cast, template, axe, scheme):
     page.get_by_role("button", name="Export").click()
     expect(page.locator("#estimate b").first).to_be_visible()
     found += faults_found_by_axe(page, axe)
-    signed_out = desk(color_scheme=scheme, bypass_csp=True)
-    for path in ("/sign-in", "/sign-in/unknown", "/docs"):
-        found += faults_found_by_axe(signed_out.page(path), axe)
     assert found == []

@@ -7,7 +7,7 @@ from playwright.sync_api import expect
 
 from tests.browser.builder import Builder
 from tests.browser.conftest import NARROWEST
-from tests.browser.test_pages import axe, faults_found_by_axe  # noqa: F401 - a fixture
+from tests.browser.looking import axe, faults_found_by_axe  # noqa: F401 - a fixture
 from tests.views.targets import sqlite_target
 
 CUSTOMERS = [{"name": "id", "type": "row_number"}, {"name": "name", "type": "name"}]

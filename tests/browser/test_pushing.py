@@ -9,7 +9,7 @@ from playwright.sync_api import expect
 
 from jobs import push as job
 from tests.browser.conftest import NARROWEST
-from tests.browser.test_pages import axe, faults_found_by_axe  # noqa: F401 - a fixture
+from tests.browser.looking import axe, faults_found_by_axe  # noqa: F401 - a fixture
 from tests.cast import Program
 from tests.views.speak import make
 from tests.views.targets import CUSTOMERS, SHOP, sqlite_target
@@ -157,7 +157,12 @@ def test_a_push_needs_no_script(desk, cast, template, target, done):
 
 def test_pushes_fit_a_phone(desk, cast, template, pushed):
     narrow = desk(cast.edith, NARROWEST)
-    for path in (f"/templates/{template}/push", f"/pushes/{pushed}", f"/pushes/{pushed}/rows?values=true", "/pushes"):
+    for path in (
+        f"/templates/{template}/push",
+        f"/pushes/{pushed}",
+        f"/pushes/{pushed}/rows?values=true",
+        "/pushes",
+    ):
         page = narrow.page(path)
         assert page.evaluate("document.documentElement.scrollWidth") <= NARROWEST[0], path
 

@@ -12,13 +12,11 @@ from playwright.sync_api import expect
 from sqlalchemy import select
 
 from tests.browser.conftest import NARROWEST
-from tests.browser.test_pages import axe, faults_found_by_axe  # noqa: F401
+from tests.browser.looking import axe, faults_found_by_axe  # noqa: F401
 from tests.cast import Program
 from tests.jobs.running import Running, running  # noqa: F401
 from webapp.extensions import db
 from webapp.models import Run
-
-expect.set_options(timeout=15_000)  # a program is started for each run, and one to read what is written
 
 SLOW = """
 import sys, time

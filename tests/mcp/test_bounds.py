@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import http.client
 import json
+import re
 import shlex
 import subprocess
 from collections.abc import Callable
@@ -13,6 +14,7 @@ from urllib.parse import urlsplit
 import pytest
 
 from tests.mcp.conftest import Agent, Live
+from webapp import ROOT
 
 BODY = {"jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": {}}
 WRITING = {
@@ -112,6 +114,21 @@ def test_every_tool_says_what_it_does_to_the_world_and_what_it_answers(agent: Ag
         assert not (hints["readOnlyHint"] and hints["destructiveHint"]), one["name"]
     destructive = {one["name"] for one in tools if one["annotations"]["destructiveHint"]}
     assert destructive >= {"push", "start_run", "update_template", "write_file", "cancel_run"}
+
+
+def test_the_guide_names_every_tool_resource_and_prompt_and_no_other(agent: Agent):
+    section = (ROOT / "docs" / "guide" / "mcp.md").read_text("utf-8").split("\n## Tools\n")[1]
+    table, _, rest = section.partition("\nEach has an output schema")
+    told = re.findall(r"`(\w+)`", "".join(line.split("|")[1] for line in table.strip().splitlines()))
+    assert sorted(told) == sorted(one["name"] for one in agent.do("list_tools")["tools"])
+    line = next(line for line in rest.partition("\n## ")[0].split("\n\n") if line.startswith("Resources:"))
+    resources, _, prompts = line.partition("Prompts:")
+    listed = [one["uri"] for one in agent.do("list_resources")["resources"] if "/tpl_" not in one["uri"]]
+    templates = [one["uriTemplate"] for one in agent.do("list_resource_templates")["resourceTemplates"]]
+    assert sorted(re.findall(r"`([^`]+)`", resources)) == sorted([*listed, *templates])
+    assert sorted(re.findall(r"`(\w+)`", prompts)) == sorted(
+        one["name"] for one in agent.do("list_prompts")["prompts"]
+    )
 
 
 def test_a_push_needs_a_plan_and_an_agreement(agent: Agent, live: Live):

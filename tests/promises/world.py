@@ -78,6 +78,6 @@ class World:
             value for value in self.names.values() if isinstance(value, str)
         ]  # an address may say it by this name
         longest = min(getattr(column.type, "length", None) or LONGEST, LONGEST)
-        text = PAYLOAD[: longest - len("tpl_") - 26]
+        text = PAYLOAD[: longest - len("team_") - 26]
         change = sa.update(table).where(column.is_not(None), column.not_in(named))
         connection.execute(change.values({column: sa.literal(text) + table.c.id}))

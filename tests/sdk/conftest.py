@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import importlib.util
+import sqlite3
 import sys
 import threading
 from collections.abc import Callable, Iterator
+from contextlib import closing
+from pathlib import Path
 from types import ModuleType
 from typing import Any
 
@@ -17,6 +20,7 @@ from tests.cast import Cast, Person
 from tests.fakes.echo_target import EchoTarget
 from tests.sdk.commands import shell  # noqa: F401
 from webapp import ROOT
+from webapp.services import demo
 
 PACKAGE = ROOT / "sdk" / "python"
 sys.path.insert(0, str(PACKAGE / "src"))
@@ -91,6 +95,16 @@ def client(origin: str, cast: Cast, monkeypatch: pytest.MonkeyPatch) -> rowsmith
     made = rowsmith.Client()
     yield made
     made._caller.connections.close()
+
+
+@pytest.fixture
+def demo_shop(app: Flask, cast: Cast) -> Path:
+    """The file of the demo's database with its empty tables, where a newcomer's service has it."""
+    path = Path(app.config["SETTINGS"].data_dir) / "targets" / cast.acme / demo.DATABASE["settings"]["file"]
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with closing(sqlite3.connect(path)) as held:
+        held.executescript(";".join(demo.TABLES))
+    return path
 
 
 @pytest.fixture

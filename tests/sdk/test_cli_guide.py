@@ -1,35 +1,31 @@
-"""The examples of the guide to the command run as they stand, one after the other, in one shell."""
+"""The examples of the guide to the command run as they stand, in one shell, on what the demo has."""
 
 from __future__ import annotations
 
 import re
+import sqlite3
 import subprocess
 import sys
 import threading
+from contextlib import closing
 
 from jobs import push as push_job
 from tests.jobs.running import Running, running  # noqa: F401
 from tests.jobs.waiting import eventually
 from tests.sdk.commands import SOURCE
-from tests.views.targets import sqlite_target
 from webapp import ROOT
 from webapp.extensions import db
+from webapp.services import demo, demo_scenarios
 
 GUIDE = ROOT / "docs" / "guide" / "cli.md"
-FIELDS = [
-    {"name": "id", "type": "row_number"},
-    {"name": "email", "type": "email", "unique": True},
-    {"name": "age", "type": "number", "options": {"min": 18, "max": 99}},
-    {"name": "tier", "type": "first_name"},
-]
-TABLE = "CREATE TABLE customers (id INTEGER PRIMARY KEY, email VARCHAR(90), age INTEGER, tier VARCHAR(40))"
+SCENARIO = "Nightly CSV"
 
 
-def test_the_examples_run_one_after_the_other(shell, sdk, app, cast, tmp_path, running: Running):  # noqa: F811
+def test_the_examples_run_one_after_the_other(shell, sdk, app, demo_shop, tmp_path, running: Running):  # noqa: F811
     api = sdk()
-    api.templates.create({"name": "Customers", "fields": FIELDS})
-    api.scenarios.create(name="Nightly", code="import os\nprint('rows', os.environ['COUNT'])")
-    shop = sqlite_target(app, cast, TABLE)
+    api.templates.create(demo.CUSTOMERS)
+    api.connections.create(**demo.DATABASE)
+    api.scenarios.create(name=SCENARIO, code="import os\nprint('rows', os.environ['ROWS'])")
 
     def work() -> None:
         found = eventually(lambda: sdk().pushes.list(status="queued").first(), within=110)
@@ -51,7 +47,14 @@ def test_the_examples_run_one_after_the_other(shell, sdk, app, cast, tmp_path, r
     assert made.returncode == 0, made.stderr.decode()
     worker.join(60)
     told = made.stdout.decode()
-    assert "~ quantity: 10 -> 500" in told
+    assert "~ quantity: 100 -> 500" in told
+    assert told.count('"city":"Rome"') == told.count('"company":"Acme"') == 2
     assert "completed: 20 delivered" in told
     assert "rows 3" in told
-    assert shop.count("customers") == 20
+    with closing(sqlite3.connect(demo_shop)) as held:
+        assert held.execute("SELECT count(*) FROM customers").fetchone() == (20,)
+
+
+def test_the_scenario_of_the_examples_is_the_demos():
+    (nightly,) = (one for one in demo_scenarios.EXAMPLES if one.name == SCENARIO)
+    assert '"ROWS"' in nightly.code

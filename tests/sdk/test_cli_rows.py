@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import pty
 import signal
 import sys
 from functools import partial
@@ -112,6 +113,22 @@ def test_a_file_that_breaks_off_is_not_there(far, target, monkeypatch, capsysbin
     assert main(["generate", "tpl_01M813MYFY9XBCBPTN8TKF0TZK", "-o", str(out)]) == 8
     assert len(target.calls()) == 2
     assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("words", [["-o", "people.csv"], []], ids=["file", "pipe"])
+def test_a_bar_is_drawn_where_standard_error_is_a_terminal_and_nowhere_else(shell, people, words):
+    asked = ["generate", "People", "-n", "5", "-f", "csv", *words]
+    ours, theirs = pty.openpty()
+    seen = shell.begin(*asked, folder=Path.cwd(), stderr=theirs)
+    out, _ = seen.communicate(timeout=60)
+    drawn = os.read(ours, 10_000).decode()
+    os.close(theirs)
+    os.close(ours)
+    assert (seen.returncode, "\r\x1b[2K" in drawn) == (0, True), drawn
+    piped = shell.begin(*asked, folder=Path.cwd())
+    again, err = piped.communicate(timeout=60)
+    assert (piped.returncode, "\x1b" in err.decode(), out.count(b"\n")) == (0, False, again.count(b"\n"))
+    assert b"\x1b" not in out + again
 
 
 def test_a_reader_that_goes_away_is_no_complaint(shell, people):

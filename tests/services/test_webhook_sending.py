@@ -368,6 +368,7 @@ def test_events_are_those_of_the_documentation_and_a_body_has_no_more_than_it_sa
             for end in ("completed", "failed", "cancelled")
         ),
         "run.timed_out",
+        "limit.warning",
     }
     delivery = Delivery(
         id="dlv_1", event="export.completed", created_at=datetime.fromisoformat("2026-01-01T00:00:00Z")

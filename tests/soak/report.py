@@ -31,24 +31,38 @@ def told(folder: Path, stack: str) -> str:
     charts.write(rows, IMAGES, prefix)
     done = json.loads((path / "done.json").read_text())
     faults = sum(bool(line) for line in (path / "faults.txt").read_text().splitlines())
-    hours = rows[-1]["seconds"] / 3600
     lines = [
-        f"### {stack}: {hours:.1f} hours",
+        f"### {stack}: {lasted(rows[-1]['seconds'])}",
         "",
         f"{sum(done.values()):,} rounds of work ({', '.join(f'{count:,} {kind}' for kind, count in done.items())}), "
-        f"{int(sum(row['requests'] for row in rows)):,} requests, {faults} faults.",
+        f"{int(sum(row['requests'] for row in rows)):,} requests, {faults} faults. {times(rows)}",
         "",
-        "| part | memory, MB | most | growth over the second half | descriptors | growth |",
-        "|---|---|---|---|---|---|",
+        "| part | MB at first | at the end | usual | most | growth over the second half | descriptors | growth |",
+        "|---|---|---|---|---|---|---|---|",
         *(
-            f"| {one['part']} | {one['usual_mb']} | {one['most_mb']} | {one['growth_mb']} | {one['usual_fds']} "
-            f"| {one['growth_fds']} |"
+            f"| {one['part']} | {rows[0][one['part'] + '_mb']} | {rows[-1][one['part'] + '_mb']} | {one['usual_mb']} "
+            f"| {one['most_mb']} | {one['growth_mb']} | {one['usual_fds']} | {one['growth_fds']} |"
             for one in sampler.summary(rows)
         ),
         "",
         *(f"![{chart.heading}](img/{prefix}{chart.name}.svg)\n" for chart in charts.CHARTS),
     ]
     return "\n".join(lines)
+
+
+def lasted(seconds: float) -> str:
+    """How long a run was, for people: a part of an hour is not rounded to one."""
+    return f"{seconds / 3600:.1f} hours" if seconds >= 2 * 3600 else f"{seconds / 60:.0f} minutes"
+
+
+def times(rows: list[dict[str, float]]) -> str:
+    """How long requests took and rings waited, in a sentence."""
+    half, most, live = (sampler.usual(rows, f"{name}_ms") for name in ("median", "slow", "live"))
+    return (
+        f"Half of the requests took {half:.0f} ms or less, 95 of a hundred {most:.0f} ms or less, and half of those "
+        f"for `/health/live` {live:.0f} ms or less. Up to {max(row['rings'] for row in rows):.0f} rings waited in the "
+        f"queues, at the last measurement {rows[-1]['rings']:.0f}."
+    )
 
 
 def main(folder: Path) -> None:

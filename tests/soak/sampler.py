@@ -3,6 +3,11 @@ peak does not count.
 
 Memory is the proportional set size of all processes of a part (pages that several share are counted once among them);
 descriptors are counted in /proc. The same file is what `charts` draws.
+
+A worker forks a process for each piece of work, which ends with it. Whether a measurement meets one, young or old, says
+how busy the worker is: on a machine that slows down it meets more of them, and their 60 MB look like growth although
+none is left. What can grow is the process that stays, so of workers and runners that one is measured by itself as well,
+and growth is judged by it: by its resident set, since its proportional one halves while it has a fork.
 """
 
 from __future__ import annotations
@@ -23,10 +28,11 @@ from tests.promises.product import Product
 from webapp.services.enqueue import KINDS
 
 GROUPS: Final = ("web", "worker", "runner", "sweeper", "valkey")
+FORKING: Final = ("worker", "runner")
 QUEUES: Final = tuple(dict.fromkeys(kind.queue for kind in KINDS.values()))
 COLUMNS: Final = (
     "seconds", *(f"{group}_mb" for group in GROUPS), *(f"{group}_fds" for group in GROUPS), "live_ms", "median_ms",
-    "slow_ms", "requests", "rings", "redis_mb",
+    "slow_ms", "requests", "rings", "redis_mb", *(f"{group}_own_mb" for group in FORKING),
 )  # fmt: skip
 MOST_POINTS: Final = 400  # of a slope: the number of pairs is its square
 
@@ -75,6 +81,8 @@ class Sampler:
                 top = {self.product.redis_server.process.pid}
             pids = top.union(*(descendants(pid) for pid in top))
             row[f"{group}_mb"] = round(sum(map(memory, pids)), 1)
+            if group in FORKING:
+                row[f"{group}_own_mb"] = round(sum(memory(pid, "Rss:") for pid in top), 1)
             row[f"{group}_fds"] = sum(map(descriptors, pids))
         begun = time.perf_counter()
         requests.get(f"{self.product.url}/health/live", timeout=30).raise_for_status()
@@ -89,13 +97,13 @@ class Sampler:
         return row
 
 
-def memory(pid: int) -> float:
-    """Megabytes of a process, its share of what it shares; 0 when it has ended."""
+def memory(pid: int, kind: str = "Pss:") -> float:
+    """Megabytes of a process, its share of what it shares or what `kind` says; 0 when it has ended."""
     try:
         text = Path(f"/proc/{pid}/smaps_rollup").read_text()
     except OSError:
         return 0.0
-    return next((int(line.split()[1]) for line in text.splitlines() if line.startswith("Pss:")), 0) / 1024
+    return next((int(line.split()[1]) for line in text.splitlines() if line.startswith(kind)), 0) / 1024
 
 
 def descriptors(pid: int) -> int:
@@ -124,6 +132,11 @@ def growth(rows: list[dict[str, float]], column: str) -> float:
     return statistics.median(slopes) * (points[-1][0] - points[0][0]) if slopes else 0.0
 
 
+def judged(group: str) -> str:
+    """The column that shows whether a part's memory grows."""
+    return f"{group}_own_mb" if group in FORKING else f"{group}_mb"
+
+
 def usual(rows: list[dict[str, float]], column: str) -> float:
     """The median of a column."""
     return statistics.median(row[column] for row in rows)
@@ -143,7 +156,7 @@ def summary(rows: list[dict[str, float]]) -> list[dict[str, Any]]:
             "part": group,
             "usual_mb": round(usual(late, f"{group}_mb"), 1),
             "most_mb": max(row[f"{group}_mb"] for row in late),
-            "growth_mb": round(growth(late, f"{group}_mb"), 1),
+            "growth_mb": round(growth(late, judged(group)), 1),
             "usual_fds": int(usual(late, f"{group}_fds")),
             "growth_fds": round(growth(late, f"{group}_fds"), 1),
         }

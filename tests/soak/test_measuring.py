@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import csv
 import random
 from xml.etree import ElementTree
 
-from tests.soak import charts, sampler
+from tests.soak import charts, report, sampler
 
 
 def rows(memory):
@@ -29,6 +30,22 @@ def test_what_is_loaded_at_the_start_is_not_counted():
     assert sampler.growth(sampler.warmed(found), "web_mb") == 0
 
 
+def test_a_busier_worker_is_not_a_growing_one_and_a_growing_one_is_seen():
+    chance = random.Random(2)
+    found = [
+        {
+            **row,
+            "worker_mb": 180.0 if chance.random() < row["seconds"] / 3600 else 120.0,
+            "worker_own_mb": 190.0,
+        }
+        for row in rows(lambda at: 300.0)
+    ]
+    told = {one["part"]: one for one in sampler.summary(found)}
+    assert (told["worker"]["growth_mb"], told["worker"]["most_mb"]) == (0, 180.0)
+    grown = [{**row, "worker_own_mb": 190.0 + row["seconds"] / 60} for row in found]
+    assert {one["part"]: one["growth_mb"] for one in sampler.summary(grown)}["worker"] > 25
+
+
 def test_each_chart_is_a_whole_svg_file_without_a_script_and_with_a_line_for_every_column(tmp_path):
     found = rows(lambda at: 100 + at / 100)
     made = charts.write(found, tmp_path)
@@ -41,11 +58,32 @@ def test_each_chart_is_a_whole_svg_file_without_a_script_and_with_a_line_for_eve
 
 
 def test_a_table_of_measurements_is_read_as_it_was_written(tmp_path):
-    import csv
-
     path, found = tmp_path / "soak.csv", rows(lambda at: float(at))
     with path.open("w", newline="") as file:
         out = csv.DictWriter(file, sampler.COLUMNS)
         out.writeheader()
         out.writerows(found)
     assert sampler.read(path) == found
+
+
+def test_the_page_says_how_long_was_measured_and_what(tmp_path, monkeypatch):
+    monkeypatch.setattr(report, "IMAGES", tmp_path / "img")
+    folder = tmp_path / "sqlite+valkey"
+    folder.mkdir()
+    found = rows(lambda at: 300.0 + at)
+    with (folder / "soak.csv").open("w", newline="") as file:
+        out = csv.DictWriter(file, sampler.COLUMNS)
+        out.writeheader()
+        out.writerows(found)
+    (folder / "done.json").write_text('{"page": 7}')
+    (folder / "faults.txt").write_text("one\n\n")
+    told = report.told(tmp_path, "sqlite+valkey")
+    assert told.startswith("### sqlite+valkey: 60 minutes\n")
+    assert "7 rounds of work (7 page), 360 requests, 1 faults." in told
+    assert "| web | 300.0 | 3890.0 |" in told
+    assert report.told(tmp_path, "postgresql+redis") == ""
+    assert [report.lasted(seconds) for seconds in (891, 7_200, 14_391)] == [
+        "15 minutes",
+        "2.0 hours",
+        "4.0 hours",
+    ]

@@ -14,7 +14,7 @@ import sqlalchemy as sa
 
 from tests.conftest import SECRET_KEY, VAULT_KEY, _database
 from webapp import create_app, storage
-from webapp.cli import backup, doctor, restore, upgrade
+from webapp.cli import audit, backup, doctor, restore, upgrade, workspace
 from webapp.cli.arguments import parse
 from webapp.config import Settings
 from webapp.upkeep import revisions
@@ -79,7 +79,14 @@ class _Opened:
 
 
 def _commands() -> dict[str, Callable[[argparse.Namespace], int]]:
-    return {"backup": backup.run, "restore": restore.run, "doctor": doctor.run, "upgrade": upgrade.run}
+    return {
+        "audit": audit.run,
+        "backup": backup.run,
+        "doctor": doctor.run,
+        "restore": restore.run,
+        "upgrade": upgrade.run,
+        "workspace": workspace.run,
+    }
 
 
 @pytest.fixture

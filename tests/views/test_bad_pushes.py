@@ -88,7 +88,9 @@ def test_a_rest_target_gets_bad_rows_as_they_are_and_is_told_of_those_it_took(ap
 
     with EchoTarget() as target:
         target.on("/people", careful)
-        made = connection(app, cast, "rest", {"base_url": target.url("/"), "retry": {"backoff_seconds": [0, 0, 0]}})
+        made = connection(
+            app, cast, "rest", {"base_url": target.url("/"), "retry": {"backoff_seconds": [0, 0, 0]}}
+        )
         fields = spoilt(age=["wrong_type"], born=["bad_format"])
         push, bad = pushed(edith, work, Target(made, lambda _: []), fields, 200)
         sent = {int(one.headers["x-rowsmith-row"]): one.json for one in target.calls("/people")}
@@ -148,3 +150,57 @@ def test_the_page_of_a_push_says_it_in_words(app, cast, edith, work, browser):  
     page = browser(cast.edith).get(push).get_data(as_text=True)
     assert "Bad on purpose" in page
     assert "refused, as they should be" in page
+
+
+ERP = b"""<?xml version="1.0" encoding="utf-8"?>
+<edmx:Edmx Version="4.0" xmlns:edmx="http://docs.oasis-open.org/odata/ns/edmx"><edmx:DataServices>
+ <Schema Namespace="ERP" xmlns="http://docs.oasis-open.org/odata/ns/edm">
+  <EntityType Name="Person"><Key><PropertyRef Name="id"/></Key>
+   <Property Name="id" Type="Edm.Int32" Nullable="false"/>
+   <Property Name="email" Type="Edm.String" MaxLength="200"/>
+   <Property Name="age" Type="Edm.Int32"/>
+   <Property Name="born" Type="Edm.Date"/>
+   <Property Name="active" Type="Edm.Boolean"/>
+  </EntityType>
+  <EntityContainer Name="Container"><EntitySet Name="people" EntityType="ERP.Person"/></EntityContainer>
+ </Schema></edmx:DataServices></edmx:Edmx>"""
+
+
+def _judged(person):
+    """What a careful service answers; it takes whatever stands in a text as long as it looks like an address."""
+    adult = 18 <= person["age"] <= 99
+    return Answer(201, person) if adult and "@" in (person.get("email") or "") else Answer(422)
+
+
+def test_an_odata_service_gets_bad_rows_as_they_are_unless_its_types_cannot_hold_them(app, cast, edith, work):  # noqa: F811
+    fields = spoilt(age=["wrong_type", "out_of_range"], born=["bad_format"])
+    fields[1] = {**fields[1], "invalid": {"rate": 0.1, "kinds": ["bad_format", "unicode_edge", "missing"]}}
+    with EchoTarget() as target:
+        target.on("/erp/people", lambda seen: _judged(seen.json))
+        made = connection(app, cast, "odata", {"service_url": target.url("/erp"), "csrf": "off"})
+        assert edith.put(f"/connections/{made}/metadata-document", data=ERP).status_code == 200
+        path = f"/templates/{make(edith, name='People', fields=fields)['id']}"
+        ask = {"connection_id": made, "target": "people", "count": 300, "seed": "s"}
+        answer = edith.post(f"{path}/push", json=ask)
+        assert answer.status_code == 201, answer.json
+        work(answer.json["id"])
+        sent = {one.json["id"]: one.json for one in target.calls("/erp/people")}
+    push = f"/pushes/{answer.json['id']}"
+    rows = {one["id"]: one for one in edith.post(f"{path}/generate", json={"count": 300, "seed": "s"}).json}
+    kinds = {}
+    for one in edith.post(f"{path}/answers", json={"count": 300, "seed": "s"}).json:
+        kinds.setdefault(one["row"], set()).add((one["field"], one["kind"]))
+    unspeakable = {
+        row for row, found in kinds.items() if {("age", "wrong_type"), ("born", "bad_format")} & found
+    }
+    assert len(unspeakable) > 15
+    assert sent == {row: one for row, one in rows.items() if row not in unspeakable}
+    refused = unspeakable | {row for row, one in sent.items() if _judged(one).status == 422}
+    failed = edith.get(f"{push}/rows?state=failed&limit=100").json["items"]
+    assert {one["row"] for one in failed} == refused <= set(kinds)
+    assert {one["code"] for one in failed if one["row"] in unspeakable} == {"wrong_type"}
+    taken = set(kinds) - refused
+    # Some of the addresses that are none have their @; whoever looks at nothing else takes them.
+    assert {kind for row in taken for _, kind in kinds[row]} == {"unicode_edge", "bad_format"}
+    told = {"bad": len(kinds), "refused": len(refused), "taken": len(taken), "unknown": 0, "good_refused": 0}
+    assert edith.get(f"{push}/bad").json == told

@@ -207,6 +207,19 @@ def test_links_between_files_become_addresses_of_the_application():
         assert page.resolve(link) == link
 
 
+def test_a_picture_says_its_size_so_that_nothing_moves_when_it_comes(tmp_path, monkeypatch):
+    assert 'width="1280" height="800"' in pages.find("guide/start").drawn.html
+    folder = tmp_path / "docs" / "img"
+    folder.mkdir(parents=True)
+    (folder / "chart.svg").write_text('<svg xmlns="x" class="c" viewBox="0 0 640 180.5"><path/></svg>')
+    (folder / "odd.svg").write_text("<svg><path/></svg>")
+    monkeypatch.setattr(render, "ROOT", tmp_path)
+    assert render.size_of("/docs/img/chart.svg") == (640, 180)
+    assert render.size_of("/docs/img/odd.svg") is None
+    assert render.size_of("/docs/img/gone.png") is None
+    assert render.size_of("https://example.org/docs/img/chart.svg") is None
+
+
 def test_texts_from_data_stand_in_a_table_as_they_are():
     hostile = "a|b *c* [d](e) <f> \\ `g|h`"
     drawn = render.draw(table(("A", "B"), [(text(hostile), code("`x`|y"))]), as_it_stands)

@@ -327,5 +327,17 @@ def test_the_collection_names_the_address_it_was_read_from_and_no_key(postman):
     assert values["api_key"] == ""
 
 
+def test_an_id_that_is_put_in_once_counts_in_all_requests_that_only_read_or_make(postman):
+    known = {one["key"]: one["value"] for one in postman["variable"]}
+    assert known["template_id"] == "TEMPLATE_ID"
+    for item in requests_of(postman["item"]):
+        request = item["request"]
+        parts = {one["key"]: one["value"] for one in request["url"].get("variable", ())}
+        if request["method"] == "GET" and "template_id" in parts:
+            assert parts["template_id"] == "{{template_id}}", item["name"]
+        if request["method"] in ("PUT", "PATCH", "DELETE"):
+            assert "{{" not in json.dumps(parts), item["name"]
+
+
 def test_folders_are_the_groups_of_the_pages(postman, read):
     assert len(postman["item"]) == len(read.pages) - 1

@@ -1,17 +1,28 @@
-"""Rows taken from every kind of database there is here: MariaDB itself, SQL Server and MongoDB by the wire."""
+"""Rows taken from every kind of database there is here: MariaDB itself, SQL Server and MongoDB by the wire, Oracle's
+statements carried out by H2, Db2's answered as its manual has it."""
 
 from __future__ import annotations
 
+import uuid
+
 import pytest
 
+from tests.connectors.db2_answers import Link as Db2Answers
 from tests.connectors.kind_mongodb import WRITER, MongodbKind
 from tests.connectors.kind_mssql import WRITER as MSSQL_WRITER
 from tests.connectors.kind_mssql import MssqlKind
 from tests.connectors.kind_mysql import URL, MysqlKind
+from tests.connectors.kind_oracle import OracleKind
 from tests.connectors.kinds import Col, Table
 from tests.connectors.sending import deliver
+from tests.fakes import h2
 from tests.views.speak import make
 from tests.views.targets import connection, postgres_target
+from webapp.connectors.base import ConnectorError
+from webapp.connectors.db2 import Db2Connector
+from webapp.connectors.db2_session import Db2Session
+from webapp.connectors.oracle import OracleConnector
+from webapp.connectors.oracle_session import OracleSession
 from webapp.services import real_spool
 
 PEOPLE = Table(
@@ -124,3 +135,116 @@ def test_columns_that_cannot_be_ordered_by_are_taken_from_postgresql(app, cast, 
             len(rows_of(edith, target.connection_id, [{"name": "a", "type": "source_column"}], table="lone"))
             == 1
         )
+
+
+ORACLE = """CREATE TABLE people (id NUMBER(9) PRIMARY KEY, email VARCHAR2(60 CHAR), age NUMBER(3), born DATE,
+    joined TIMESTAMP(6), price NUMBER(9,2), more CLOB)"""
+
+
+@pytest.fixture
+def oracle(app, cast, monkeypatch):
+    """A connection to six people in H2, stored last first, one of whom is hardly known."""
+    if (reason := OracleKind.unavailable()) is not None:
+        pytest.skip(reason)
+    place = f"real_{uuid.uuid4().hex[:8]}"
+    own = h2.H2Link(place)
+    own._execute(ORACLE)
+    for n in range(6, 1, -1):
+        own._execute(
+            f"INSERT INTO people VALUES ({n}, 'person.{n}@corp.test', {n + 20}, DATE '1990-01-0{n}', "
+            f"TIMESTAMP '2026-01-02 03:04:05.00000{n}', {n}.25, 'note {n}')"
+        )
+    own._execute("INSERT INTO people (id) VALUES (1)")
+    own.commit()
+
+    def opened(_self, timeout=None):
+        return OracleSession(h2.H2Link(place), lambda: h2.H2Link(place), read_only=True)
+
+    monkeypatch.setattr(OracleConnector, "open", opened)
+    yield connection(app, cast, "oracle", {"host": "127.0.0.1", "database": place})
+    own.close()
+
+
+def test_a_table_of_oracle_is_taken_in_the_order_of_its_key_and_masked(edith, oracle):
+    names = ("id", "age", "price", "born", "joined", "more")
+    fields = [{"name": name, "type": "source_column"} for name in names]
+    fields.append({"name": "email", "type": "email", "sensitive": True})
+    rows = rows_of(edith, oracle, fields, table="people")
+    assert [row["id"] for row in rows] == [1, 2, 3, 4, 5, 6]
+    assert {name: rows[0][name] for name in rows[0]} == dict.fromkeys((*names, "email")) | {"id": 1}
+    assert [(row["age"], float(row["price"]), row["more"]) for row in rows[1:]] == [
+        (n + 20, n + 0.25, f"note {n}") for n in range(2, 7)
+    ]
+    assert rows[1]["born"].startswith("1990-01-02")
+    assert rows[1]["joined"].startswith("2026-01-02T03:04:05")
+    assert all("corp" not in row["email"] and "@" in row["email"] for row in rows[1:])
+    chosen = rows_of(
+        edith, oracle, fields[:1], table="PEOPLE", where="age > 23 AND more LIKE 'note%'", limit=2
+    )
+    assert [row["id"] for row in chosen] == [4, 5]
+    query = "SELECT id FROM people WHERE age < 24 ORDER BY id DESC"
+    assert [row["id"] for row in rows_of(edith, oracle, fields[:1], query=query)] == [3, 2]
+
+
+class Db2People(Db2Answers):
+    """Two people as Db2 would send them, and its catalog's word on their table."""
+
+    TABLE = ("SHOP", "PEOPLE", "T", None)
+    COLUMNS = (
+        (*TABLE, "ID", "SYSIBM", "INTEGER", 4, 0, 0, None, None, "N", None, "N", " ", None),
+        (*TABLE, "EMAIL", "SYSIBM", "VARCHAR", 60, 0, 1208, "OCTETS", 60, "Y", None, "N", " ", None),
+    )
+
+    def __init__(self):
+        super().__init__(
+            ("CURRENT SCHEMA) FROM", [("SHOP",)]),
+            ("SYSCAT.COLUMNS", list(self.COLUMNS)),
+            ("SYSCAT.INDEXES", [("SHOP", "PEOPLE", "PK1", "P", "ID")]),
+            ("SYSCAT.REFERENCES", []),
+            ("SYSCAT.CHECKS", []),
+        )
+
+    def stream(self, text, size):
+        self.told.append(text)
+        yield ["ID", "EMAIL"], [(1, "person.1@corp.test"), (2, "person.2@corp.test")]
+
+
+def test_a_table_of_db2_is_asked_for_in_the_order_of_its_key_and_masked(app, cast, edith, monkeypatch):
+    link = Db2People()
+    monkeypatch.setattr(Db2Connector, "driver", classmethod(lambda _kind: None))
+    monkeypatch.setattr(
+        Db2Connector, "open", lambda _self, timeout=None: Db2Session(link, lambda: link, True)
+    )
+    here = connection(
+        app, cast, "db2", {"host": "127.0.0.1", "database": "D", "username": "u", "password": "p"}
+    )
+    fields = [
+        {"name": "ID", "type": "source_column"},
+        {"name": "EMAIL", "type": "email", "sensitive": True},
+    ]
+    rows = rows_of(edith, here, fields, table="people", where="ID > 0")
+    assert [row["ID"] for row in rows] == [1, 2]
+    assert all("corp" not in row["EMAIL"] and "@" in row["EMAIL"] for row in rows)
+    (asked,) = {" ".join(one.split()) for one in link.told if 'FROM "SHOP"."PEOPLE"' in one}
+    assert asked == 'SELECT "ID", "EMAIL" FROM "SHOP"."PEOPLE" WHERE (ID > 0 ) ORDER BY "ID"'
+
+
+def test_what_db2_says_of_a_query_is_told(app, cast, edith, monkeypatch):
+    class Refusing(Db2People):
+        def stream(self, text, size):
+            raise ConnectorError("SQL0206N  EMIAL is not valid.", reason="no_column")
+
+    link = Refusing()
+    monkeypatch.setattr(Db2Connector, "driver", classmethod(lambda _kind: None))
+    monkeypatch.setattr(
+        Db2Connector, "open", lambda _self, timeout=None: Db2Session(link, lambda: link, True)
+    )
+    here = connection(
+        app, cast, "db2", {"host": "127.0.0.1", "database": "D", "username": "u", "password": "p"}
+    )
+    source = {"connection_id": here, "query": "SELECT EMIAL FROM PEOPLE ORDER BY 1"}
+    fields = [{"name": "x", "type": "source_column"}]
+    answer = edith.post("/generate", json={"name": "P", "fields": fields, "source": source, "count": 1})
+    assert answer.status_code == 502, answer.json
+    assert "SQL0206N" in answer.json["error"]["message"]
+    assert answer.json["error"]["details"]["path"] == "source.table"

@@ -231,6 +231,26 @@ def test_a_weak_or_endless_new_password_is_422(browser, cast, password):
     assert answer.status_code == 422
 
 
+@pytest.mark.parametrize("password", ["Password123", "letmein123", "rowsmith2026!", "Edith.example.26"])
+def test_a_password_that_is_tried_first_is_refused_and_the_old_one_stays(browser, cast, password):
+    here = browser(cast.edith)
+    answer = here.submit("/me/password", {"old_password": PASSWORD, "new_password": password})
+    assert answer.status_code == 422
+    assert "Take a few words" in answer.text
+    assert sign_in_as(browser(), cast.edith.email, password).status_code == 422
+    assert sign_in_as(browser(), cast.edith.email).status_code == 303
+
+
+@pytest.mark.parametrize("password", ["1q2w3e4r5t", "Example.Example1"])
+def test_an_invitation_takes_no_password_that_is_tried_first(api, browser, cast, password):
+    url = api(cast.adam).post("/invitations", json={"email": "New@Example.org", "role": "viewer"}).json["url"]
+    path = url.removeprefix("http://localhost")
+    answer = browser().submit(path, {"name": "New", "password": password})
+    assert answer.status_code == 422
+    assert "Take a few words" in answer.text
+    assert browser().submit(path, {"name": "New", "password": "entirely new words"}).status_code == 303
+
+
 def test_an_invitation_makes_an_account_and_a_member(app, api, browser, cast):
     url = api(cast.adam).post("/invitations", json={"email": "New@Example.org", "role": "viewer"}).json["url"]
     path = url.removeprefix("http://localhost")

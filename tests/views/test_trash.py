@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from datetime import timedelta
+from itertools import count
 
 import pytest
+from sqlalchemy import event, func, select
 
 from tests.cast import Program
 from tests.views.uploading import send
-from webapp import clock
+from webapp import clock, limits
 from webapp.extensions import db, redis_client
-from webapp.models import ApiKey, Membership, Project, Push, Template, Workspace
-from webapp.services import actors, purge, workspace_end
+from webapp.models import ApiKey, AuditEntry, Membership, Project, Push, Template, Workspace
+from webapp.services import actors, drains, purge, workspace_end
 
 ID = [{"name": "id", "type": "row_number"}]
 
@@ -45,6 +47,9 @@ def things(api, cast):
         "endpoint": made(adam, "/endpoints", name="Post", connection_id=connection, path="/x")["id"],
         "file": send(adam, "inputs/kunden-ü.csv", b"id\n1\n").json["id"],
         "secret": secret.json["id"],
+        "webhook": made(
+            adam, "/webhooks", url="https://example.org/hook?key=hidden", events=["push.failed"], description="Ops"
+        )["id"],
         "team": made(adam, "/teams", name="Empty")["id"],
         "project": cast.side,
     }
@@ -59,7 +64,7 @@ def delete(program, kind, object_id):
     return program.delete(f"/{kind}s/{object_id}")
 
 
-KINDS = ("dataset", "endpoint", "scenario", "connection", "template", "file", "team", "project")
+KINDS = ("dataset", "endpoint", "scenario", "connection", "template", "file", "webhook", "team", "project")
 
 
 def test_every_kind_is_in_the_trash_with_who_and_until_when_and_comes_back(api, browser, cast, things):
@@ -82,6 +87,35 @@ def test_every_kind_is_in_the_trash_with_who_and_until_when_and_comes_back(api, 
         path = "workspace/files" if kind == "file" else f"{kind}s"
         assert adam_by_hand.submit(f"/{path}/{things[kind]}/restore").status_code == 303, kind
     assert adam.get("/trash").json["total"] == 0
+
+
+def test_webhooks_in_the_trash_are_for_those_who_keep_them_and_show_no_address(api, cast):
+    adam, edith, victor = api(cast.adam), api(cast.edith), api(cast.victor)
+    mine, everybodys = (
+        made(adam, "/webhooks", url="https://hooks.example.org/x?key=hidden", events=["*"], scope=scope)["id"]
+        for scope in ("project", "workspace")
+    )
+    for one in (mine, everybodys):
+        assert adam.delete(f"/webhooks/{one}").status_code == 200
+    found = adam.get("/trash?type=webhook")
+    assert [one["id"] for one in found.json["items"]] == [everybodys, mine]
+    assert {one["name"] for one in found.json["items"]} == {"hooks.example.org"}
+    assert "hidden" not in found.text
+    assert [one["id"] for one in edith.get("/trash?type=webhook").json["items"]] == [mine]
+    assert victor.get("/trash?type=webhook").json["total"] == 0
+    assert code(edith.post(f"/webhooks/{everybodys}/restore"))[0] == 403
+    assert edith.post(f"/webhooks/{mine}/restore").status_code == 200
+    assert edith.get("/trash?type=webhook").json["total"] == 0
+
+
+def test_no_more_webhooks_come_back_than_a_workspace_may_have(api, cast, monkeypatch):
+    adam = api(cast.adam)
+    gone = made(adam, "/webhooks", url="https://example.org/1", events=["*"])["id"]
+    adam.delete(f"/webhooks/{gone}")
+    made(adam, "/webhooks", url="https://example.org/2", events=["*"])
+    monkeypatch.setattr(limits, "WEBHOOKS", 1)
+    assert code(adam.post(f"/webhooks/{gone}/restore")) == (409, "conflict")
+    assert [one["id"] for one in adam.get("/trash").json["items"]] == [gone]
 
 
 def test_the_trash_is_searched_narrowed_and_paged(api, cast):
@@ -230,6 +264,44 @@ def test_work_on_its_way_in_a_deleted_workspace_is_asked_to_end(app, api, cast):
         from webapp.models import Export
 
         assert db.session.get_one(Export, export).cancel_requested_at is not None
+
+
+def test_a_deleted_workspace_goes_a_little_at_a_time(app, api, cast, monkeypatch):
+    """No transaction takes more than a batch of its trail, and what one turn leaves the next one takes."""
+    for number in range(30):
+        made(api(cast.adam), "/templates", name=f"T{number}", fields=ID)
+    api(cast.olivia).delete("/workspace", json={"confirm": "Acme"})
+    monkeypatch.setattr(limits, "DRAIN_ROWS", 7)
+    monkeypatch.setattr(limits, "DRAIN_PAUSE_SECONDS", 0.0)
+    batches, with_it = [], []
+
+    def watch(_connection, cursor, statement, *_rest):
+        if statement.startswith("DELETE FROM audit_entries"):
+            batches.append(cursor.rowcount)
+        elif statement.startswith("DELETE FROM workspaces"):
+            with_it.append(statement)
+
+    later, turns = clock.now() + timedelta(days=31), 0
+    with app.app_context():
+        mine = select(func.count()).where(AuditEntry.workspace_id == cast.acme)
+        whole = db.session.scalar(mine)
+        theirs = db.session.scalar(select(func.count()).where(AuditEntry.workspace_id == cast.mallory_inc))
+        db.session.rollback()
+        event.listen(db.engine, "after_cursor_execute", watch)
+        while db.session.get(Workspace, cast.acme) is not None:
+            db.session.rollback()
+            looks = count()
+            purge.purge(later, drains.Turn(48, clock=lambda looks=looks: float(next(looks))))
+            turns += 1
+            assert turns < 100
+        event.remove(db.engine, "after_cursor_execute", watch)
+        assert whole > 30
+        assert sum(batches) == whole
+        assert max(batches) <= 7
+        assert turns > 1
+        assert len(with_it) == 1
+        assert db.session.scalar(mine) == 0
+        assert db.session.scalar(select(func.count()).where(AuditEntry.workspace_id == cast.mallory_inc)) == theirs
 
 
 def test_after_30_days_nothing_of_a_deleted_workspace_is_left_and_all_of_the_others(app, api, cast):

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import argparse
 import sys
+from datetime import timedelta
 from typing import Any, Final
 
 import orjson
-from sqlalchemy import select
+from sqlalchemy import or_, select
 
-from webapp import clock
+from webapp import clock, limits
 from webapp.cli import operator
 from webapp.cli.datadir import CliError
 from webapp.errors import ApiError
@@ -32,15 +33,20 @@ def run(arguments: argparse.Namespace) -> int:
             raise CliError(f"Say of which workspace: ./rowsmith audit {arguments.action} WORKSPACE.")
         workspace = operator.workspace(arguments.workspace)
         if arguments.action == "anchor":
-            audit_seals.anchor_anew(workspace.id, clock.now())
-            print(f"{workspace.id}: the head of the chain as it stands now is kept.")
+            workspace_id = workspace.id
+            db.session.rollback()  # what was read holds SQLite's lock, which the entry needs
+            audit_seals.anchor_anew(workspace_id, clock.now())
+            print(f"{workspace_id}: the head of the chain as it stands now is kept.")
             return 0
         return _export(workspace, arguments)
 
 
 def _verify(arguments: argparse.Namespace) -> int:
     if arguments.workspace is None:
-        ids = list(db.session.scalars(select(Workspace.id).order_by(Workspace.id)))
+        # Those that are just being removed for good have a trail that ends somewhere.
+        since = clock.now() - timedelta(days=limits.RESTORE_DAYS)
+        stays = or_(Workspace.deleted_at.is_(None), Workspace.deleted_at >= since)
+        ids = list(db.session.scalars(select(Workspace.id).where(stays).order_by(Workspace.id)))
     else:
         ids = [operator.workspace(arguments.workspace).id]
     db.session.rollback()
@@ -65,7 +71,7 @@ def _head(text: str, ids: list[str]) -> dict[str, Any]:
 
 def told(report: Report) -> list[str]:
     """A report as lines, the first misfit first."""
-    counts = f"{report.entries:,} entries in {report.seals:,} seals"
+    counts = f"{_number(report.entries, 'entry', 'entries')} in {_number(report.seals, 'seal', 'seals')}"
     if report.removed:
         counts += f", {report.removed:,} removed by retention"
     if report.unsealed:
@@ -81,6 +87,10 @@ def told(report: Report) -> list[str]:
         if report.head
         else [f"{report.workspace_id}: fits ({counts})"]
     )
+
+
+def _number(count: int, one: str, many: str) -> str:
+    return f"{count:,} {one if count == 1 else many}"
 
 
 def _export(workspace: Workspace, arguments: argparse.Namespace) -> int:

@@ -31,7 +31,9 @@ def run(arguments: argparse.Namespace) -> int:
     with upkeep.sentences():
         file = arguments.passphrase_file
         passphrase = keys.passphrase_of(upkeep.from_caller(file)) if file else ""
-    with upkeep.application(data.environment(os.environ)) as settings:
+    env = data.environment(os.environ)
+    upkeep.installed(data, env)
+    with upkeep.application(env) as settings:
         manifest = backup.make(
             settings,
             path,
@@ -62,7 +64,8 @@ def _tell(path: Path, manifest: Manifest) -> int:
     print(f"  database  {rows:,} rows in {len(manifest.tables)} tables, of {manifest.database}")
     targets = f", {manifest.targets} of SQLite connections" if manifest.targets else ""
     print(f"  files     {manifest.files:,} ({upkeep.megabytes(manifest.file_bytes)}){targets}")
-    print(f"  words     {len(manifest.vocabularies)} vocabularies that templates pin")
+    words = len(manifest.vocabularies)
+    print(f"  words     {words} {'vocabulary' if words == 1 else 'vocabularies'} that templates pin")
     print("  keys      " + _KEYS[manifest.keys])
     for one in manifest.lacking[: limits.UPKEEP_TOLD]:
         print(f"  LACKING   {one.key}, which a row of {one.table} names, is not in the storage")

@@ -66,8 +66,9 @@ class DataDir:
             return f"The disk is full: {self.path} could not be written."
         return f"The data folder {self.path} cannot be written ({error.strerror}): give another one with --data-dir."
 
-    def hold(self) -> None:
-        """Keep every other `up` out until this process ends, however it ends."""
+    def hold(self, otherwise: str = "or give this one another --data-dir and --port") -> None:
+        """Keep every other `up` out until this process ends, however it ends. `otherwise`: what somebody whom another
+        one keeps out can do but stop it."""
         handle = os.open(self.path / "up.lock", os.O_RDWR | os.O_CREAT, 0o600)
         try:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -77,7 +78,7 @@ class DataDir:
             where = f" at {other.url}, pid {other.pid}" if other else ", it is just starting"
             raise CliError(
                 f"Rowsmith is already running{where} (data folder {self.path}): stop it with Ctrl-C there, "
-                "or give this one another --data-dir and --port."
+                f"{otherwise}."
             ) from None
         self._held = handle
         self._state.unlink(missing_ok=True)

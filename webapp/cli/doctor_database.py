@@ -163,7 +163,9 @@ def words(patient: Patient) -> Iterator[Finding]:
         told = f"Vocabulary {one} is pinned by {pinned[one]:,} versions of templates and is nowhere."
         yield Finding(FAIL, "vocabularies", told, f"./rowsmith vocab install {one}{patient.at}")
     if not missing:
-        yield Finding(OK, "vocabularies", f"All {len(pinned)} that are pinned are there.")
+        one = len(pinned) == 1
+        told = "The one that is pinned is there." if one else f"All {len(pinned)} that are pinned are there."
+        yield Finding(OK, "vocabularies", told)
 
 
 CHECKS: Final[tuple[tuple[str, Check], ...]] = (

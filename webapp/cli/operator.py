@@ -12,6 +12,7 @@ from sqlalchemy import select
 from sqlalchemy.exc import OperationalError, ProgrammingError
 
 from webapp import create_app
+from webapp.cli import upkeep
 from webapp.cli.datadir import CliError, DataDir, resolve
 from webapp.config import Settings
 from webapp.errors import ApiError
@@ -19,6 +20,8 @@ from webapp.extensions import db
 from webapp.models import Membership, Project, User, Workspace
 from webapp.services import actors, people
 from webapp.services.actors import Actor
+from webapp.upkeep import revisions, upgrade
+from webapp.upkeep.faults import UpkeepError
 
 
 @contextmanager
@@ -32,6 +35,7 @@ def application(data_dir: str | None, *, running: bool = True) -> Iterator[Setti
             f"Rowsmith is not running on the data folder {data.path}: start it with ./rowsmith up, name another "
             "folder with --data-dir, or set DATABASE_URL, REDIS_URL and SECRET_KEY."
         )
+    upkeep.installed(data, env)
     settings = Settings.from_env(env)
     try:
         with create_app(settings, routes=False).app_context():
@@ -41,9 +45,24 @@ def application(data_dir: str | None, *, running: bool = True) -> Iterator[Setti
     except redis.RedisError as error:
         raise CliError("Redis does not answer: start it (./rowsmith up), then try again.") from error
     except (OperationalError, ProgrammingError) as error:
+        if "locked" in str(error.orig):  # SQLite, after it has waited
+            raise CliError("The database is busy: somebody else writes for too long. Try again.") from error
+        if (was := _other_revision(settings)) is not None:
+            raise CliError(
+                f"The database is at revision {was}, this release is of {revisions.head()}: ./rowsmith upgrade."
+            ) from error
         raise CliError(
             "The database does not answer or has no tables yet: see ./rowsmith migrate."
         ) from error
+
+
+def _other_revision(settings: Settings) -> str | None:
+    """The revision of the database, where it is not this release's."""
+    try:
+        was = upgrade.found(settings)
+    except UpkeepError:
+        return None
+    return was if was != revisions.head() else None
 
 
 def _sentence(error: ApiError) -> str:

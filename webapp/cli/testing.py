@@ -32,6 +32,7 @@ LONG: Final = (
     "tests/cli/test_vocab.py",
     "tests/engine/masking/test_a_million.py",
     "tests/sdk/test_cli_guide.py",
+    "tests/sdk/test_wheel.py",
     "tests/security/test_http_ways.py",
 )
 # What shows a promise on SQLite and Valkey, and with TEST_ON=postgresql on PostgreSQL and Redis; tests/promises itself
@@ -42,12 +43,21 @@ ON_BOTH: Final = (
     "tests/security/test_http_secrets.py",
     "tests/security/test_login.py",
     "tests/security/test_ways_in.py",
+    "tests/services/test_audit.py",
+    "tests/services/test_audit_kept.py",
     "tests/services/test_audit_seals.py",
+    "tests/services/test_limit_notices.py",
+    "tests/services/test_mail.py",
+    "tests/services/test_notices.py",
+    "tests/services/test_webhook_sending.py",
     "tests/views/test_idempotency.py",
     "tests/views/test_rates.py",
     "tests/views/test_rates_with_rows.py",
     "tests/views/test_sign_in.py",
     "tests/views/test_streaming.py",
+    "tests/views/test_trash.py",
+    "tests/views/test_usage.py",
+    "tests/views/test_webhooks.py",
 )
 # What a person's shell may hold and a test must not see: settings of the product, and one that would have each of a
 # few hundred processes compile every module anew.

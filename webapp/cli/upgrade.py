@@ -25,6 +25,7 @@ def run(arguments: argparse.Namespace) -> int:
     """Backup, migration, doctor. 1 where the doctor finds a failure afterwards."""
     data = DataDir(resolve(arguments.data_dir, os.environ))
     env = data.environment(os.environ)
+    upkeep.installed(data, env)
     with upkeep.stopped(data, env), upkeep.application(env) as settings:
         was, head = upgrade.found(settings), revisions.head()
         assets.ensure()
@@ -71,7 +72,7 @@ def _examined(arguments: argparse.Namespace, kept: Path | None) -> int:
         print(_line(one))
     if not failed:
         print(
-            "The doctor finds nothing wrong. next: ./rowsmith up (or start web, workers, runners and sweeper)"
+            "The doctor finds nothing wrong. Next: ./rowsmith up (or start web, workers, runners and sweeper)"
         )
         return 0
     if kept:

@@ -31,6 +31,15 @@ def sentences() -> Iterator[None]:
         raise CliError(str(error)) from error
 
 
+def installed(data: DataDir, env: Mapping[str, str]) -> None:
+    """CliError where nothing was ever started: a name that was mistyped makes no installation."""
+    if "SECRET_KEY" not in env:
+        raise CliError(
+            f"There is no installation in {data.path}: name its data folder with --data-dir, or set DATABASE_URL, "
+            "SECRET_KEY and VAULT_KEYS to its own."
+        )
+
+
 @contextmanager
 def application(env: Mapping[str, str]) -> Iterator[Settings]:
     """The application's context for an environment. Refusals become one sentence."""
@@ -48,7 +57,7 @@ def stopped(data: DataDir, env: Mapping[str, str]) -> Iterator[None]:
     """While the service does not run: no `up` holds the data folder, nor can one take it, and Redis, where it answers,
     has heard of no worker for a while. CliError otherwise."""
     data.prepare()
-    data.hold()
+    data.hold("then try again")
     try:
         if url := env.get("REDIS_URL"):
             _unheard(url)

@@ -15,7 +15,8 @@ from webapp.services import actors, workspace_end
 
 def run(arguments: argparse.Namespace) -> int:
     """List all workspaces, deleted ones marked; or take a deletion back."""
-    with operator.application(arguments.data_dir):
+    # A list is wanted too where nothing runs yet, such as after a restoration.
+    with operator.application(arguments.data_dir, running=arguments.action != "list"):
         if arguments.action == "list":
             for one in db.session.scalars(select(Workspace).order_by(Workspace.id)):
                 print(line(one))
@@ -23,6 +24,8 @@ def run(arguments: argparse.Namespace) -> int:
         if arguments.workspace is None:
             raise CliError("Name the workspace to restore: ./rowsmith workspace restore WORKSPACE")
         found = operator.workspace(arguments.workspace)
+        if found.deleted_at is None:
+            raise CliError(f"The workspace {found.name} is not deleted: there is nothing to restore.")
         workspace_end.restore(actors.system(found.id), found)
         print(line(found))
     return 0

@@ -230,7 +230,8 @@ class _Parser:
         self._check_id(common.id, path)
         if common.invalid is not None and depth > 1:
             text = "Only fields of the template itself can have bad values, not those inside another field."
-            self._refuse(f"{path}.invalid", "not_here", text, "Take invalid away.")
+            hint = "Take it away, or say it of the field around it, which can be missing as a whole."
+            self._refuse(f"{path}.invalid", "not_here", text, hint)
         options, children = self._options(kind, common, path, depth)
         if options is None or len(self.faults) > before:
             return None

@@ -10,7 +10,7 @@ from webapp.models.files import WorkspaceFile
 from webapp.models.idempotency import IdempotencyRecord
 from webapp.models.imports import TemplateImport
 from webapp.models.keys import ApiKey
-from webapp.models.notices import Delivery, Mail, NoticeChoice, Noticed, Webhook
+from webapp.models.notices import Delivery, LimitWarning, Mail, NoticeChoice, Noticed, Webhook
 from webapp.models.people import BrowserSession, Invitation, SignInLink, User
 from webapp.models.pushes import Push, PushLine, PushRange, PushRow
 from webapp.models.scenarios import Run, RunChunk, Scenario, ScenarioVersion
@@ -44,6 +44,7 @@ __all__ = [
     "IdempotencyRecord",
     "Identity",
     "Invitation",
+    "LimitWarning",
     "Mail",
     "MaskingKey",
     "Membership",

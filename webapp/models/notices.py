@@ -5,7 +5,17 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Boolean, CheckConstraint, ForeignKey, Index, Integer, LargeBinary, String, Text
+from sqlalchemy import (
+    BigInteger,
+    Boolean,
+    CheckConstraint,
+    ForeignKey,
+    Index,
+    Integer,
+    LargeBinary,
+    String,
+    Text,
+)
 from sqlalchemy.orm import Mapped, mapped_column
 
 from webapp import limits
@@ -23,6 +33,7 @@ from webapp.models.base import (
 
 MAIL_STATES = ("queued", "sent", "failed")
 MAIL_CHOICES = ("never", "failed", "always")
+WARNED = ("requests", "rows")
 DELIVERY_STATES = ("pending", "delivered", "failed")
 
 
@@ -103,6 +114,22 @@ class Webhook(Updated, SoftDeleted, InWorkspace, Base):
     failures: Mapped[int] = mapped_column(Integer, default=0)
     failing_since: Mapped[datetime | None]
     created_by: Mapped[str | None] = reference("users.id", nullable=True, ondelete="SET NULL", index=False)
+
+
+class LimitWarning(Created, InWorkspace, Base):
+    """Four fifths of a limit of a workspace were used: what its people were told, and when (`created_at`)."""
+
+    __tablename__ = "limit_warnings"
+    __table_args__ = (
+        CheckConstraint(f"limit_name IN ({', '.join(repr(one) for one in WARNED)})", name="limit_name"),
+        Index("ix_limit_warnings_workspace_id_created_at", "workspace_id", "created_at"),
+    )
+
+    id: Mapped[str] = identity("lim")
+    limit_name: Mapped[str] = mapped_column(String(12))
+    used: Mapped[int] = mapped_column(BigInteger)
+    most: Mapped[int] = mapped_column(BigInteger)
+    crossed_at: Mapped[datetime]
 
 
 class Delivery(Created, Base):

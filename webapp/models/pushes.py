@@ -40,7 +40,7 @@ class Push(Work, Noticed, SoftDeleted, InProject, Base):
     delivered: Mapped[int] = mapped_column(BigInteger, default=0)
     failed: Mapped[int] = mapped_column(BigInteger, default=0)
     unknown: Mapped[int] = mapped_column(BigInteger, default=0)
-    undone: Mapped[int] = mapped_column(BigInteger, default=0)
+    undone: Mapped[int] = mapped_column(BigInteger, default=0, server_default="0")
     """Rows that an undo took out again; they are no longer among the delivered ones."""
     tables: Mapped[list[Any]] = mapped_column(JSON_DOC, default=list)
     request: Mapped[dict[str, Any]] = mapped_column(JSON_DOC, default=dict)

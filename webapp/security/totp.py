@@ -63,7 +63,7 @@ def clean(text: str) -> str:
 
 
 def new_recovery_code(random: Random) -> str:
-    """A recovery code as it is shown: four groups of four signs, 80 bits. `random(n)` gives n bytes."""
+    """A recovery code as it is shown: six groups of four signs, 120 bits. `random(n)` gives n bytes."""
     number = int.from_bytes(random(limits.RECOVERY_CODE_BYTES), "big")
     chars = ""
     for _ in range(limits.RECOVERY_CODE_BYTES * 8 // 5):
@@ -73,7 +73,7 @@ def new_recovery_code(random: Random) -> str:
 
 
 def recovery_hash(user_id: str, code: str) -> str:
-    """What is stored of a recovery code: 80 random bits need one round of a hash alone. The person's id is the salt."""
+    """What is stored of a recovery code: 120 random bits need one round of a hash alone. The person's id is the salt."""
     return hashlib.sha256(
         f"{user_id} {clean(code).translate(_MISREAD)}".encode("utf-8", "surrogateescape")
     ).hexdigest()

@@ -166,16 +166,9 @@ class _Chain:
     def _others(self) -> Iterator[Misfit]:
         """Entries that no seal has: those of the last seconds are pending, others nobody wrote."""
         own = AuditEntry.workspace_id == self._workspace_id
-        pending = set(
-            self._session.scalars(
-                select(AuditPending.entry_id).where(AuditPending.workspace_id == self._workspace_id)
-            )
-        )
-        there = (
-            set(self._session.scalars(select(AuditEntry.id).where(own, AuditEntry.id.in_(pending))))
-            if pending
-            else set()
-        )
+        noted = select(AuditPending.entry_id).where(AuditPending.workspace_id == self._workspace_id)
+        pending = set(self._session.scalars(noted))
+        there = set(self._session.scalars(noted.join(AuditEntry, AuditEntry.id == AuditPending.entry_id)))
         self._report.unsealed = len(there)
         for name in sorted(pending - there):
             yield Misfit(0, name, "This entry is missing: it was deleted before it was sealed.")

@@ -25,7 +25,7 @@ from webapp.errors import ApiError
 from webapp.extensions import db, reading, redis_client
 from webapp.models import ApiKey, BrowserSession, Membership, Project, Team, User, Workspace
 from webapp.security import keys
-from webapp.services import audit, rights, usage_hours
+from webapp.services import audit, limit_warnings, rights, usage_hours
 from webapp.services.actors import Actor, best
 from webapp.services.windows import Passage, RowsAnswer, Windows
 
@@ -64,7 +64,9 @@ def enter_workspace(actor: Actor, epoch: str = "") -> Passage:
     """One place among the requests of this minute of the actor's workspace."""
     workspace_id, limit = actor.workspace_id, actor.limits.requests_per_minute
     epoch_key = rights.epoch_key(workspace_id)
-    return windows().enter(rate_log(workspace_id), limit, _WINDOW, epoch_key, epoch, _counted(actor))
+    passage = windows().enter(rate_log(workspace_id), limit, _WINDOW, epoch_key, epoch, _counted(actor))
+    limit_warnings.entered(actor, passage)
+    return passage
 
 
 def _counted(actor: Actor) -> tuple[str, str]:
@@ -162,6 +164,7 @@ class Entry:
         if answer is None:
             raise Anew
         self.passage = passage
+        limit_warnings.entered(actor, passage)
         _note_use(actor.key_id or "", self._address)
         return answer
 

@@ -15,9 +15,11 @@ from webapp.services import ledger
 
 MODELS: Final[Mapping[str, Any]] = MappingProxyType({"export": Export, "push": Push, "run": Run})
 # Exports and pushes have no time limit of their own.
-EVENTS: Final = tuple(
+ENDS: Final = tuple(
     f"{kind}.{end}" for kind in MODELS for end in END_STATES if end != "timed_out" or kind == "run"
 )
+LIMIT: Final = "limit.warning"  # four fifths of a plan's limit are used
+EVENTS: Final = (*ENDS, LIMIT)
 WILD: Final = ("*", *(f"{kind}.*" for kind in MODELS))
 TEST: Final = "webhook.test"  # what the test of a webhook sends; nobody can ask for it
 

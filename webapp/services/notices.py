@@ -34,7 +34,7 @@ from webapp.models import (
     Workspace,
 )
 from webapp.models.notices import MAIL_CHOICES
-from webapp.services import audit, mail, notice_events, push_end, run_end
+from webapp.services import audit, limit_notices, mail, notice_events, push_end, run_end
 from webapp.services.actors import Actor
 
 log = logging.getLogger(__name__)
@@ -237,8 +237,8 @@ def _reason(kind: str, work: Any) -> str:
 
 
 def just_ended(actor: Actor, since: datetime | None) -> dict[str, Any]:
-    """`{now, items: [{id, text, href}]}`: the actor's longer work that was told since a moment, the newest last. With
-    no moment there is only `now`, to begin from."""
+    """`{now, items: [{id, text, href}]}`: the actor's longer work, and limits of the workspace, that were told of since
+    a moment, the newest last. With no moment there is only `now`, to begin from."""
     # A little behind the present: what is being told just now is not committed yet.
     now = clock.now() - timedelta(seconds=limits.NOTICE_BROWSER_LAG_SECONDS)
     since = now if since is None else max(since, now - timedelta(seconds=limits.NOTICE_BROWSER_AGE_SECONDS))
@@ -259,6 +259,7 @@ def just_ended(actor: Actor, since: datetime | None) -> dict[str, Any]:
                     session, work.key_id
                 ):
                     found.append((work.noticed_at, _item(session, kind, work)))
+        found += limit_notices.lately(session, actor, since, now)
     found.sort(key=lambda one: one[0])
     return {"now": clock.to_text(now), "items": [item for _, item in found]}
 

@@ -29,8 +29,9 @@ def clean_email(email: str, path: str = "email") -> str:
     return email
 
 
-def check_password(password: str, path: str = "password") -> None:
-    """validation_error unless a password may be used: long enough, not endless, not one letter over and over."""
+def check_password(password: str, path: str = "password", about: Sequence[str] = ()) -> None:
+    """validation_error unless a password may be used: long enough, not endless, not one letter over and over, not among
+    those that are tried first. `about`: what everybody knows of its owner, as name and address."""
     low, high = limits.PASSWORD_MIN_CHARS, limits.PASSWORD_MAX_CHARS
     if len(password) < low:
         raise validation_error([Fault(path, "too_short", f"A password has at least {low} characters.")])
@@ -40,6 +41,12 @@ def check_password(password: str, path: str = "password") -> None:
         raise validation_error(
             [Fault(path, "invalid", "A password needs more than a few different characters.")]
         )
+    if passwords.common(password):
+        told = "This password is on lists of common and leaked ones. Take a few words that nobody else puts together."
+        raise validation_error([Fault(path, "not_allowed", told)])
+    if passwords.obvious(password, about):
+        told = "This is little more than your name, your address or this service's. Take a few words of your own."
+        raise validation_error([Fault(path, "not_allowed", told)])
 
 
 def create_user(actor: Actor, email: str, *, name: str = "", password: str | None = None) -> User:
@@ -58,7 +65,7 @@ def add_user(email: str, name: str, password: str | None) -> User:
     """An account in the caller's transaction. Errors: validation_error, conflict."""
     email = clean_email(email)
     if password is not None:
-        check_password(password)
+        check_password(password, about=(email, name))
     if find_user(email) is not None:
         raise ApiError("conflict", "This address has an account.", {"email": email})
     stored = passwords.hash_password(password) if password is not None else None

@@ -22,6 +22,7 @@ from webapp.models import (
     Fetched,
     IdempotencyRecord,
     Invitation,
+    LimitWarning,
     Mail,
     Project,
     Push,
@@ -74,10 +75,11 @@ def purge(now: datetime, turn: Turn | None = None, *, bytes_too: bool = True) ->
         (Invitation, Invitation.expires_at < gone),
         (BrowserSession, or_(BrowserSession.expires_at < gone, BrowserSession.ended_at < gone)),
         (Delivery, Delivery.ended_at < now - timedelta(days=limits.WEBHOOK_DELIVERY_DAYS)),
+        (LimitWarning, LimitWarning.created_at < now - timedelta(days=limits.WEBHOOK_DELIVERY_DAYS)),
         (Mail, Mail.ended_at < now - timedelta(days=limits.MAIL_DAYS)),
     ):
         done += drains.rows(model, condition, turn)
-    return done + workspace_end.remove(gone, now)
+    return done + workspace_end.remove(gone, now, turn)
 
 
 def _drain(gone: datetime, turn: Turn) -> int:

@@ -12,7 +12,7 @@ from webapp import clock, limits
 from webapp.errors import ApiError
 from webapp.extensions import reading
 from webapp.models import AuditEntry
-from webapp.services import identity
+from webapp.services import identity, limit_warnings
 from webapp.services.actors import Actor
 from webapp.services.identity import windows
 from webapp.services.windows import Passage, RowsAnswer
@@ -48,6 +48,7 @@ def reserve_rows(actor: Actor, rows: int, *, largest: int | None = None) -> Rese
     limit = actor.limits.rows_per_hour
     answer = _first(actor, rows, limit)
     if answer.state == "taken":
+        limit_warnings.took(actor, rows, answer.used)
         return Reservation(actor.workspace_id, rows, answer.second)
     wait = max(1, math.ceil(answer.second - clock.epoch()))
     raise ApiError(

@@ -333,7 +333,7 @@ def change_password(actor: Actor, old: str, new: str) -> None:
     rate_limited.
     """
     user = db.session.get_one(User, actor.user_id)
-    people.check_password(new, "new_password")
+    people.check_password(new, "new_password", (user.email, user.name))
     if user.password_hash is not None:
         stored, account = user.password_hash, user.email
         db.session.rollback()

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any, Final
+from urllib.parse import urlsplit
 
-from sqlalchemy import Row, String, and_, func, literal, null, or_, select, union_all
+from sqlalchemy import Row, String, and_, false, func, literal, null, or_, select, union_all
 
 from webapp import clock, limits
 from webapp.extensions import db
@@ -20,6 +21,7 @@ from webapp.models import (
     Team,
     Template,
     User,
+    Webhook,
     WorkspaceFile,
 )
 from webapp.services import paging, tenancy
@@ -32,11 +34,12 @@ KINDS: Final[Mapping[str, tuple[Any, str]]] = {
     "connection": (Connection, "write"),
     "endpoint": (Endpoint, "write"),
     "file": (WorkspaceFile, "write"),
+    "webhook": (Webhook, "write"),
     "project": (Project, "admin"),
     "team": (Team, "admin"),
 }
 """By kind: its table, and the scope that restoring takes. Files, projects and teams are those of the workspace, the
-others those of the present project."""
+others those of the present project; of webhooks both."""
 
 _NAME: Final = "trash"
 _SAME: Final = timedelta(seconds=5)
@@ -81,15 +84,30 @@ def _of(actor: Actor, kind: str, q: str | None, now: datetime) -> Any:
     statement = statement.where(model.deleted_at > now - timedelta(days=limits.RESTORE_DAYS))
     if model is Connection:
         statement = statement.where(Connection.of_endpoint.is_(False))
+    if model is Webhook:
+        statement = _webhooks(actor, now)
+    name = Webhook.description if model is Webhook else model.name
     if q and q.strip():
-        statement = statement.where(paging.contains(model.name, q.strip()))
+        statement = statement.where(paging.contains(name, q.strip()))
     return statement.with_only_columns(
         literal(kind, String).label("type"),
         model.id.label("id"),
-        model.name.label("name"),
+        name.label("name"),
         model.deleted_at.label("deleted_at"),
         project.label("project_id"),
         team.label("team_id"),
+        (Webhook.url if model is Webhook else literal("", String)).label("url"),
+    )
+
+
+def _webhooks(actor: Actor, now: datetime) -> Any:
+    """Those that the actor could see before: whoever may write, of the project; admins, of the workspace too."""
+    mine = Webhook.project_id == actor.project_id if actor.can("write", actor.team_id) else false()
+    seen = or_(mine, Webhook.project_id.is_(None)) if actor.can("admin") else mine
+    return select(Webhook).where(
+        Webhook.workspace_id == actor.workspace_id,
+        Webhook.deleted_at > now - timedelta(days=limits.RESTORE_DAYS),
+        seen,
     )
 
 
@@ -114,10 +132,12 @@ def _who(workspace_id: str, rows: Sequence[Row[Any]]) -> dict[str, User]:
 def _told(actor: Actor, row: Row[Any], who: Mapping[str, User], now: datetime) -> dict[str, Any]:
     gone = row.deleted_at + timedelta(days=limits.RESTORE_DAYS)
     by, scope = who.get(row.id), KINDS[row.type][1]
+    if row.type == "webhook" and row.project_id is None:
+        scope = "admin"
     return {
         "type": row.type,
         "id": row.id,
-        "name": row.name,
+        "name": row.name or urlsplit(row.url).hostname or row.id,  # of an address no more: it may hold a key
         "project_id": row.project_id,
         "deleted_at": clock.to_text(row.deleted_at),
         "deleted_by": by.id if by else None,

@@ -86,11 +86,7 @@ def create(
         place = tenancy.here(actor)
     events = _checked(url, events)
     secret = _new_secret()
-    count = select(func.count()).where(
-        Webhook.workspace_id == actor.workspace_id, Webhook.deleted_at.is_(None)
-    )
-    if (db.session.scalar(count) or 0) >= limits.WEBHOOKS:
-        raise ApiError("conflict", f"A workspace has at most {limits.WEBHOOKS} webhooks. Delete one first.")
+    _room(actor)
     now = clock.now()
     hook = Webhook(
         **place,
@@ -109,6 +105,15 @@ def create(
     )
     db.session.commit()
     return hook, secret
+
+
+def _room(actor: Actor) -> None:
+    """Error: conflict, where a workspace has all the webhooks that it may have."""
+    count = select(func.count()).where(
+        Webhook.workspace_id == actor.workspace_id, Webhook.deleted_at.is_(None)
+    )
+    if (db.session.scalar(count) or 0) >= limits.WEBHOOKS:
+        raise ApiError("conflict", f"A workspace has at most {limits.WEBHOOKS} webhooks. Delete one first.")
 
 
 def get(actor: Actor, webhook_id: str, *, lock: bool = False, deleted: bool = False) -> Webhook:
@@ -164,7 +169,9 @@ def delete(actor: Actor, hook: Webhook) -> None:
 
 
 def restore(actor: Actor, hook: Webhook) -> None:
-    """Take a deletion back; commits."""
+    """Take a deletion back; commits. Errors: not_found after 30 days, conflict (too many)."""
+    if hook.deleted_at is not None:
+        _room(actor)
     tenancy.restore(actor, hook)
 
 

@@ -3,19 +3,33 @@
 from __future__ import annotations
 
 import shutil
+import time
 from datetime import datetime, timedelta
 from typing import Final
 
 from flask import current_app
+from sqlalchemy import Table, exists, select, tuple_, update
 from sqlalchemy import delete as delete_from
-from sqlalchemy import exists, select, update
 
 from webapp import clock, limits
 from webapp.errors import ApiError, Fault, validation_error
 from webapp.extensions import db, reading, writing
-from webapp.models import END_STATES, Export, ExportPart, Project, Push, Run, Team, Workspace, WorkspaceFile
+from webapp.models import (
+    END_STATES,
+    AuditHead,
+    Base,
+    Export,
+    ExportPart,
+    Project,
+    Push,
+    Run,
+    Team,
+    Workspace,
+    WorkspaceFile,
+)
 from webapp.services import audit, audit_seals, rights, tenancy
 from webapp.services.actors import Actor, require
+from webapp.services.drains import Turn
 
 _WORK: Final = (Export, Push, Run)
 _HOLDERS: Final = (Project, Team, WorkspaceFile)
@@ -79,16 +93,43 @@ def wind_up(gone: datetime) -> None:
                 session.execute(held.values(deleted_at=workspace.deleted_at))
 
 
-def remove(gone: datetime, now: datetime) -> int:
+def remove(gone: datetime, now: datetime, turn: Turn) -> int:
     """Remove those workspaces of which nothing is left but what goes along with them: members, keys, secrets, the
-    trail. Returns how many."""
+    trail; a little at a time, until the turn is over. Returns how many are gone."""
+    done = 0
     left = [exists().where(model.workspace_id == Workspace.id) for model in _HOLDERS]
     with reading() as session:
-        ids = session.scalars(select(Workspace.id).where(Workspace.deleted_at < gone, *(~one for one in left))).all()
+        ids = session.scalars(
+            select(Workspace.id).where(Workspace.deleted_at < gone, *(~one for one in left))
+        ).all()
     for workspace_id in ids:
         shutil.rmtree(current_app.config["SETTINGS"].data_dir / "targets" / workspace_id, ignore_errors=True)
         with writing() as session:
-            audit_seals.let_go(session, [workspace_id], now)
+            audit_seals.let_go(session, workspace_id, now)
+        for table in _belongings():
+            _drain(table, workspace_id, turn)
+        if turn.over:
+            break
+        with writing() as session:
             session.execute(delete_from(Workspace).where(Workspace.id == workspace_id))
             audit_seals.forget(session)
-    return len(ids)
+        done += 1
+    return done
+
+
+def _belongings() -> list[Table]:
+    """The tables whose rows name their workspace, those that others refer to last."""
+    own = [table for table in Base.metadata.sorted_tables if "workspace_id" in table.c]
+    return [table for table in reversed(own) if table is not AuditHead.__table__]
+
+
+def _drain(table: Table, workspace_id: str, turn: Turn) -> None:
+    """Remove a workspace's rows of a table in batches, each a transaction of its own, as `drains.rows` does."""
+    key = tuple_(*table.primary_key.columns)
+    chosen = select(*table.primary_key.columns).where(table.c.workspace_id == workspace_id)
+    while not turn.over:
+        with writing() as session:
+            some = delete_from(table).where(key.in_(chosen.limit(limits.DRAIN_ROWS)))
+            if session.execute(some).rowcount < limits.DRAIN_ROWS:
+                return
+        time.sleep(limits.DRAIN_PAUSE_SECONDS)

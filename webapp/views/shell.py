@@ -50,7 +50,7 @@ NAV: Final = (
             "/audit",
         ),
     ),
-    ("/docs", "Docs", ("/docs", "/status")),
+    ("/docs", "Docs", ("/docs",)),
 )
 SETTINGS: Final = (  # address, text, scope that it takes
     ("/api-keys", "API keys", "member"),

@@ -27,6 +27,7 @@ PLACES: dict[str, tuple[str, str]] = {
     "connection": ("connections", "connection_id"),
     "endpoint": ("endpoints", "endpoint_id"),
     "file": ("workspace_files", "workspace_file_id"),
+    "webhook": ("webhooks", "webhook_id"),
     "project": ("projects", "project_id"),
 }
 
@@ -34,7 +35,12 @@ PLACES: dict[str, tuple[str, str]] = {
 class TrashQuery(ListQuery):
     """`type`: one kind alone."""
 
-    type: Literal["template", "dataset", "scenario", "connection", "endpoint", "file", "project", "team"] | None = None
+    type: (
+        Literal[
+            "template", "dataset", "scenario", "connection", "endpoint", "file", "webhook", "project", "team"
+        ]
+        | None
+    ) = None
 
 
 class TrashedOut(Output):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Any, Final
 
 from flask import Blueprint, Response, url_for
 from pydantic import Field
@@ -40,6 +40,16 @@ def _page(actor: Actor, error: ApiError | None) -> Response:
     )
 
 
+# Changes that take one's password and a code.
+_PROVEN: Final[dict[str, Any]] = {
+    "scope": "self",
+    "body": ProofForm,
+    "hidden": True,
+    "programs": False,
+    "on_fault": _page,
+}
+
+
 @route(bp, "/me/two-factor", scope="self", hidden=True, programs=False)
 def show(actor: Actor) -> Response:
     """Whether it is on, or what is to be scanned."""
@@ -53,48 +63,21 @@ def begin(actor: Actor) -> Response:
     return reply(see=url_for("two_factor.show"))
 
 
-@route(
-    bp,
-    "/me/two-factor/confirm",
-    ["POST"],
-    scope="self",
-    body=ProofForm,
-    hidden=True,
-    programs=False,
-    on_fault=_page,
-)
+@route(bp, "/me/two-factor/confirm", ["POST"], **_PROVEN)
 def confirm(actor: Actor, body: ProofForm) -> Response:
     """Turn it on by a first code; the answer shows the recovery codes, once."""
     codes = two_factor.confirm(actor, body.password, body.code)
     return reply(template="recovery_codes.html", codes=codes, first=True)
 
 
-@route(
-    bp,
-    "/me/two-factor/codes",
-    ["POST"],
-    scope="self",
-    body=ProofForm,
-    hidden=True,
-    programs=False,
-    on_fault=_page,
-)
+@route(bp, "/me/two-factor/codes", ["POST"], **_PROVEN)
 def new_codes(actor: Actor, body: ProofForm) -> Response:
     """Recovery codes in place of the older ones, shown once."""
     codes = two_factor.new_codes(actor, body.password, body.code)
     return reply(template="recovery_codes.html", codes=codes, first=False)
 
 
-@route(
-    bp,
-    "/me/two-factor",
-    ["DELETE"],
-    scope="self",
-    body=ProofForm,
-    hidden=True,
-    programs=False,
-    on_fault=_page,
-)
+@route(bp, "/me/two-factor", ["DELETE"], **_PROVEN)
 def turn_off(actor: Actor, body: ProofForm) -> Response:
     """Turn it off."""
     two_factor.turn_off(actor, body.password, body.code)

@@ -124,9 +124,9 @@ def _listed(actor: Actor, query: ListQuery, **more: Any) -> Response:
 
 
 def _kinds() -> dict[str, list[str]]:
-    """The events of each kind, for the form."""
+    """The ends of each kind of work, for the form."""
     kinds: dict[str, list[str]] = {}
-    for event in notice_events.EVENTS:
+    for event in notice_events.ENDS:
         kinds.setdefault(event.partition(".")[0], []).append(event)
     return kinds
 
@@ -224,7 +224,7 @@ def delete(actor: Actor, webhook_id: str) -> Response:
     return reply(webhooks.as_json(hook), see=url_for(".index"))
 
 
-@route(bp, f"{ONE}/restore", ["POST"], scope="write", returns=WebhookOut)
+@route(bp, f"{ONE}/restore", ["POST"], scope="write", returns=WebhookOut, errors=("conflict",))
 def restore(actor: Actor, webhook_id: str) -> Response:
     """Take a deletion back."""
     hook = webhooks.get(actor, webhook_id, lock=True, deleted=True)

@@ -1998,7 +1998,7 @@ export interface WarningOut {
 /** A new webhook. `events`: names such as `push.failed`, all of a kind (`push.*`), or `*`. `scope` workspace: of */
 export interface WebhookIn {
   url: string;
-  events: ("*" | "export.*" | "push.*" | "run.*" | "export.completed" | "export.failed" | "export.cancelled" | "push.completed" | "push.failed" | "push.cancelled" | "run.completed" | "run.failed" | "run.cancelled" | "run.timed_out")[];
+  events: ("*" | "export.*" | "push.*" | "run.*" | "export.completed" | "export.failed" | "export.cancelled" | "push.completed" | "push.failed" | "push.cancelled" | "run.completed" | "run.failed" | "run.cancelled" | "run.timed_out" | "limit.warning")[];
   description?: string;
   scope?: "project" | "workspace";
 }
@@ -2025,7 +2025,7 @@ export interface WebhookOut {
 /** What of a webhook can change. Turned on again (`active`), its failures are forgotten. */
 export interface WebhookPatch {
   url?: string | null;
-  events?: ("*" | "export.*" | "push.*" | "run.*" | "export.completed" | "export.failed" | "export.cancelled" | "push.completed" | "push.failed" | "push.cancelled" | "run.completed" | "run.failed" | "run.cancelled" | "run.timed_out")[] | null;
+  events?: ("*" | "export.*" | "push.*" | "run.*" | "export.completed" | "export.failed" | "export.cancelled" | "push.completed" | "push.failed" | "push.cancelled" | "run.completed" | "run.failed" | "run.cancelled" | "run.timed_out" | "limit.warning")[] | null;
   description?: string | null;
   active?: boolean | null;
 }

@@ -112,13 +112,18 @@ test("an answer that is cut short is asked for again", async (t) => {
 
 test("silence ends in Timeout, and a timeout of the call goes before the client's", async (t) => {
   const target = (await Target.start(t)).on(answer(200, {}, {}, { silent: true }));
-  const { client } = far(target, { retries: 1 });
+  let attempts = 0; // counted here: on a busy machine one may end before the target has read it
+  const fetch = (url, init) => {
+    attempts += 1;
+    return globalThis.fetch(url, init);
+  };
+  const { client } = far(target, { retries: 1, fetch });
   await assert.rejects(client.templates.get("tpl_1", { timeout: 60 }), (error) => {
     assert.ok(error instanceof sdk.Timeout && error instanceof sdk.ConnectionFailed);
     assert.equal(error.code, "timeout");
     return true;
   });
-  assert.equal(target.seen.length, 2);
+  assert.equal(attempts, 2);
 });
 
 test("a call ends within its total time", async (t) => {

@@ -255,7 +255,13 @@ def test_a_kind_that_no_field_can_have_is_refused_for_the_template():
 
 def test_fields_inside_others_are_refused():
     inside = {"name": "o", "type": "nested", "options": {"fields": [with_bad(AGE)]}}
-    assert refusals([inside])[0][:2] == ("fields[0].options.fields[0].invalid", "not_here")
+    ((path, code, hint),) = refusals([inside])
+    assert (path, code) == ("fields[0].options.fields[0].invalid", "not_here")
+    assert hint == "Take it away, or say it of the field around it, which can be missing as a whole."
+    around = {**inside, "options": {"fields": [AGE]}}
+    assert [one["o"] is None for one in rows(bound([with_bad(around, 0.5, ["missing"])]), 100)].count(
+        True
+    ) == 50
 
 
 def test_where_every_row_is_bad_none_is_a_duplicate():

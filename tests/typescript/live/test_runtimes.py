@@ -1,6 +1,7 @@
 """The same program on Node, Deno, Bun and in Chromium, by both builds of the package, against a running service.
 
-Deno and Bun come from npm by runtimes/package-lock.json; the tests of one that cannot be had are skipped.
+Deno, Bun and the oldest Node that is promised come from npm by runtimes/package-lock.json; the tests of one that cannot
+be had are skipped.
 """
 
 # ruff: noqa: F811 - fixtures of another module, taken by their names
@@ -23,6 +24,11 @@ from webapp import ROOT
 RUNTIMES = ROOT / "tests" / "typescript" / "runtimes"
 PROGRAMS = ("walk.mjs", "run.mjs", "run.cjs")
 SECONDS = 180
+PLACES = {
+    "node18": "node-linux-*/bin/node",
+    "deno": "@deno/linux-*/deno",
+    "bun": "@oven/bun-linux-*/bin/bun",
+}
 DENO = ("run", "--quiet", "--no-lock", "--allow-net", "--allow-env", "--allow-read")
 SEEN = {
     "same": True, "lines": 2001, "once": True, "whole": True, "log": True, "end": "completed", "rows": 20,
@@ -59,8 +65,7 @@ def command() -> Callable[[str], list[str]]:
         if name == "node":
             return ["node"]
         packages = installed(RUNTIMES, "runtimes") / "node_modules"
-        place = {"deno": "@deno/linux-*/deno", "bun": "@oven/bun-linux-*/bin/bun"}[name]
-        found = sorted(packages.glob(place))
+        found = sorted(packages.glob(PLACES[name]))
         if not found:
             pytest.skip(f"npm brings no {name} for this machine")
         return [str(found[0]), *(DENO if name == "deno" else ())]
@@ -69,7 +74,7 @@ def command() -> Callable[[str], list[str]]:
 
 
 @pytest.mark.parametrize("program", ["run.mjs", "run.cjs"], ids=["modules", "commonjs"])
-@pytest.mark.parametrize("runtime", ["node", "deno", "bun"])
+@pytest.mark.parametrize("runtime", ["node", "node18", "deno", "bun"])
 def test_a_program_does_the_same_on_every_runtime(
     runtime: str, program: str, built: Package, folder: Path, command: Callable[[str], list[str]]
 ):
@@ -95,6 +100,12 @@ FROM_ELSEWHERE = """async (options) => {
   const client = new Rowsmith({ ...options, retries: 0 });
   return await client.templates.list().first().catch((error) => [error.name, error.code]);
 }"""
+
+
+def test_the_oldest_node_that_is_promised_is_the_one_that_is_tried(command: Callable[[str], list[str]]):
+    engines = json.loads((ROOT / "sdk" / "typescript" / "package.json").read_text())["engines"]
+    done = subprocess.run([*command("node18"), "--version"], capture_output=True, text=True, check=True)
+    assert engines["node"] == f">={done.stdout.removeprefix('v').partition('.')[0]}"
 
 
 @pytest.fixture

@@ -22,13 +22,10 @@ DICTIONARY_SHARE = 16
 costs a format more than it saves."""
 
 FEW_ROWS = 32
-"""Up to so many rows Python's lists are faster than Arrow's kernels."""
+"""Up to so many rows texts are read one by one faster than by Arrow's kernels."""
 
 SALTS_PAY = 3
 """Fields of a group from which on it pays to make the bits of all salts at once."""
-
-LISTS_KEPT = 256
-"""Pools that are held as lists for blocks of a few rows."""
 
 SUFFIX_SPACE = 1 << 53
 """Rows for which `suffix` gives numbers that differ."""
@@ -86,7 +83,7 @@ def _keys(key: int, salts: int) -> np.ndarray:
 def taken(pool: pa.Array, index: np.ndarray) -> pa.Array:
     """``pool[index]`` copied out; every index is known to lie inside."""
     if index.size <= FEW_ROWS and pa.types.is_string(pool.type):
-        return pa.array(list(map(_listed(pool).__getitem__, index.tolist())), pa.string())
+        return pa.array(_few(pool, index), pa.string())
     return _TAKE.call([pool, pa.array(index)], _UNCHECKED)
 
 
@@ -99,23 +96,23 @@ def joined(*parts: Part) -> pa.StringArray:
     """Texts joined row by row. What stands between them belongs to the pools: a constant part costs four times as
     much as a pool."""
     if parts[0][1].size <= FEW_ROWS:
-        columns = [map(_listed(pool).__getitem__, index.tolist()) for pool, index in parts]
+        columns = [_few(pool, index) for pool, index in parts]
         return pa.array(list(map("".join, zip(*columns, strict=True))), pa.string())
     return pc.binary_join_element_wise(*(taken(pool, index) for pool, index in parts), "")
 
 
-def _listed(pool: pa.StringArray) -> list[str]:
-    """``pool`` as Python's own list, kept while the pool lives in one of the last so many calls."""
-    known = _LISTS.get(id(pool))
-    if known is None:
-        if len(_LISTS) >= LISTS_KEPT:
-            _LISTS.clear()
-        # The pool is kept too, so that its id is not given to another.
-        known = _LISTS[id(pool)] = (pool, pool.to_pylist())
-    return known[1]
+def _few(pool: pa.StringArray, index: np.ndarray) -> list[str | None]:
+    """The texts at a few places, read where they lie: a pool of the vocabulary as Python's own texts takes ten
+    times its memory, in each process and for every template that was compiled."""
+    places = index.tolist()
+    if pool.null_count:
+        return [pool[place].as_py() for place in places]
+    _, offsets, data = pool.buffers()
+    ends, first = memoryview(offsets).cast("i"), pool.offset
+    octets = memoryview(data or b"")
+    return [str(octets[ends[first + place] : ends[first + place + 1]], "utf-8") for place in places]
 
 
-_LISTS: dict[int, tuple[pa.StringArray, list[str]]] = {}
 _TAKE = pc.get_function("array_take")
 _UNCHECKED = pc.TakeOptions(boundscheck=False)
 

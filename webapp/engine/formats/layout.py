@@ -91,12 +91,10 @@ class Layout:
         self.columns, self._frame, self._joint = columns, frame, joint
         self._literals = Literals()
         self._tables: dict[int, np.ndarray] = {}
-        self._slots: list[Slot] = []
         self._gaps: list[int] = []
         width = 0
-        for index, column in enumerate(columns):
+        for column in columns:
             self._gaps.append(width)
-            self._slots.append(Slot(self, index, width + 1))
             width += 1 + column.codec.width
         self.pieces = Pieces(width + (not joint))
         self._fixed: list[np.ndarray | None] = [None] * self.pieces.width
@@ -176,7 +174,8 @@ class Layout:
         return states, data
 
     def _fill_column(self, index: int, values: pa.Array) -> tuple[pa.Array, np.ndarray | None]:
-        codec, slot = self.columns[index].codec, self._slots[index]
+        # Made anew, since a slot that were kept would keep the layout and its megabytes for the collector of cycles.
+        codec, slot = self.columns[index].codec, Slot(self, index, self._gaps[index] + 1)
         if pa.types.is_dictionary(values.type):
             indices, dictionary = values.indices, values.dictionary
             pool = self._pool(codec, dictionary, len(values)) if len(dictionary) else None

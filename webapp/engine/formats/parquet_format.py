@@ -77,8 +77,8 @@ class ParquetFormat(Format):
                 yield self._group()
 
     def _group(self) -> bytes:
-        table = pa.Table.from_batches(self._held, self._schema)
-        self._writer.write_table(table, row_group_size=self._rows)
+        # The rows are let go before what they were written as is put together: never both, and that twice.
+        self._writer.write_table(pa.Table.from_batches(self._held, self._schema), row_group_size=self._rows)
         self._held.clear()
         self._rows = self._bytes = 0
         return self._drain.taken()

@@ -10,7 +10,7 @@ import logging
 import re
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, replace
 from typing import Any, Final
 
 import sqlglot
@@ -21,6 +21,7 @@ from webapp import limits
 from webapp.connectors.shape import Column, Entity, Relation
 from webapp.services.column_asked import definition
 from webapp.services.imports import scripts
+from webapp.services.imports.ddl_made import Made, names_in, parts_in
 from webapp.services.imports.ddl_types import Shape, shape_of
 from webapp.services.imports.scripts import NAME, bare, parts_of
 from webapp.services.imports.shapes import Problem, Read, Source, Table, Unreadable, clean, named
@@ -37,25 +38,6 @@ _IDENTITY: Final = re.compile(
 )
 _VERSIONED: Final = re.compile(r"/\*!\d{5,6}\s((?:[^*]++|\*(?!/))*+)\*/")
 _DOMAIN: Final = re.compile(rf"CREATE\s+DOMAIN\s+({NAME}(?:\.{NAME})*)\s+(?:AS\s+)?(.+)", re.I | re.S)
-
-
-@dataclass(slots=True)
-class _Made:
-    """One table on its way."""
-
-    parts: tuple[str, ...]
-    columns: dict[str, Column] = field(default_factory=dict)
-    keys: tuple[str, ...] = ()
-    uniques: list[tuple[str, ...]] = field(default_factory=list)
-    relations: list[tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]] = field(default_factory=list)
-    checks: list[str] = field(default_factory=list)
-    reds: dict[str, str] = field(default_factory=dict)
-    comment: str = ""
-
-    def own(self, name: str) -> str:
-        """A column's name as its definition spells it."""
-        folded = {one.casefold(): one for one in self.columns}
-        return folded.get(name.casefold(), name)
 
 
 def read(source: Source) -> Read:
@@ -81,7 +63,7 @@ class _Script:
     def __init__(self, text: str) -> None:
         self.dialects = scripts.dialects(text)
         self.read = Read("sql")
-        self._tables: dict[tuple[str, ...], _Made] = {}
+        self._tables: dict[tuple[str, ...], Made] = {}
         self._types: dict[str, Shape] = {}
 
     def take(self, statement: str) -> None:
@@ -129,7 +111,7 @@ class _Script:
     # --- Tables ---------------------------------------------------------------------------------------------
 
     def _table(self, tree: exp.Create) -> None:
-        made = self._opened(_parts(tree.this.this))
+        made = self._opened(parts_in(tree.this.this))
         if made is None:
             return
         for part in tree.this.expressions:
@@ -137,7 +119,7 @@ class _Script:
         for prop in tree.find_all(exp.SchemaCommentProperty):
             made.comment = prop.this.name
 
-    def _opened(self, parts: tuple[str, ...]) -> _Made | None:
+    def _opened(self, parts: tuple[str, ...]) -> Made | None:
         key = tuple(one.casefold() for one in parts)
         if key in self._tables:
             return None  # of two the first counts
@@ -145,7 +127,7 @@ class _Script:
             told = f"At most {limits.IMPORT_TABLES} tables are imported at once: left out."
             self.read.problems.append(Problem(clean(parts[-1]), "", told))
             return None
-        self._tables[key] = _Made(parts)
+        self._tables[key] = Made(parts)
         return self._tables[key]
 
     def _piecewise(self, match: re.Match[str]) -> None:
@@ -165,7 +147,7 @@ class _Script:
                 made.columns[name] = Column(name, "other", declared, nullable="NOT NULL" not in line.upper())
                 made.reds[name] = f'its definition was not understood: "{declared}".'
 
-    def _part(self, made: _Made, part: exp.Expression) -> None:
+    def _part(self, made: Made, part: exp.Expression) -> None:
         if isinstance(part, exp.ColumnDef):
             self._column(made, part)
         elif isinstance(part, exp.Identifier | exp.Column):  # SQLite takes columns without a type
@@ -173,7 +155,7 @@ class _Script:
         else:
             self._constraint(made, part)
 
-    def _column(self, made: _Made, part: exp.ColumnDef) -> None:
+    def _column(self, made: Made, part: exp.ColumnDef) -> None:
         name = part.name
         shape = shape_of(part.args.get("kind"), self._types, self.dialects[0])
         column = Column(name, **asdict(shape))
@@ -181,7 +163,7 @@ class _Script:
         for one in part.constraints:
             made.columns[name] = self._of_column(made, made.columns[name], one.kind)
 
-    def _of_column(self, made: _Made, column: Column, kind: Any) -> Column:
+    def _of_column(self, made: Made, column: Column, kind: Any) -> Column:
         name = column.name
         if isinstance(kind, exp.NotNullColumnConstraint):
             return replace(column, nullable=bool(kind.args.get("allow_null")))
@@ -209,11 +191,11 @@ class _Script:
             return replace(column, comment=clean(kind.this.name))
         return column
 
-    def _constraint(self, made: _Made, part: exp.Expression) -> None:
+    def _constraint(self, made: Made, part: exp.Expression) -> None:
         if isinstance(part, exp.Constraint):
             inner = part.expressions
             if inner and isinstance(inner[0], exp.PrimaryKeyColumnConstraint | exp.UniqueColumnConstraint):
-                names = _names(
+                names = names_in(
                     made, [one for other in inner for one in other.find_all(exp.Column, exp.Ordered)]
                 )
                 if names and isinstance(inner[0], exp.PrimaryKeyColumnConstraint):
@@ -225,25 +207,25 @@ class _Script:
             for one in inner:
                 self._constraint(made, one)
         elif isinstance(part, exp.PrimaryKey):
-            made.keys = _names(made, part.expressions)
+            made.keys = names_in(made, part.expressions)
         elif isinstance(part, exp.UniqueColumnConstraint):
             there = part.this.expressions if isinstance(part.this, exp.Schema) else [part.this]
-            made.uniques.append(_names(made, [one for one in there if one is not None]))
+            made.uniques.append(names_in(made, [one for one in there if one is not None]))
         elif isinstance(part, exp.ForeignKey):
             reference = part.args.get("reference")
             if reference is not None:
-                self._reference(made, _names(made, part.expressions), reference)
+                self._reference(made, names_in(made, part.expressions), reference)
         elif isinstance(part, exp.CheckColumnConstraint):
             made.checks.append(part.this.sql())
 
-    def _reference(self, made: _Made, names: tuple[str, ...], reference: exp.Expression) -> None:
+    def _reference(self, made: Made, names: tuple[str, ...], reference: exp.Expression) -> None:
         there = reference.this
         table, columns = (there.this, there.expressions) if isinstance(there, exp.Schema) else (there, [])
-        made.relations.append((names, _parts(table), tuple(one.name for one in columns)))
+        made.relations.append((names, parts_in(table), tuple(one.name for one in columns)))
 
     # --- Later statements -----------------------------------------------------------------------------------
 
-    def _found(self, parts: tuple[str, ...]) -> _Made | None:
+    def _found(self, parts: tuple[str, ...]) -> Made | None:
         """The table of a name, with its schema or without."""
         key = tuple(one.casefold() for one in parts)
         if key in self._tables:
@@ -252,7 +234,7 @@ class _Script:
         return alike[0] if len(alike) == 1 else None
 
     def _alter(self, tree: exp.Alter) -> None:
-        made = self._found(_parts(tree.this)) if isinstance(tree.this, exp.Table) else None
+        made = self._found(parts_in(tree.this)) if isinstance(tree.this, exp.Table) else None
         if made is None:
             return
         for action in tree.args.get("actions") or ():
@@ -274,7 +256,7 @@ class _Script:
 
     def _index(self, tree: exp.Create) -> None:
         table = tree.this.args.get("table")
-        made = self._found(_parts(table)) if table is not None else None
+        made = self._found(parts_in(table)) if table is not None else None
         params = tree.this.args.get("params")
         if (
             made is None
@@ -286,11 +268,11 @@ class _Script:
         columns = params.args.get("columns") or []
         plain = [one.this if isinstance(one, exp.Ordered) else one for one in columns]
         if plain and all(isinstance(one, exp.Column | exp.Identifier) for one in plain):
-            made.uniques.append(_names(made, plain))
+            made.uniques.append(names_in(made, plain))
 
     def _comment(self, tree: exp.Comment) -> None:
         text = clean(tree.expression.name) if tree.expression is not None else ""
-        if tree.args.get("kind") == "TABLE" and (made := self._found(_parts(tree.this))) is not None:
+        if tree.args.get("kind") == "TABLE" and (made := self._found(parts_in(tree.this))) is not None:
             made.comment = text
         elif isinstance(tree.this, exp.Column) and (made := self._found((tree.this.table,))) is not None:
             own = made.own(tree.this.name)
@@ -319,7 +301,7 @@ class _Script:
                 self.read.tables.append(table)
         return self.read
 
-    def _finished(self, made: _Made, called: dict[int, str]) -> Table | None:
+    def _finished(self, made: Made, called: dict[int, str]) -> Table | None:
         name = called[id(made)]
         if not made.columns:
             self.read.problems.append(Problem(name, "", "It has no column that could be read."))
@@ -359,7 +341,7 @@ class _Script:
         _counted_keys(table)
         return table
 
-    def _relations(self, made: _Made, names: dict[str, str], called: dict[int, str]) -> Iterator[Relation]:
+    def _relations(self, made: Made, names: dict[str, str], called: dict[int, str]) -> Iterator[Relation]:
         for number, (columns, parts, there) in enumerate(made.relations):
             own = tuple(made.own(one) for one in columns)
             if not own or not set(own) <= set(names):
@@ -389,14 +371,3 @@ def _counted_keys(table: Table) -> None:
                 else "The database counts it; it is counted from 1."
             )
             table.ready[one.name] = Found(one.name, made, "green", told)
-
-
-def _parts(table: Any) -> tuple[str, ...]:
-    if not isinstance(table, exp.Table):
-        return (str(getattr(table, "name", "")),)
-    return tuple(one.name for one in (table.args.get("db"), table.this) if one is not None and one.name)
-
-
-def _names(made: _Made, parts: list[Any]) -> tuple[str, ...]:
-    plain = [one.this if isinstance(one, exp.Ordered) else one for one in parts]
-    return tuple(dict.fromkeys(made.own(one.name) for one in plain if getattr(one, "name", "")))

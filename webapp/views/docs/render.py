@@ -7,6 +7,7 @@ Content-Security-Policy holds and the theme decides.
 from __future__ import annotations
 
 import re
+import struct
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -18,6 +19,8 @@ from markdown_it.token import Token
 from pygments import token as kinds
 from pygments.lexers import get_lexer_by_name
 from pygments.util import ClassNotFound
+
+from webapp import ROOT
 
 Resolve = Callable[[str], str]
 _DEEPEST: Final = 3  # levels of headings that the contents of a page list
@@ -35,6 +38,8 @@ _COPY: Final = (
     '<button type="button" class="btn plain s icon copy" data-copy aria-label="Copy to the clipboard"'
     ' title="Copy"></button>'
 )
+_PNG: Final = b"\x89PNG\r\n\x1a\n"
+_SVG_SIZE: Final = re.compile(rb'<svg[^>]*viewBox="[\d.]+ [\d.]+ (\d+)(?:\.\d+)? (\d+)')
 _NOT_IN_ANCHORS: Final = re.compile(r"[^\w\- ]")
 
 
@@ -72,7 +77,23 @@ def draw(text: str, resolve: Resolve, *, anchors_are_code: bool = False) -> Draw
         for name in ("href", "src"):
             if name in one.attrs:
                 one.attrs[name] = resolve(str(one.attrs[name]))
+        if one.type == "image" and (size := size_of(str(one.attrs["src"]))):
+            one.attrs.update(zip(("width", "height"), size, strict=True))
     return Drawn(_parser().renderer.render(tokens, _parser().options, {}), tuple(sections))
+
+
+def size_of(address: str) -> tuple[int, int] | None:
+    """Width and height in pixels of a picture of the documentation, so that a page leaves its room before it is there;
+    None for one that lies elsewhere or says no size."""
+    path = ROOT / address.removeprefix("/")
+    if not address.startswith("/docs/img/") or not path.is_file():
+        return None
+    begin = path.read_bytes()[:1_000]
+    if begin.startswith(_PNG):
+        width, height = struct.unpack(">II", begin[16:24])
+        return width, height
+    found = _SVG_SIZE.search(begin)
+    return (int(found[1]), int(found[2])) if found else None
 
 
 def _each(tokens: Sequence[Token]) -> Iterator[Token]:

@@ -18,16 +18,24 @@ from webapp.views.docs_api.reference import JSON, Group, Operation
 
 FORMAT: Final = "https://schema.getpostman.com/json/collection/v2.1.0/collection.json"
 _OWN: Final = re.compile(r"\bOWN_(\w+_ID)\b")
+_VARIABLE: Final = re.compile(r"\{\{(\w+)\}\}")
 
 
 def collection(groups: Mapping[str, Group], version: str, base_url: str) -> dict[str, Any]:
-    """The whole collection. Its variables are `base_url`, `api_key`, which is empty, and parts of addresses that
-    share a segment with others (`dataset_id` of `/datasets/{dataset_id}@v{number}`)."""
+    """The whole collection. Its variables are `base_url`, `api_key`, which is empty, parts of addresses that share a
+    segment with others (`dataset_id` of `/datasets/{dataset_id}@v{number}`), and the ids that requests have in common:
+    one that is put in once counts in all of them, except in those that change or delete what is there."""
+    folders = [
+        {"name": group.title, "item": [_item(one) for one in group.operations]} for group in groups.values()
+    ]
     inside = {name for group in groups.values() for one in group.operations for name in _inside(one)}
+    shared = sorted(inside.union(_VARIABLE.findall(json.dumps(folders))) - {"base_url", "api_key"})
     return {
         "info": {
             "name": "Rowsmith",
-            "description": f"Every operation of the API, version {version}. Put an API key into `api_key`.",
+            "description": f"Every operation of the API, version {version}. Put an API key into `api_key`, and ids of "
+            "your own into the other variables. Requests that change or delete something want their id in their own "
+            "address.",
             "schema": FORMAT,
         },
         "auth": {"type": "bearer", "bearer": [{"key": "token", "value": "{{api_key}}", "type": "string"}]},
@@ -35,14 +43,11 @@ def collection(groups: Mapping[str, Group], version: str, base_url: str) -> dict
             {"key": "base_url", "value": base_url, "type": "string"},
             {"key": "api_key", "value": "", "type": "string"},
             *(
-                {"key": name, "value": examples.PARTS.get(name, ""), "type": "string"}
-                for name in sorted(inside)
+                {"key": name, "value": examples.PARTS.get(name, name.upper()), "type": "string"}
+                for name in shared
             ),
         ],
-        "item": [
-            {"name": group.title, "item": [_item(one) for one in group.operations]}
-            for group in groups.values()
-        ],
+        "item": folders,
     }
 
 
@@ -122,7 +127,8 @@ def _body(operation: Operation) -> dict[str, Any] | None:
 
 
 def _shown(text: str) -> str:
-    return _OWN.sub(r"\1", text)
+    """A text of the samples; where these name an object of the reader's, a variable."""
+    return _OWN.sub(lambda found: "{{" + found[1].lower() + "}}", text)
 
 
 def _about(*parts: str) -> str:

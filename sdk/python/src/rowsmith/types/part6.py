@@ -269,6 +269,7 @@ class WebhookIn(TypedDict):
             "run.failed",
             "run.cancelled",
             "run.timed_out",
+            "limit.warning",
         ]
     ]
     description: NotRequired[str]
@@ -316,6 +317,7 @@ class WebhookPatch(TypedDict):
                 "run.failed",
                 "run.cancelled",
                 "run.timed_out",
+                "limit.warning",
             ]
         ]
         | None

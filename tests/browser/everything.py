@@ -1,0 +1,283 @@
+"""Every page there is: what a GET of the application's URL map draws, and what stands on a page after an act."""
+
+from __future__ import annotations
+
+import json
+from typing import Final
+
+from flask import Flask
+from playwright.sync_api import Page
+
+from tests.promises.world import World
+from tests.views.test_real_data import FIELDS, PEOPLE, as_csv
+from tests.views.uploading import send as upload
+from webapp.extensions import db
+from webapp.services import sign_in
+from webapp.views.docs import pages as documents
+from webapp.views.routes import declaration_of
+
+# Rule -> why a GET of it that a browser may send draws no page of its own.
+NO_PAGE: Final = {
+    "/": "leads to the templates",
+    "/builder/<template_id>/diff/<int:number>": "a part of the builder: test_axe_finds_nothing_in_what_opens",
+    "/builder/<template_id>/export": "a dialog of the builder: test_axe_finds_nothing_in_what_opens",
+    "/builder/<template_id>/versions": "a tab of the builder: test_axe_finds_nothing_in_what_opens",
+    "/builder/types": "the builder's picker: test_axe_finds_nothing_in_what_opens",
+    "/connections/<connection_id>/targets": "a choice in the form of a push",
+    "/exports/<export_id>/download": "a file, or the error page, which /nowhere shows",
+    "/exports/<export_id>/parts/<int:number>": "a file, or the error page",
+    "/field-types": "leads to the reference of field types",
+    "/fields": "leads to the reference of field types",
+    "/invitations/accept/<token>": "opened with a token that is good: see `valid_invitation`",
+    "/me/sessions": "leads to one's account, which lists them",
+    "/scenarios/<scenario_id>/runs/<run_id>/log": "lines of the page of a run",
+    "/scenarios/<scenario_id>/runs/<run_id>/state": "a part of the page of a run",
+    "/sign-in": "whoever is signed in is led on: see `sign_in_page`",
+    "/sign-in/code": "only between password and code: test_a_second_factor_is_set_up_used_and_turned_off",
+    "/sign-in/oidc": "leads to the provider",
+    "/sign-in/oidc/callback": "leads to where one wanted to be",
+    "/health/ready": "the error page where nobody works yet, else JSON",
+}
+LISTS: Final = (
+    "/templates", "/datasets", "/connections", "/endpoints", "/pushes", "/scenarios", "/runs", "/exports",
+    "/workspace/files", "/secrets", "/masking/keys", "/webhooks", "/api-keys", "/members", "/invitations",
+    "/projects", "/teams", "/usage", "/audit", "/trash", "/workspace", "/status",
+)  # fmt: skip
+"""Lists that are seen without anything in them too, and by somebody who may change nothing."""
+
+
+def walk(world: World) -> tuple[dict[str, str], dict[str, str]]:
+    """Rule -> address of every page that a GET draws for an owner at a browser; rule -> what else of HTML it answers.
+
+    KeyError for a rule that the access matrix has no case for, so there is nothing to ask for.
+    """
+    cases, browser = {}, world.person()
+    for case in world.cases:
+        if case.method == "GET":
+            cases.setdefault(case.rule, case)
+    whole, other = {}, {}
+    for rule in world.app.url_map.iter_rules():
+        declared = declaration_of(world.app, rule.endpoint)
+        if "GET" not in rule.methods or declared is None or not declared.people:
+            continue
+        address = cases[rule.rule].address(world.names)
+        answer = browser.get(address, buffered=False)
+        if answer.mimetype == "text/html":
+            is_page = answer.status_code == 200 and "</html>" in answer.text
+            (whole if is_page else other)[rule.rule] = address
+        answer.close()
+    return whole, other
+
+
+def more_addresses(world: World) -> list[str]:
+    """Pages of rules whose every object is a page of its own kind, and errors."""
+    found = [page.href for page in documents.all_pages().values()]
+    found += ["/nowhere", "/templates/tpl_gone", "/docs/search?q=nothing-like-it", "/docs/search"]
+    found += ["/connections/new?type=sqlite", "/connections/new?type=rest", "/connections/new?type=odata"]
+    return [*found, "/templates/new?names=id,email,price,status", "/templates?q=nothing-like-it"]
+
+
+def groups(app: Flask) -> list[str]:
+    """Addresses of the API reference's pages."""
+    with app.test_client() as client:
+        document = client.get("/docs/api", headers={"Accept": "text/html"}).text
+    return sorted({part.split('"')[0].split("#")[0] for part in document.split('href="')[1:]
+                   if part.startswith("/docs/api/")})  # fmt: skip
+
+
+class Acts:
+    """What one does on a page, so that it shows what is not there when it opens. Each leaves `page` there."""
+
+    def __init__(self, world: World, origin: str) -> None:
+        self.world, self.origin = world, origin
+        self.program = world.program()
+
+    @staticmethod
+    def names() -> list[str]:
+        """Of all of them."""
+        return [name for name in vars(Acts) if not name.startswith("_") and name != "names"]
+
+    def _at(self, page: Page, path: str) -> None:
+        page.goto(f"{self.origin}{path}")
+
+    def import_report(self, page: Page) -> None:
+        self._at(page, "/import")
+        page.fill(
+            "#content",
+            "CREATE TABLE a (id INT PRIMARY KEY, email VARCHAR(99), spot GEOMETRY, j JSON,"
+            " status VARCHAR(9) CHECK (status IN ('x', 'y')))",
+        )
+        page.get_by_role("button", name="Look first").click()
+        page.locator("#result table").first.wait_for()
+
+    def import_fault(self, page: Page) -> None:
+        self._at(page, "/import")
+        page.fill("#content", "nothing of any kind {{{")
+        page.get_by_role("button", name="Look first").click()
+        page.locator("#result [role=alert], #result table").first.wait_for()
+
+    def import_differences(self, page: Page) -> None:
+        made = self.program.post(
+            "/import", json={"content": "CREATE TABLE d (id INT, old INT, city TEXT)", "save": True}
+        ).json
+        self._at(page, f"/templates/{made['templates'][0]['id']}/import")
+        page.fill("#content", "CREATE TABLE d (id INT, city INT, phone VARCHAR(30))")
+        page.get_by_role("button", name="Compare").click()
+        page.locator("#result table").wait_for()
+
+    def masked_copy(self, page: Page) -> None:
+        self._at(page, "/templates/masked")
+        page.set_input_files(
+            "#file", {"name": "looked.csv", "mimeType": "text/csv", "buffer": as_csv(PEOPLE[:20])}
+        )
+        page.get_by_role("button", name="Look for personal columns").click()
+        page.locator("#copy .copy-columns").wait_for()
+
+    def _real(self) -> str:
+        upload(self.program, "people.csv", as_csv())
+        body = {"name": "People", "fields": FIELDS, "source": {"file": "people.csv"}}
+        return self.program.post("/templates", json=body).json["id"]
+
+    def builder_of_real_rows(self, page: Page) -> None:
+        self._at(page, f"/templates/{self._real()}")
+        page.locator("#preview td").first.wait_for()
+        page.locator("#generate").click()
+        page.get_by_text("Leak check of these rows").click()
+
+    def builder_with_bad_values(self, page: Page) -> None:
+        fields = [
+            {"name": "id", "type": "row_number"},
+            {"name": "n", "type": "number", "invalid": {"rate": 0.5, "kinds": ["missing", "out_of_range"]}},
+        ]
+        made = self.program.post("/templates", json={"name": "Spoilt", "fields": fields}).json["id"]
+        self._at(page, f"/templates/{made}")
+        page.get_by_title("More options").last.click()
+        page.locator(".panel").wait_for()
+        while (closed := page.locator("details.about-card:not([open]) > summary")).count():
+            closed.first.click()
+
+    def leak_report(self, page: Page) -> None:
+        from jobs import export as job
+
+        export = self.program.post(f"/templates/{self._real()}/exports", json={"seed": "s"}).json["id"]
+        with self.world.app.app_context():
+            job.run(export)
+            db.session.remove()
+        self._at(page, f"/exports/{export}")
+        page.get_by_role("region", name="Leak check").wait_for()
+
+    def subset(self, page: Page) -> None:
+        self._at(page, f"/connections/{_database(self.world)}")
+        page.get_by_text("A subset: some rows of a table").click()
+        page.locator("#subset-table").wait_for()
+
+    def delete_asks(self, page: Page) -> None:
+        made = self.program.post(
+            "/templates", json={"name": "Used", "fields": [{"name": "id", "type": "uuid"}]}
+        ).json["id"]
+        self.program.post("/datasets", json={"name": "Using", "templates": [{"template_id": made}]})
+        self._at(page, "/templates?q=Used")
+        page.get_by_role("link", name="Delete Used").first.click()
+        page.locator("#asked h2, #asked h1").first.wait_for()
+
+    def move_asks(self, page: Page) -> None:
+        fields = [{"name": "id", "type": "row_number"}]
+        parent = self.program.post("/templates", json={"name": "Movable", "fields": fields}).json["id"]
+        refers = {"name": "p", "type": "reference", "options": {"template_id": parent, "field": "id"}}
+        self.program.post("/templates", json={"name": "With it", "fields": [*fields, refers]})
+        self._at(page, "/templates?q=Movable")
+        page.get_by_label("Choose Movable").first.check()
+        page.get_by_role("button", name="Move to").click()
+        page.get_by_role("button", name="Side").click()
+        page.get_by_role("heading", name="Move to Side").wait_for()
+
+    def member_menu(self, page: Page) -> None:
+        self._at(page, "/members")
+        page.get_by_role("button", name="Remove adam@example.org").click()
+
+    def invitation_made(self, page: Page) -> None:
+        self._at(page, "/invitations")
+        page.get_by_label("E-mail address").fill("new@example.org")
+        page.get_by_role("button", name="Make the link").click()
+        page.locator("pre").first.wait_for()
+
+    def key_made(self, page: Page) -> None:
+        self._at(page, "/api-keys")
+        page.get_by_text("New key").click()
+        page.get_by_label("Name", exact=True).fill("nightly")
+        page.get_by_role("button", name="Make the key").click()
+        page.locator(".made").wait_for()
+
+    def webhook_made(self, page: Page) -> None:
+        self._at(page, "/webhooks")
+        page.get_by_text("New webhook").click()
+        page.get_by_label("Address").fill("https://hooks.example.com/x")
+        page.get_by_label("pushes, any end").check()
+        page.get_by_role("button", name="Make the webhook").click()
+        page.locator(".made").wait_for()
+
+    def masking_key_asks(self, page: Page) -> None:
+        self._at(page, "/masking/keys")
+        page.get_by_role("button", name="Make a new version").click()
+
+    def workspace_end_refused(self, page: Page) -> None:
+        self._at(page, "/workspace")
+        page.locator("#confirm").fill("another name")
+        page.locator(".danger-zone button").click()
+        page.locator(".danger-zone [role=alert]").wait_for()
+
+    def two_factor(self, page: Page) -> None:
+        self._at(page, "/me/two-factor")
+        page.get_by_role("button", name="Set up two-factor sign-in").click()
+        page.locator(".qr").wait_for()
+
+    def push_form_mapped(self, page: Page) -> None:
+        names = self.world.names
+        self._at(page, f"/templates/{names['push_template']}/push?connection_id={_database(self.world)}")
+        page.locator("#target, [name=target]").first.wait_for()
+
+    def keys_of_the_keyboard(self, page: Page) -> None:
+        self._at(page, "/trash")
+        page.keyboard.press("?")
+        page.get_by_role("dialog", name="Keyboard shortcuts").wait_for()
+
+
+def _database(world: World) -> str:
+    """A connection to a database with two tables."""
+    from tests.views.targets import sqlite_target
+
+    return sqlite_target(world.app, world.cast, name="Looked at").connection_id
+
+
+class Strangers:
+    """Pages of those who are not signed in."""
+
+    def __init__(self, world: World, origin: str) -> None:
+        self.world, self.origin = world, origin
+
+    def addresses(self) -> list[str]:
+        """Where they may go."""
+        invitation = f"/invitations/accept/{self.world.names['invitation_token']}"
+        link = f"/sign-in/{self._link()}"
+        return [
+            "/sign-in",
+            "/sign-in?problem=stopped",
+            "/sign-in/unknown",
+            link,
+            invitation,
+            "/docs",
+            "/nowhere",
+        ]
+
+    def _link(self) -> str:
+        from webapp.models import User
+
+        with self.world.app.app_context():
+            made = sign_in.make_link(db.session.get_one(User, self.world.cast.olivia.user_id))
+            db.session.remove()
+        return made.rsplit("/", 1)[-1]
+
+
+def said(found: list[str]) -> str:
+    """What was found, a line each, for the message of a test."""
+    return json.dumps(found, indent=1)

@@ -1,0 +1,170 @@
+"""Every page of the application in a real browser: axe in light and dark, 320 to 2560 px, the keyboard, no shift.
+
+The pages are those that a walk over the URL map finds, so one that is added is looked at from its first day; what
+else answers a browser with HTML is named, with the reason, in `everything.NO_PAGE`.
+"""
+
+from __future__ import annotations
+
+import shutil
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, BrowserContext, Page
+from werkzeug.serving import make_server
+
+from tests.browser import everything
+from tests.browser.conftest import Quiet
+from tests.browser.everything import Acts, Strangers
+from tests.browser.looking import COUNTS_SHIFTS, axe, colours, keyboard, settled, shifts, widths  # noqa: F401
+from tests.cast import Person
+from tests.conftest import ON_POSTGRES, close_app, settings_for
+from tests.promises.world import World
+from webapp import create_app
+from webapp.engine.data import vocabulary
+from webapp.extensions import db, redis_client
+from webapp.models import User
+from webapp.services import sign_in, vocabularies
+
+pytestmark = pytest.mark.skipif(ON_POSTGRES, reason="what a page looks like does not depend on the database")
+WINDOW = {"viewport": {"width": 1280, "height": 800}, "bypass_csp": True, "reduced_motion": "reduce"}
+PARTS = 6
+"""Of a long list, so that no test takes long."""
+
+
+@pytest.fixture(scope="module")
+def world(
+    peopled: tuple[Path, object], shared_redis: str, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[World]:
+    """An application with an object of every kind."""
+    folder = tmp_path_factory.mktemp("every")
+    path, cast = peopled
+    shutil.copyfile(path, folder / "every.db")
+    oidc = {"oidc_issuer": "https://sso.example.com", "oidc_client_id": "r", "oidc_client_secret": "s"}
+    app = create_app(
+        settings_for(f"sqlite:///{folder}/every.db", shared_redis, folder, oidc_name="Acme SSO", **oidc)
+    )
+    with app.app_context():
+        redis_client().flushdb()
+        vocabularies.assume_kept(vocabulary.locked().id)
+    yield World(app, cast)
+    close_app(app)
+
+
+@pytest.fixture(scope="module")
+def origin(world: World) -> Iterator[str]:
+    """The address of a server that runs it."""
+    server = make_server("127.0.0.1", 0, world.app, threaded=True, request_handler=Quiet)
+    server.daemon_threads, server.block_on_close = True, False
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
+    thread.start()
+    yield f"http://127.0.0.1:{server.server_port}"
+    server.shutdown()
+    thread.join()
+    server.server_close()
+
+
+@pytest.fixture(scope="module")
+def walked(world: World) -> tuple[dict[str, str], dict[str, str]]:
+    """See `everything.walk`."""
+    return everything.walk(world)
+
+
+thrown: list[str] = []
+"""What scripts of the pages threw since the last look."""
+
+
+@pytest.fixture(scope="module")
+def window(chromium: Browser, world: World, origin: str) -> Iterator[Callable[[Person | None], Page]]:
+    """`window(cast.olivia)`: a page of Olivia's, signed in; `window(None)`: one of nobody's."""
+    contexts: dict[str, BrowserContext] = {}
+    thrown.clear()
+
+    def make(person: Person | None) -> Page:
+        name = person.name if person else ""
+        if name not in contexts:
+            contexts[name] = made = chromium.new_context(**WINDOW)
+            made.set_default_timeout(20_000)
+            made.add_init_script(COUNTS_SHIFTS)
+            if person is not None:
+                with world.app.app_context():
+                    token = sign_in.make_link(db.session.get_one(User, person.user_id))
+                    db.session.remove()
+                page = made.new_page()
+                page.goto(f"{origin}/sign-in/{token}")
+                page.get_by_role("button", name="Sign in").click()
+                page.wait_for_url(lambda url: "/sign-in" not in url)
+                page.close()
+        page = contexts[name].new_page()
+        page.on("pageerror", lambda error: thrown.append(f"{page.url}: a script threw {error}"))
+        return page
+
+    yield make
+    for one in contexts.values():
+        one.close()
+
+
+def faults(page: Page, axe: Path, *, keys: bool = True, moves: bool = True) -> list[str]:  # noqa: F811
+    """What is wrong with a page that is open."""
+    settled(page)
+    found = [*thrown, *(shifts(page) if moves else [])]
+    thrown.clear()
+    found += colours(page, axe)
+    found += keyboard(page) if keys else []
+    return found + widths(page)
+
+
+def faults_of(page: Page, addresses: list[str], axe: Path, *, keys: bool = True) -> list[str]:  # noqa: F811
+    """What is wrong with pages as they open; closes `page`."""
+    found = []
+    for address in addresses:
+        page.goto(address)
+        found += faults(page, axe, keys=keys)
+    page.close()
+    return found
+
+
+def test_whatever_answers_a_browser_with_html_is_looked_at_or_says_why_not(walked):
+    whole, other = walked
+    assert sorted(other) == sorted(everything.NO_PAGE), "a page that is new, or a reason that is old"
+    assert len(whole) > 75
+
+
+@pytest.mark.parametrize("part", range(PARTS))
+def test_every_page_of_the_url_map(window, world, origin, walked, axe, part):  # noqa: F811
+    addresses = [f"{origin}{one}" for one in list(walked[0].values())[part::PARTS]]
+    found = faults_of(window(world.cast.olivia), addresses, axe)
+    assert not found, everything.said(found)
+
+
+@pytest.mark.parametrize("part", range(PARTS))
+def test_every_page_of_the_documentation_and_of_the_forms(window, world, origin, axe, part):  # noqa: F811
+    every = [*everything.more_addresses(world), *everything.groups(world.app)]
+    addresses = [f"{origin}{one}" for one in every[part::PARTS]]
+    # Frame and controls are those of the pages of the URL map, which are walked by keyboard.
+    found = faults_of(window(world.cast.olivia), addresses, axe, keys=False)
+    assert not found, everything.said(found)
+
+
+@pytest.mark.parametrize("who", ["mallory", "victor"])
+def test_every_list_that_is_empty_and_every_list_of_somebody_who_only_reads(window, world, origin, axe, who):  # noqa: F811
+    addresses = [f"{origin}{one}" for one in everything.LISTS]
+    found = faults_of(window(world.cast.people[who]), addresses, axe)
+    assert not found, everything.said(found)
+
+
+def test_every_page_of_a_stranger(window, world, origin, axe):  # noqa: F811
+    addresses = [f"{origin}{one}" for one in Strangers(world, origin).addresses()]
+    found = faults_of(window(None), addresses, axe)
+    assert not found, everything.said(found)
+
+
+@pytest.mark.parametrize("act", Acts.names())
+def test_every_page_after_an_act(window, world, origin, axe, act):  # noqa: F811
+    page = window(world.cast.olivia)
+    getattr(Acts(world, origin), act)(page)
+    found = faults(page, axe, moves=False)
+    page.close()
+    assert not found, everything.said(found)

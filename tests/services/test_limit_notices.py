@@ -1,0 +1,198 @@
+"""Who is told that four fifths of a plan's limit are used, once, and who is not."""
+
+from __future__ import annotations
+
+import json
+from datetime import timedelta
+
+import pytest
+import redis
+import sqlalchemy as sa
+
+from tests.cast import Program
+from webapp import clock, limits
+from webapp.extensions import db, redis_client, writing
+from webapp.models import Delivery, LimitWarning, Mail, Membership, NoticeChoice, User, Workspace
+from webapp.services import limit_notices, limit_warnings
+from webapp.services.purge import purge
+
+ID = [{"name": "id", "type": "row_number"}]
+
+
+@pytest.fixture
+def small(app, cast):
+    """Acme on a plan of 10 requests a minute and 1,000 rows an hour; Edith's program."""
+    with app.app_context(), writing() as session:
+        workspace = session.get_one(Workspace, cast.acme)
+        workspace.plan = "enterprise"
+        workspace.own_limits = {"requests_per_minute": 10, "rows_per_hour": 1_000}
+    return Program(app, cast.edith.key)
+
+
+@pytest.fixture
+def mailing(app, monkeypatch):
+    """The application, as if a mail server were set."""
+    monkeypatch.setitem(app.config["SETTINGS"].__dict__, "mail_server", object())
+    return app
+
+
+def generate(program, rows):
+    answer = program.post("/generate", json={"name": "T", "fields": ID, "count": rows})
+    assert answer.status_code == 200, answer.text
+    answer.get_data()
+
+
+def told(app, now=clock.now):
+    """What the courier tells of; all warnings so far, as (limit, used, most)."""
+    with app.app_context():
+        limit_notices.tell(now)
+        with writing() as session:
+            found = session.scalars(sa.select(LimitWarning).order_by(LimitWarning.id)).all()
+            return [(one.limit_name, one.used, one.most) for one in found]
+
+
+def test_nobody_is_told_below_four_fifths_and_once_from_there_on(app, small):
+    generate(small, 799)
+    assert told(app) == []
+    generate(small, 1)
+    assert told(app) == [("rows", 800, 1_000)]
+    generate(small, 100)
+    assert told(app) == [("rows", 800, 1_000)]
+
+
+def test_one_call_that_goes_far_beyond_the_mark_is_told_with_what_it_used(app, small):
+    generate(small, 990)
+    assert told(app) == [("rows", 990, 1_000)]
+
+
+def test_requests_of_the_minute_are_told_of_too(app, small):
+    for number in range(7):
+        assert small.get("/me").status_code == 200, number
+    assert told(app) == []
+    small.get("/me")
+    assert told(app) == [("requests", 8, 10)]
+    for _ in range(5):
+        small.get("/me")
+    assert told(app) == [("requests", 8, 10)]
+
+
+def test_it_is_told_again_after_an_hour_and_not_before(app, small):
+    generate(small, 800)
+    assert len(told(app)) == 1
+    for minutes, most in ((59, 1), (61, 2)):
+        with app.app_context():
+            limit_warnings._note(_acme(app), "rows", 900, 1_000)
+        assert len(told(app, lambda minutes=minutes: clock.now() + timedelta(minutes=minutes))) == most
+        with app.app_context():
+            assert limit_warnings.noted() == [], "what was told of is not noted any more"
+
+
+def _acme(app):
+    from webapp.services import actors
+
+    with app.app_context(), writing() as session:
+        return actors.system(session.scalars(sa.select(Workspace.id).where(Workspace.name == "Acme")).one())
+
+
+def test_webhooks_that_ask_for_it_hear_of_it(app, api, cast, small):
+    adam = api(cast.adam)
+    made = {
+        name: adam.post(
+            "/webhooks", json={"url": f"https://example.org/{name}", "events": events, **more}
+        ).json["id"]
+        for name, events, more in (
+            ("asked", ["limit.warning"], {"scope": "workspace"}),
+            ("all", ["*"], {}),
+            ("other", ["push.*", "run.failed"], {"scope": "workspace"}),
+        )
+    }
+    generate(small, 850)
+    told(app)
+    with app.app_context(), writing() as session:
+        found = {one.webhook_id: one for one in session.scalars(sa.select(Delivery))}
+        warning = session.scalars(sa.select(LimitWarning)).one()
+        assert set(found) == {made["asked"], made["all"]}
+        body = json.loads(found[made["asked"]].body)
+    assert (body["event"], body["workspace_id"], body["project_id"]) == ("limit.warning", cast.acme, None)
+    assert body["object"] == {
+        "type": "limit",
+        "id": warning.id,
+        "limit": "rows",
+        "used": 850,
+        "most": 1_000,
+        "window_seconds": 3_600,
+        "crossed_at": clock.to_text(warning.crossed_at),
+    }
+
+
+def test_admins_are_mailed_once_a_day_unless_they_want_none(app, mailing, cast, small):
+    with app.app_context(), writing() as session:
+        session.merge(NoticeChoice(user_id=cast.olivia.user_id, mail="never", minutes=0))
+    generate(small, 800)
+    told(app)
+    with app.app_context():
+        limit_warnings._note(_acme(app), "rows", 900, 1_000)
+    told(app, lambda: clock.now() + timedelta(hours=2))
+    with app.app_context(), writing() as session:
+        sent = [(one.recipient, one.subject) for one in session.scalars(sa.select(Mail))]
+        assert session.scalar(sa.select(sa.func.count()).select_from(LimitWarning)) == 2
+    assert sent == [(cast.adam.email, "Acme has used 80 % of its rows for this hour")]
+
+
+def test_who_may_not_enter_is_not_mailed(app, mailing, cast, small):
+    with app.app_context(), writing() as session:
+        session.get_one(User, cast.olivia.user_id).disabled_at = clock.now()
+        session.execute(sa.delete(Membership).where(Membership.user_id == cast.adam.user_id))
+    generate(small, 800)
+    told(app)
+    with app.app_context(), writing() as session:
+        assert session.scalars(sa.select(Mail)).all() == []
+
+
+def test_the_browser_of_every_member_says_it_and_nobody_elses(app, browser, cast, small):
+    edith, mallory = browser(cast.edith), browser(cast.mallory)
+    since = edith.get("/notices").json["now"]
+    generate(small, 900)
+    assert told(app, lambda: clock.now() - timedelta(seconds=limits.NOTICE_BROWSER_LAG_SECONDS))
+    (shown,) = edith.get(f"/notices?since={since}").json["items"]
+    assert (shown["text"], shown["href"]) == ("900 of the 1,000 rows of this hour are used.", "/usage")
+    assert mallory.get(f"/notices?since={since}").json["items"] == []
+
+
+def test_a_redis_that_is_away_costs_the_warning_and_not_the_rows(app, cast, small, monkeypatch):
+    class Away:
+        def hsetnx(self, *_):
+            raise redis.ConnectionError
+
+    with app.app_context():
+        monkeypatch.setattr(limit_warnings, "redis_client", Away)
+    generate(small, 900)
+    monkeypatch.undo()
+    assert told(app) == []
+
+
+def test_a_note_that_cannot_be_told_of_keeps_no_other_back_and_is_tried_again(app, small, cast, monkeypatch):
+    with app.app_context():
+        redis_client().hset(limit_warnings.KEY, "ws_gone rows", "8 10 1.0")
+        assert limit_notices.tell() == 0
+        assert limit_warnings.noted() == []
+        generate(small, 800)
+
+        def broken(*_):
+            raise RuntimeError
+
+        with monkeypatch.context() as patched:
+            patched.setattr(limit_notices, "_to_webhooks", broken)
+            assert limit_notices.tell() == 0
+        assert limit_notices.tell() == 1
+
+
+def test_warnings_are_kept_as_long_as_deliveries(app, small):
+    generate(small, 800)
+    told(app)
+    with app.app_context():
+        purge(clock.now() + timedelta(days=limits.WEBHOOK_DELIVERY_DAYS - 1))
+        assert db.session.scalar(sa.select(sa.func.count()).select_from(LimitWarning)) == 1
+        db.session.rollback()
+        purge(clock.now() + timedelta(days=limits.WEBHOOK_DELIVERY_DAYS + 1))
+        assert db.session.scalar(sa.select(sa.func.count()).select_from(LimitWarning)) == 0

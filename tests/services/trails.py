@@ -1,0 +1,44 @@
+"""Ways to look at a trail, and to change it behind the database's back."""
+
+from __future__ import annotations
+
+import pytest
+import sqlalchemy as sa
+
+from tests.conftest import ON_POSTGRES
+from webapp.extensions import db, reading
+from webapp.models import AuditSeal
+from webapp.services import audit_chain
+from webapp.services.audit_verify import verify
+
+# The other kind makes each of them a database of its own: one test is enough, and TEST_ON=postgresql runs them all.
+both = pytest.mark.parametrize("kind", ["postgresql" if ON_POSTGRES else "sqlite"])
+
+
+def unguarded(*statements, **values):
+    """Statements of somebody who may do everything with the database, its triggers gone."""
+    with db.engine.begin() as connection:
+        if connection.dialect.name == "sqlite":
+            for (name,) in connection.exec_driver_sql(
+                "SELECT name FROM sqlite_master WHERE type = 'trigger'"
+            ).all():
+                connection.exec_driver_sql(f"DROP TRIGGER {name}")
+        else:
+            connection.exec_driver_sql("SET LOCAL session_replication_role = replica")
+        for statement in statements:
+            connection.execute(sa.text(statement), values)
+
+
+def sealed_ids(workspace_id, number=2):
+    with reading() as session:
+        links = session.scalar(
+            sa.select(AuditSeal.links).where(
+                AuditSeal.workspace_id == workspace_id, AuditSeal.number == number
+            )
+        )
+    return [name for name, _ in audit_chain.unpacked(links)]
+
+
+def first_misfit(workspace_id, kept=None):
+    misfits = verify(workspace_id, kept).misfits
+    return (misfits[0].seal, misfits[0].entry_id, misfits[0].message) if misfits else None

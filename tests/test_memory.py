@@ -1,0 +1,86 @@
+"""Memory of the web server: which allocators it has, shown in processes of their own."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+from tests.conftest import SECRET_KEY
+from webapp import ROOT, limits
+
+# Threads that all ask at the same time, so that glibc gives each an arena while it may; then how many there are.
+ARENAS = """
+import ctypes, os, re, tempfile, threading
+from webapp import memory
+
+if os.environ.get("SETTLED"):
+    memory.settle()
+library = ctypes.CDLL(None)
+library.malloc.restype, library.fopen.restype = ctypes.c_void_p, ctypes.c_void_p
+together = threading.Barrier(64)
+
+def ask():
+    together.wait()
+    library.malloc(ctypes.c_size_t(1_000))
+    together.wait()
+
+threads = [threading.Thread(target=ask) for _ in range(64)]
+for thread in threads:
+    thread.start()
+for thread in threads:
+    thread.join()
+with tempfile.NamedTemporaryFile() as file:
+    stream = ctypes.c_void_p(library.fopen(file.name.encode(), b"w"))
+    library.malloc_info(0, stream)
+    library.fclose(stream)
+    print(len(re.findall(rb"<heap nr", file.read())))
+"""
+POOL = """
+import runpy, sys
+runpy.run_path("gunicorn.conf.py")
+assert "pyarrow" not in sys.modules
+import pyarrow
+print(pyarrow.default_memory_pool().backend_name)
+"""
+
+glibc = pytest.mark.skipif(
+    not sys.platform.startswith("linux") or "CS_GNU_LIBC_VERSION" not in os.confstr_names,
+    reason="it is glibc that has arenas",
+)
+
+
+def told(program: str, **settings: str) -> str:
+    """What a program prints that has nothing but these settings."""
+    env = {"PATH": os.environ["PATH"], "PYTHONPATH": str(ROOT), **settings}
+    done = subprocess.run(
+        [sys.executable, "-c", program], cwd=ROOT, env=env, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout.strip()
+
+
+@glibc
+def test_threads_share_a_few_arenas():
+    assert int(told(ARENAS)) > limits.MALLOC_ARENAS
+    assert int(told(ARENAS, SETTLED="1")) <= limits.MALLOC_ARENAS
+
+
+@glibc
+def test_whoever_sets_another_number_of_arenas_has_it():
+    assert int(told(ARENAS, SETTLED="1", MALLOC_ARENA_MAX="4")) in (3, 4)
+
+
+@glibc
+@pytest.mark.parametrize(
+    ("wanted", "found"), [({}, "system"), ({"ARROW_DEFAULT_MEMORY_POOL": "mimalloc"}, "mimalloc")]
+)
+def test_the_web_server_has_arrow_ask_the_c_library_unless_it_is_told_otherwise(tmp_path, wanted, found):
+    settings = {
+        "SECRET_KEY": SECRET_KEY,
+        "REDIS_URL": "redis://127.0.0.1:1/0",
+        "ROWSMITH_DATA_DIR": str(tmp_path),
+    }
+    assert told(POOL, DATABASE_URL=f"sqlite:///{tmp_path}/rowsmith.db", **settings, **wanted) == found

@@ -1,0 +1,106 @@
+"""`./rowsmith audit` and `./rowsmith workspace` at an installation of their own: what an operator reads."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import orjson
+import pytest
+import sqlalchemy as sa
+
+from webapp import clock, limits
+from webapp.cli.datadir import CliError
+from webapp.extensions import db, writing
+from webapp.models import AuditEntry, Workspace
+from webapp.services import actors, audit, audit_seals
+
+
+@pytest.fixture
+def acme(place):
+    """`(installation, id)`: a workspace called Acme with three sealed entries."""
+    with place.app().app_context():
+        with writing() as session:
+            workspace = Workspace(name="Acme")
+            session.add(workspace)
+            session.flush()
+            workspace_id = workspace.id
+        for number in range(3):
+            audit.record(actors.system(workspace_id), "test.entry", number=number)
+        audit_seals.seal(workspace_id, clock.now())
+        db.session.remove()
+        db.engine.dispose()
+    return place, workspace_id
+
+
+def test_a_trail_is_told_to_fit_with_its_head(acme, capsys):
+    place, workspace_id = acme
+    assert place.run("audit", "verify") == 0
+    told = capsys.readouterr().out.splitlines()
+    assert told[0] == f"{workspace_id}: fits (3 entries in 1 seal)"
+    assert told[1].startswith("  head 1:")
+    head = told[1].split()[1]
+    assert place.run("audit", "verify", "Acme", "--head", head) == 0
+    assert place.run("audit", "verify", "Acme", "--head", f"1:{'0' * 64}") == 1
+
+
+def test_the_head_is_kept_anew_and_an_entry_says_so(acme, capsys):
+    """On SQLite the command's own reading must not stand in the way of its writing."""
+    place, workspace_id = acme
+    assert place.run("audit", "anchor", "Acme") == 0
+    assert capsys.readouterr().out == f"{workspace_id}: the head of the chain as it stands now is kept.\n"
+    assert place.run("audit", "verify") == 0
+    assert "fits (4 entries in 2 seals)" in capsys.readouterr().out
+    with place.connect() as connection:
+        found = connection.execute(sa.select(AuditEntry.action).order_by(AuditEntry.id)).scalars().all()
+    assert found == ["test.entry"] * 3 + ["audit.anchor"]
+
+
+def test_entries_are_written_as_lines(acme, capfdbinary):
+    place, _ = acme
+    assert place.run("audit", "export", "Acme") == 0
+    lines = [orjson.loads(line) for line in capfdbinary.readouterr().out.splitlines()]
+    assert [one["action"] for one in lines] == ["test.entry"] * 3
+
+
+def test_a_workspace_that_is_being_removed_for_good_has_no_trail_to_verify(acme, capsys):
+    place, _ = acme
+    with place.app().app_context(), writing() as session:
+        gone = clock.now() - timedelta(days=limits.RESTORE_DAYS, seconds=1)
+        session.execute(sa.update(Workspace).values(deleted_at=gone))
+    assert place.run("audit", "verify") == 0
+    assert capsys.readouterr().out == ""
+
+
+def test_a_database_of_another_release_is_said_to_be_one(new_place):
+    place = new_place("sqlite")
+    place.bring("0010")
+    with pytest.raises(CliError, match=r"revision 0010, this release is of \d{4}: ./rowsmith upgrade"):
+        place.run("audit", "verify")
+
+
+def test_what_is_not_deleted_is_not_restored(acme):
+    place, _ = acme
+    with pytest.raises(CliError, match="The workspace Acme is not deleted"):
+        place.run("workspace", "restore", "Acme")
+
+
+@pytest.mark.parametrize(
+    "words", [("audit", "verify"), ("workspace", "list"), ("upgrade",), ("backup", "x.zip", "--include-keys")]
+)
+def test_a_mistyped_folder_is_said_to_be_none_and_nothing_is_made_in_it(new_place, words):
+    nowhere = new_place("sqlite")
+    nowhere.env.pop("ROWSMITH_DATA_DIR")
+    nowhere.data.rmdir()
+    with pytest.raises(CliError, match=f"There is no installation in {nowhere.data}: name its data folder"):
+        nowhere.run(*words)
+    assert not nowhere.data.exists()
+
+
+def test_a_deleted_workspace_is_listed_as_such_and_had_back(acme, capsys):
+    place, workspace_id = acme
+    with place.app().app_context(), writing() as session:
+        session.execute(sa.update(Workspace).values(deleted_at=clock.now()))
+    assert place.run("workspace", "list") == 0
+    assert f"{workspace_id}  Acme  deleted 20" in capsys.readouterr().out
+    assert place.run("workspace", "restore", "Acme") == 0
+    assert capsys.readouterr().out == f"{workspace_id}  Acme  free\n"
