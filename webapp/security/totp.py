@@ -73,7 +73,7 @@ def new_recovery_code(random: Random) -> str:
 
 
 def recovery_hash(user_id: str, code: str) -> str:
-    """What is stored of a recovery code: 120 random bits need one round of a hash alone. The person's id is the salt."""
+    """What is stored of a recovery code: 120 random bits need one round of a hash. The person's id is the salt."""
     return hashlib.sha256(
         f"{user_id} {clean(code).translate(_MISREAD)}".encode("utf-8", "surrogateescape")
     ).hexdigest()
