@@ -8,16 +8,15 @@ from __future__ import annotations
 
 import os
 import shutil
-import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 from flask import Flask
 from playwright.sync_api import Browser, BrowserContext, Page, Playwright, expect, sync_playwright
-from werkzeug.serving import WSGIRequestHandler, make_server
 
 from tests.cast import Person
+from tests.served import served
 from webapp import ROOT
 from webapp.extensions import db
 from webapp.models import User
@@ -66,25 +65,11 @@ def chromium(playwright: Playwright) -> Iterator[Browser]:
     running.close()
 
 
-class Quiet(WSGIRequestHandler):
-    protocol_version = "HTTP/1.1"
-
-    def log(self, type: str, message: str, *args: object) -> None:
-        pass
-
-
 @pytest.fixture
 def origin(app: Flask) -> Iterator[str]:
     """The address of a server that runs `app`."""
-    server = make_server("127.0.0.1", 0, app, threaded=True, request_handler=Quiet)
-    server.daemon_threads = True
-    server.block_on_close = False  # an open event stream does not hold the test up
-    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
-    thread.start()
-    yield f"http://127.0.0.1:{server.server_port}"
-    server.shutdown()
-    thread.join()
-    server.server_close()
+    with served(app) as address:
+        yield address
 
 
 class Desk:

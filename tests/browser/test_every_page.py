@@ -7,21 +7,19 @@ else answers a browser with HTML is named, with the reason, in `everything.NO_PA
 from __future__ import annotations
 
 import shutil
-import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 from playwright.sync_api import Browser, BrowserContext, Page
-from werkzeug.serving import make_server
 
 from tests.browser import everything
-from tests.browser.conftest import Quiet
 from tests.browser.everything import Acts, Strangers
 from tests.browser.looking import COUNTS_SHIFTS, axe, colours, keyboard, settled, shifts, widths  # noqa: F401
 from tests.cast import Person
 from tests.conftest import ON_POSTGRES, close_app, settings_for
 from tests.promises.world import World
+from tests.served import served
 from webapp import create_app
 from webapp.engine.data import vocabulary
 from webapp.extensions import db, redis_client
@@ -56,14 +54,8 @@ def world(
 @pytest.fixture(scope="module")
 def origin(world: World) -> Iterator[str]:
     """The address of a server that runs it."""
-    server = make_server("127.0.0.1", 0, world.app, threaded=True, request_handler=Quiet)
-    server.daemon_threads, server.block_on_close = True, False
-    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
-    thread.start()
-    yield f"http://127.0.0.1:{server.server_port}"
-    server.shutdown()
-    thread.join()
-    server.server_close()
+    with served(world.app) as address:
+        yield address
 
 
 @pytest.fixture(scope="module")

@@ -18,23 +18,16 @@ from pathlib import Path
 import pytest
 import uv
 from flask import Flask
-from werkzeug.serving import WSGIRequestHandler, make_server
 
 from jobs import push as job
 from tests.cast import Cast, Person
+from tests.served import served
 from webapp import limits
 from webapp.extensions import db, redis_client
 from webapp.services.enqueue import waiting
 
 HERE = Path(__file__).parent
 Run = Callable[..., str]
-
-
-class Quiet(WSGIRequestHandler):
-    protocol_version = "HTTP/1.1"
-
-    def log(self, type: str, message: str, *args: object) -> None:
-        pass
 
 
 def _called(command: list[str], folder: Path) -> None:
@@ -72,15 +65,8 @@ def modules(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture
 def origin(app: Flask) -> Iterator[str]:
     """The address of a server that runs `app`."""
-    server = make_server("127.0.0.1", 0, app, threaded=True, request_handler=Quiet)
-    server.daemon_threads = True
-    server.block_on_close = False
-    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
-    thread.start()
-    yield f"http://127.0.0.1:{server.server_port}"
-    server.shutdown()
-    thread.join()
-    server.server_close()
+    with served(app) as address:
+        yield address
 
 
 @pytest.fixture

@@ -8,15 +8,14 @@ from __future__ import annotations
 
 import os
 import shutil
-import threading
 from collections.abc import Iterator
 
 import pytest
 from playwright.sync_api import BrowserContext, Error, sync_playwright
-from werkzeug.serving import WSGIRequestHandler, make_server
 
 from tests.promises.test_pages import pages
 from tests.promises.world import World
+from tests.served import served
 from webapp import ROOT
 from webapp.extensions import db
 from webapp.models import User
@@ -32,25 +31,12 @@ ARGUMENTS = [
 COUNTS = "window.canaryRan = 0; window.canary = () => { window.canaryRan += 1; };"
 
 
-class Quiet(WSGIRequestHandler):
-    protocol_version = "HTTP/1.1"
-
-    def log(self, type: str, message: str, *args: object) -> None:
-        pass
-
-
 @pytest.fixture(scope="module")
 def origin(world: World) -> Iterator[str]:
     """The address of a server that runs the world's application, every free text a payload."""
     world.made = world.fill_with_payloads()
-    server = make_server("127.0.0.1", 0, world.app, threaded=True, request_handler=Quiet)
-    server.daemon_threads, server.block_on_close = True, False
-    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
-    thread.start()
-    yield f"http://127.0.0.1:{server.server_port}"
-    server.shutdown()
-    thread.join()
-    server.server_close()
+    with served(world.app) as address:
+        yield address
 
 
 @pytest.fixture(scope="module")

@@ -5,7 +5,6 @@ from __future__ import annotations
 import importlib.util
 import sqlite3
 import sys
-import threading
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from pathlib import Path
@@ -14,11 +13,11 @@ from typing import Any
 
 import pytest
 from flask import Flask
-from werkzeug.serving import WSGIRequestHandler, make_server
 
 from tests.cast import Cast, Person
 from tests.fakes.echo_target import EchoTarget
 from tests.sdk.commands import shell  # noqa: F401
+from tests.served import served
 from webapp import ROOT
 from webapp.services import demo
 
@@ -29,13 +28,6 @@ import rowsmith  # noqa: E402
 from rowsmith.wire.retry import Retries  # noqa: E402
 
 KEY = "rws_test_secretsecretsecret"
-
-
-class Quiet(WSGIRequestHandler):
-    protocol_version = "HTTP/1.1"
-
-    def log(self, type: str, message: str, *args: object) -> None:
-        pass
 
 
 @pytest.fixture(scope="session")
@@ -60,15 +52,8 @@ def described(generate: ModuleType) -> dict[str, Any]:
 @pytest.fixture
 def origin(app: Flask) -> Iterator[str]:
     """The address of a server that runs `app`."""
-    server = make_server("127.0.0.1", 0, app, threaded=True, request_handler=Quiet)
-    server.daemon_threads = True
-    server.block_on_close = False
-    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
-    thread.start()
-    yield f"http://127.0.0.1:{server.server_port}"
-    server.shutdown()
-    thread.join()
-    server.server_close()
+    with served(app) as address:
+        yield address
 
 
 @pytest.fixture
