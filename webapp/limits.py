@@ -358,6 +358,7 @@ PROBE_SECONDS: Final = 2.0  # chosen: one question to a part waits so long
 PROBE_PAUSE_SECONDS: Final = 0.05
 STOP_SECONDS: Final = 30.0  # streams finish and workers hand back their lease within this
 KEEPALIVE_STAY_SECONDS: Final = 0.05  # chosen: so long the thread that answered waits for the next request itself
+HEAD_JOINS_BYTES: Final = 65_536  # chosen: a body's first part up to this goes out in one piece with the head
 RESTART_PAUSES: Final = (0.2, 1.0, 2.0, 4.0, 8.0)  # chosen: waits before a part is started again
 QUICK_DEATH_SECONDS: Final = 15.0  # chosen: a part that lived shorter than this died at once
 LOG_FILE_BYTES: Final = 5 * MB  # chosen: each part's log is turned over at this size, one old one is kept

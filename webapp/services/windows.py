@@ -33,25 +33,24 @@ if ARGV[1] ~= '' then
   if epoch ~= ARGV[1] then return '-1 0 0 0' end
 end
 local limit, window = tonumber(ARGV[2]), tonumber(ARGV[3])
-local time = redis.call('TIME')
 local now = time[1] * 1000000 + time[2]
 local oldest = redis.call('LINDEX', KEYS[1], -1)
 while oldest and tonumber(oldest) <= now - window do
   redis.call('RPOP', KEYS[1])
   oldest = redis.call('LINDEX', KEYS[1], -1)
 end
-local used = redis.call('LLEN', KEYS[1])
-if used >= limit then
+local text = string.format('%.0f', now)
+local used = redis.call('LPUSH', KEYS[1], text)
+if used > limit then
+  redis.call('LPOP', KEYS[1])
   local frees = redis.call('LINDEX', KEYS[1], limit > 0 and limit - 1 or 0)
   return string.format('0 0 %.0f 0', (frees or now) + window)
 end
-local text = string.format('%.0f', now)
-redis.call('LPUSH', KEYS[1], text)
 redis.call('PEXPIRE', KEYS[1], string.format('%.0f', window / 1000 + 1000))
 if ARGV[4] ~= '' then
   redis.call('HINCRBY', KEYS[3], string.format('%.0f|', math.floor(time[1] / 3600)) .. ARGV[4], 1)
 end
-return string.format('1 %d %.0f %s', limit - used - 1, (oldest or now) + window, text)
+return string.format('1 %d %.0f %s', limit - used, (oldest or now) + window, text)
 """
 
 # KEYS: rows by second (hash, `total` beside), seconds (list, newest first). ARGV: rows, limit, window (s).
@@ -60,15 +59,15 @@ _TAKE_LUA: Final = """
 local total = tonumber(redis.call('HGET', KEYS[1], 'total') or '-1')
 if total < 0 then return '-1 0 0' end
 local want, limit, window = tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3])
-local now = tonumber(redis.call('TIME')[1])
-local oldest = redis.call('LINDEX', KEYS[2], -1)
+local now = tonumber(time[1])
+local oldest, before = redis.call('LINDEX', KEYS[2], -1), total
 while oldest and tonumber(oldest) + window < now do
   total = total - tonumber(redis.call('HGET', KEYS[1], oldest) or '0')
   redis.call('HDEL', KEYS[1], oldest)
   redis.call('RPOP', KEYS[2])
   oldest = redis.call('LINDEX', KEYS[2], -1)
 end
-redis.call('HSET', KEYS[1], 'total', string.format('%.0f', total))
+if total ~= before then redis.call('HSET', KEYS[1], 'total', string.format('%.0f', total)) end
 if total + want > limit then
   local left, at, when = total, -1, now + window + 1
   while want <= limit do
@@ -83,20 +82,23 @@ if total + want > limit then
 end
 if want > 0 then
   local second = tostring(now)
-  if redis.call('HEXISTS', KEYS[1], second) == 0 then redis.call('LPUSH', KEYS[2], second) end
-  redis.call('HINCRBY', KEYS[1], second, ARGV[1])
+  local here = redis.call('HINCRBY', KEYS[1], second, ARGV[1])
   total = total + want
   redis.call('HSET', KEYS[1], 'total', string.format('%.0f', total))
+  if here == want then  -- the second's first rows, or its first after all were given back
+    if redis.call('LINDEX', KEYS[2], 0) ~= second then redis.call('LPUSH', KEYS[2], second) end
+    redis.call('EXPIRE', KEYS[1], window + 60)
+    redis.call('EXPIRE', KEYS[2], window + 60)
+  end
 end
-redis.call('EXPIRE', KEYS[1], window + 60)
-redis.call('EXPIRE', KEYS[2], window + 60)
 return string.format('1 %.0f %.0f', total, now)
 """
 
-_ENTER = Script(_ENTER_LUA)
-_TAKE_ROWS = Script(_TAKE_LUA)
+_TIME_LUA: Final = "local time = redis.call('TIME')\n"
+_ENTER = Script(_TIME_LUA + _ENTER_LUA)
+_TAKE_ROWS = Script(_TIME_LUA + _TAKE_LUA)
 # Both at once. KEYS and ARGV: of the first, then of the second. -> the first's answer; if accepted, the second's too.
-_ENTER_AND_TAKE = Script(f"""
+_ENTER_AND_TAKE = Script(f"""{_TIME_LUA}
 local function enter(KEYS, ARGV) {_ENTER_LUA} end
 local function take(KEYS, ARGV) {_TAKE_LUA} end
 local passed = enter({{KEYS[1], KEYS[2], KEYS[3]}}, {{ARGV[1], ARGV[2], ARGV[3], ARGV[4]}})

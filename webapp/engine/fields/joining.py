@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import weakref
 from collections.abc import Callable
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
@@ -82,8 +83,8 @@ def _keys(key: int, salts: int) -> np.ndarray:
 
 def taken(pool: pa.Array, index: np.ndarray) -> pa.Array:
     """``pool[index]`` copied out; every index is known to lie inside."""
-    if index.size <= FEW_ROWS and pa.types.is_string(pool.type):
-        return pa.array(_few(pool, index), pa.string())
+    if index.size <= FEW_ROWS and pa.types.is_string(pool.type) and not pool.null_count:
+        return pa.array([str(text, "utf-8") for text in _few(pool, index)], pa.string())
     return _TAKE.call([pool, pa.array(index)], _UNCHECKED)
 
 
@@ -97,20 +98,29 @@ def joined(*parts: Part) -> pa.StringArray:
     much as a pool."""
     if parts[0][1].size <= FEW_ROWS:
         columns = [_few(pool, index) for pool, index in parts]
-        return pa.array(list(map("".join, zip(*columns, strict=True))), pa.string())
+        return pa.array([str(b"".join(row), "utf-8") for row in zip(*columns, strict=True)], pa.string())
     return pc.binary_join_element_wise(*(taken(pool, index) for pool, index in parts), "")
 
 
-def _few(pool: pa.StringArray, index: np.ndarray) -> list[str | None]:
-    """The texts at a few places, read where they lie: a pool of the vocabulary as Python's own texts takes ten
-    times its memory, in each process and for every template that was compiled."""
-    places = index.tolist()
-    if pool.null_count:
-        return [pool[place].as_py() for place in places]
+def _few(pool: pa.StringArray, index: np.ndarray) -> list[memoryview]:
+    """The texts at a few places, in UTF-8 and read where they lie: a pool of the vocabulary as Python's own texts
+    takes ten times its memory, in each process and for every template that was compiled."""
+    ends, octets, _ = _SEEN.get(id(pool)) or _seen(pool)
+    return [octets[ends[place] : ends[place + 1]] for place in index.tolist()]
+
+
+_Seen = tuple[memoryview, memoryview, "weakref.ref[pa.StringArray]"]
+_SEEN: dict[int, _Seen] = {}
+"""Where the texts of a pool end, and its octets, by the pool's identity and for as long as it lives."""
+
+
+def _seen(pool: pa.StringArray) -> _Seen:
     _, offsets, data = pool.buffers()
-    ends, first = memoryview(offsets).cast("i"), pool.offset
-    octets = memoryview(data or b"")
-    return [str(octets[ends[first + place] : ends[first + place + 1]], "utf-8") for place in places]
+    key = id(pool)
+    alive = weakref.ref(pool, lambda _: _SEEN.pop(key, None))
+    ends = memoryview(offsets).cast("i")[pool.offset :]
+    made = _SEEN[key] = ends, memoryview(data or b""), alive
+    return made
 
 
 _TAKE = pc.get_function("array_take")
