@@ -187,6 +187,7 @@ PAGES: dict[str, Callable[[Page], None]] = {
     "docs-start": at("/docs/guide/start"),
     "docs-api": at("/docs/api"),
     "docs-api-templates": at("/docs/api/templates"),
+    "docs-api-operation": at("/docs/api/templates/post-templates"),
     "field-types": at("/docs/field-types"),
     "field-types-number": at("/docs/field-types/number"),
     "not-found": at("/nowhere"),

@@ -1,16 +1,15 @@
-/* A language chosen at one sample is chosen at all, and remembered. app.js moves among the tabs of one sample. */
+/* The language of the sample that was chosen is remembered. app.js moves among the tabs. */
 (() => {
   "use strict";
   const all = (query) => [...document.querySelectorAll(query)];
   const choose = (tab) => {
-    const top = tab.getBoundingClientRect().top, language = tab.dataset.language;
+    const language = tab.dataset.language;
     all("[data-language]").forEach((one) => {
       const on = one.dataset.language === language;
       one.setAttribute("aria-selected", String(on));
       one.tabIndex = on ? 0 : -1;
       document.getElementById(one.getAttribute("aria-controls")).hidden = !on;
     });
-    scrollBy(0, tab.getBoundingClientRect().top - top); // samples above it may be of another height now
     document.cookie = `language=${language};path=/docs;max-age=31536000;samesite=lax`;
   };
   document.addEventListener("click", ({ target }) => {

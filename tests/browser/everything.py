@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import Final
 
 from flask import Flask
@@ -78,11 +79,12 @@ def more_addresses(world: World) -> list[str]:
 
 
 def groups(app: Flask) -> list[str]:
-    """Addresses of the API reference's pages."""
+    """Addresses of the API reference: every group's page, and that of its first operation."""
     with app.test_client() as client:
         document = client.get("/docs/api", headers={"Accept": "text/html"}).text
-    return sorted({part.split('"')[0].split("#")[0] for part in document.split('href="')[1:]
-                   if part.startswith("/docs/api/")})  # fmt: skip
+    pages = re.findall(r'href="(/docs/api/[^"#]+)"', document)
+    operations = {page.rpartition("/")[0]: page for page in reversed(pages) if page.count("/") == 4}
+    return sorted({page for page in pages if page.count("/") == 3} | set(operations.values()))
 
 
 class Acts:

@@ -2,56 +2,64 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 from playwright.sync_api import expect
 
 from tests.browser.conftest import NARROW, NARROWEST
 from tests.browser.looking import axe, faults_found_by_axe  # noqa: F401 - a fixture
 
-PAGES = ("/docs/api", "/docs/api/templates", "/docs/api/generate", "/docs/api/secrets")
+LIST = "/docs/api/templates/get-templates"
+PAGES = ("/docs/api", "/docs/api/templates", LIST, "/docs/api/generate/post-generate", "/docs/api/secrets/post-secrets")
 
 
-def shown(page, place: int) -> list[str]:
-    """The languages whose sample of an operation can be seen."""
-    names = ("curl", "python", "typescript")
-    return [name for name in names if page.locator(f"#p{place}-{name}").is_visible()]
+def shown(page) -> list[str]:
+    """The languages whose sample can be seen."""
+    return [name for name in ("curl", "python", "typescript") if page.locator(f"#p-{name}").is_visible()]
 
 
-def test_a_language_chosen_by_keyboard_is_that_of_every_sample_and_of_the_next_page(desk, cast):
+def test_a_language_chosen_by_keyboard_is_that_of_the_next_page(desk, cast):
     reader = desk(cast.edith)
-    page = reader.page("/docs/api/templates")
-    assert [shown(page, place) for place in (1, 4)] == [["curl"], ["curl"]]
-    tab = page.locator("#t4-curl")
-    tab.focus()
-    before = tab.bounding_box()["y"]
+    page = reader.page(LIST)
+    assert shown(page) == ["curl"]
+    page.locator("#t-curl").focus()
     page.keyboard.press("ArrowRight")
-    expect(page.locator("#t4-python")).to_be_focused()
-    expect(page.locator("#t1-python")).to_have_attribute("aria-selected", "true")
-    assert [shown(page, place) for place in (1, 4)] == [["python"], ["python"]]
-    assert abs(page.locator("#t4-python").bounding_box()["y"] - before) < 2  # the page stays where it was
+    expect(page.locator("#t-python")).to_be_focused()
+    expect(page.locator("#t-python")).to_have_attribute("aria-selected", "true")
+    assert shown(page) == ["python"]
     page.keyboard.press("End")
-    expect(page.locator("#t4-typescript")).to_be_focused()
+    expect(page.locator("#t-typescript")).to_be_focused()
     page.keyboard.press("Home")
-    expect(page.locator("#t4-curl")).to_be_focused()
-    page.locator("#t2-typescript").click()
-    page.goto(f"{reader.origin}/docs/api/datasets")
-    assert shown(page, 1) == ["typescript"]
-    expect(page.locator("#t1-typescript")).not_to_have_attribute("tabindex", "-1")
+    expect(page.locator("#t-curl")).to_be_focused()
+    page.locator("#t-typescript").click()
+    page.goto(f"{reader.origin}/docs/api/datasets/get-datasets")
+    assert shown(page) == ["typescript"]
+    expect(page.locator("#t-typescript")).not_to_have_attribute("tabindex", "-1")
+
+
+def test_from_the_list_to_an_operation_and_on_to_its_neighbour(desk, cast):
+    page = desk(cast.edith).page("/docs/api")
+    page.locator("a[href='/docs/api/templates/post-templates']").click()
+    expect(page.get_by_role("heading", level=1)).to_be_visible()
+    page.locator(".docs-toc").get_by_role("link", name="DELETE").first.click()
+    expect(page).to_have_url(re.compile("/docs/api/templates/delete-"))
+    expect(page.locator(".docs-toc [aria-current=page]")).to_have_count(1)
 
 
 def test_a_sample_is_copied(desk, cast):
     reader = desk(cast.edith)
     reader.context.grant_permissions(["clipboard-read", "clipboard-write"])
-    page = reader.page("/docs/api/secrets")
-    page.locator("#p1-curl").get_by_role("button", name="Copy to the clipboard").click()
+    page = reader.page("/docs/api/secrets/get-secrets")
+    page.locator("#p-curl").get_by_role("button", name="Copy to the clipboard").click()
     told = page.evaluate("navigator.clipboard.readText()")
     assert told.startswith(f"curl -sS {reader.origin}/secrets")
 
 
 def test_without_script_all_languages_are_read(desk):
-    page = desk(None, java_script_enabled=False).page("/docs/api/templates")
-    assert shown(page, 1) == ["curl", "python", "typescript"]
-    assert not page.locator("#t1-curl").is_visible()
+    page = desk(None, java_script_enabled=False).page(LIST)
+    assert shown(page) == ["curl", "python", "typescript"]
+    assert not page.locator("#t-curl").is_visible()
 
 
 @pytest.mark.parametrize("size", [NARROW, NARROWEST])

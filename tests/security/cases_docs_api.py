@@ -7,5 +7,6 @@ from tests.security.matrix import Case
 CASES = [
     Case("GET", "/docs/api", "public"),
     Case("GET", "/docs/api/<slug>", "public", url="/docs/api/templates"),
+    Case("GET", "/docs/api/<slug>/<name>", "public", url="/docs/api/templates/get-templates"),
     Case("GET", "/docs/postman.json", "public"),
 ]

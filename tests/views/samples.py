@@ -9,17 +9,17 @@ from dataclasses import dataclass
 from tests.cast import Browser
 
 LANGUAGES = ("curl", "python", "typescript")
-_SECTION = re.compile(r'<section class="op">.*?</section>', re.S)
-_TITLE = re.compile(r'<h2 id="([^"]+)"')
+_TITLE = re.compile(r'<h1 id="([^"]+)"')
 _LINE = re.compile(r'<p class="line"><b[^>]*>(\w+)</b> <code>([^<]+)</code>')
-_PANEL = re.compile(r'<div role="tabpanel" id="p\d+-(\w+)".*?<code>(.*?)</code></pre>', re.S)
+_PANEL = re.compile(r'<div role="tabpanel" id="p-(\w+)".*?<code>(.*?)</code></pre>', re.S)
 
 
 @dataclass(frozen=True)
 class Shown:
-    """One operation on a page: the page's part of the address, the operation's key (`GET /me`), its id in the
-    document, the samples by language."""
+    """One operation: its page's address and group, the operation's key (`GET /me`), its id in the document, the samples
+    by language, and the page from its heading on."""
 
+    address: str
     slug: str
     key: str
     id: str
@@ -33,13 +33,23 @@ def slugs(browser: Browser) -> list[str]:
     return list(dict.fromkeys(re.findall(r'href="/docs/api/([a-z-]+)"', page)))
 
 
-def shown(browser: Browser) -> list[Shown]:
-    """Every operation of every page."""
-    found = []
-    for slug in slugs(browser):
+def addresses(browser: Browser, *groups: str) -> list[str]:
+    """The pages of all operations, or of some groups, as the groups' pages lead to them."""
+    found: list[str] = []
+    for slug in groups or slugs(browser):
         page = browser.get(f"/docs/api/{slug}").get_data(as_text=True)
-        for section in _SECTION.findall(page):
-            method, path = _LINE.search(section).groups()
-            samples = {name: html.unescape(text) for name, text in _PANEL.findall(section)}
-            found.append(Shown(slug, f"{method} {path}", _TITLE.search(section)[1], samples, section))
+        found += re.findall(rf'<h2 id="[^"]+"><a href="(/docs/api/{slug}/[^"]+)"', page)
+    return found
+
+
+def shown(browser: Browser, *groups: str) -> list[Shown]:
+    """Every operation, or those of some groups."""
+    found = []
+    for address in addresses(browser, *groups):
+        page = browser.get(address).get_data(as_text=True)
+        section = page[page.index('<section class="op">') : page.index("</article>")]
+        method, path = _LINE.search(section).groups()
+        samples = {name: html.unescape(text) for name, text in _PANEL.findall(section)}
+        slug = address.split("/")[3]
+        found.append(Shown(address, slug, f"{method} {path}", _TITLE.search(section)[1], samples, section))
     return found

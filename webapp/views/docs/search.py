@@ -21,6 +21,7 @@ from webapp.engine.fields import plain
 from webapp.services import catalogue
 from webapp.views import hooks
 from webapp.views.docs import pages
+from webapp.views.docs_api.reference import slug_of
 
 _KEPT: Final = "rowsmith.docs.index"
 _MOST: Final = 20  # results
@@ -157,10 +158,10 @@ def _of_pages() -> Iterator[Part]:
 def _of_api(app: Flask) -> Iterator[Part]:
     for path, methods in openapi.build(app, hooks.NEWEST_VERSION)["paths"].items():
         for method, operation in methods.items():
-            yield _operation(f"{method.upper()} {path}", operation)
+            yield _operation(method, path, operation)
 
 
-def _operation(heading: str, operation: dict[str, Any]) -> Part:
+def _operation(method: str, path: str, operation: dict[str, Any]) -> Part:
     text = f"{operation.get('summary', '')} {operation.get('description', '')}"
-    group = operation["tags"][0].replace("_", "-")
-    return _part(f"/docs/api/{group}#{operation['operationId']}", "API reference", heading, text)
+    href = f"/docs/api/{operation['tags'][0].replace('_', '-')}/{slug_of(method, path)}"
+    return _part(href, "API reference", f"{method.upper()} {path}", text)

@@ -1,5 +1,5 @@
-"""The API reference: a page for each group of operations, with samples that carry what is the reader's own, and a
-Postman collection. All of it is made from the OpenAPI document."""
+"""The API reference: a page for each operation, with samples that carry what is the reader's own, one for each group of
+them, and a Postman collection. All of it is made from the OpenAPI document."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from webapp.views.routes import route
 bp = Blueprint("docs_api", __name__)
 COOKIE: Final = "language"
 FILE: Final = "rowsmith.postman_collection.json"
-_MADE: Final = "rowsmith.docs_api"
+_READ: Final = "rowsmith.docs_api"
 _MARK: Final = re.compile(r"\bOWN_([A-Z]+)_ID\b")
 _TICKS: Final = re.compile(r"`([^`]+)`")
 
@@ -40,15 +40,29 @@ def index() -> Response:
 
 
 @route(bp, "/docs/api/<slug>", scope="public", hidden=True)
-def group(actor: Actor | None, slug: str) -> Response:
-    """The operations of one group."""
-    found = _reference().get(slug)
+def group(slug: str) -> Response:
+    """What the operations of one group do."""
+    return _page("docs/api_group.html", group=_group(slug))
+
+
+@route(bp, "/docs/api/<slug>/<name>", scope="public", hidden=True)
+def operation(actor: Actor | None, slug: str, name: str) -> Response:
+    """One operation: its samples, what it takes and what it answers."""
+    within = _group(slug)
+    found = next((one for one in within.operations if one.slug == name), None)
     if found is None:
-        raise ApiError(
-            "not_found", "There is no such group of operations: see /docs/api.", {"id": slug[:100]}
-        )
-    body = _body(found, _language(), actor is not None)
-    return _page("docs/api_group.html", group=found, body=_filled(body, actor))
+        told = f"There is no such operation: see /docs/api/{within.slug}."
+        raise ApiError("not_found", told, {"id": name[:100]})
+    body = render_template(
+        "docs/api_operation_body.html",
+        one=found,
+        objects=within.objects_of(found),
+        sample=samples.of(found, signed_in=actor is not None),
+        chosen=_language(),
+        languages=samples.NAMES,
+        example=example(found),
+    )
+    return _page("docs/api_operation.html", group=within, one=found, body=_filled(body, actor))
 
 
 @route(bp, "/docs/postman.json", scope="public", hidden=True)
@@ -69,42 +83,27 @@ def _page(template: str, **context: Any) -> Response:
     return reply(template=template, **context)
 
 
-def _remembered() -> dict[Any, Any]:
-    kept: dict[Any, Any] = current_app.extensions.setdefault(_MADE, {})
+def _reference() -> dict[str, reference.Group]:
+    """The groups by slug, read from the document once."""
+    kept: dict[str, reference.Group] | None = current_app.extensions.get(_READ)
+    if kept is None:
+        app: Flask = current_app._get_current_object()  # type: ignore[attr-defined]
+        kept = current_app.extensions[_READ] = reference.groups(openapi.build(app, hooks.NEWEST_VERSION))
     return kept
 
 
-def _reference() -> dict[str, reference.Group]:
-    """The groups by slug, read from the document once."""
-    kept = _remembered()
-    if "groups" not in kept:
-        app: Flask = current_app._get_current_object()  # type: ignore[attr-defined]
-        kept["groups"] = reference.groups(openapi.build(app, hooks.NEWEST_VERSION))
-    groups: dict[str, reference.Group] = kept["groups"]
-    return groups
+def _group(slug: str) -> reference.Group:
+    found = _reference().get(slug)
+    if found is None:
+        told = "There is no such group of operations: see /docs/api."
+        raise ApiError("not_found", told, {"id": slug[:100]})
+    return found
 
 
 def _language() -> str:
     """The language of samples that this browser chose last."""
     chosen = request.cookies.get(COOKIE, "")
     return chosen if chosen in samples.LANGUAGES else samples.LANGUAGES[0]
-
-
-def _body(group: reference.Group, language: str, signed_in: bool) -> str:
-    """The operations as HTML, drawn once, with marks for what is each reader's own."""
-    kept, key = _remembered(), (group.tag, language, signed_in)
-    if key not in kept:
-        made = [(one, samples.of(one, signed_in=signed_in)) for one in group.operations]
-        kept[key] = render_template(
-            "docs/api_operations.html",
-            group=group,
-            operations=made,
-            chosen=language,
-            languages=samples.NAMES,
-            example=example,
-        )
-    body: str = kept[key]
-    return body
 
 
 def example(operation: reference.Operation) -> str:

@@ -17,6 +17,7 @@ Schema = Mapping[str, Any]
 METHODS: Final = ("GET", "POST", "PUT", "PATCH", "DELETE")
 JSON: Final = "application/json"
 _CODE: Final = re.compile(r"`(\w+)`: ")
+_PARTS: Final = re.compile(r"[a-z0-9.]+")
 _TITLES: Final = {
     "ai": "AI",
     "api_keys": "API keys",
@@ -91,6 +92,11 @@ class Operation:
     if_match: bool
 
     @property
+    def slug(self) -> str:
+        """The last part of its page's address."""
+        return slug_of(self.method, self.path)
+
+    @property
     def paged(self) -> bool:
         """Whether it answers a page of a list."""
         return any(one.paged for one in self.answers)
@@ -109,6 +115,17 @@ class Group:
     def slug(self) -> str:
         """Its part of an address."""
         return self.tag.replace("_", "-")
+
+
+    def objects_of(self, operation: Operation) -> dict[str, tuple[str, tuple[Row, ...]]]:
+        """Those of the objects that an operation answers."""
+        models = {answer.model for answer in operation.answers}
+        return {name: told for name, told in self.objects.items() if name in models}
+
+
+def slug_of(method: str, path: str) -> str:
+    """`get-templates-template-id` for GET /templates/{template_id}."""
+    return "-".join([method.lower(), *_PARTS.findall(path.lower())])
 
 
 def groups(document: Mapping[str, Any]) -> dict[str, Group]:
