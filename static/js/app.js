@@ -64,6 +64,7 @@
     focus?.focus();
     changed();
   };
+  window.rowsmith = { rowOf, owner, depth, group, changed }; // for the script that drags them
   const remove = (row) => {
     const gone = group(row), next = gone.at(-1).nextElementSibling, name = $("[data-name]", row).value || "without a name";
     const neighbour = after(row) || before(row);
@@ -228,7 +229,8 @@
     } else if (sent.matches("[data-paste]")) {
       ask(null, "paste", { names: sent.elements.names.value });
       sent.reset();
-    } else if (sent.matches("#export-form")) { // a download leaves the page as it is
+    } else if (sent.matches("#export-form")) { // a download leaves the page as it is; one that would be refused would not
+      if ($("#estimate .err")) return event.preventDefault();
       const was = dirty;
       dirty = false;
       setTimeout(() => { dirty = was; }, 1000);
@@ -237,7 +239,7 @@
   });
 
   // Keys
-  let went = 0, dragged = null;
+  let went = 0;
   const places = { t: "/templates", a: "/datasets", s: "/scenarios", c: "/connections", p: "/pushes", e: "/exports", k: "/api-keys", d: "/docs" };
   document.addEventListener("keydown", (event) => {
     const key = event.key, at = event.target, row = rowOf(at), ctrl = event.ctrlKey || event.metaKey, stop = (act_) => { event.preventDefault(); act_(); };
@@ -259,33 +261,6 @@
     else if (places[key] && Date.now() - went < 1500) location.assign(places[key]);
   });
 
-  // Dragging a row, among the rows beside it
-  const clear = () => $$(".over, .over-end").forEach((one) => one.classList.remove("over", "over-end"));
-  document.addEventListener("dragstart", (event) => {
-    dragged = event.target.matches?.(".grip") ? rowOf(event.target) : null;
-    if (!dragged) return;
-    event.dataTransfer.setDragImage(dragged, 10, 15);
-    event.dataTransfer.effectAllowed = "move";
-    dragged.classList.add("dragged");
-  });
-  document.addEventListener("dragover", (event) => {
-    let over = dragged && rowOf(event.target);
-    while (over && depth(over) > depth(dragged)) over = over.previousElementSibling;
-    if (!over || over === dragged || owner(over) !== owner(dragged)) return;
-    event.preventDefault();
-    const box = over.getBoundingClientRect();
-    clear();
-    over.classList.add(event.clientY < box.top + box.height / 2 ? "over" : "over-end");
-  });
-  document.addEventListener("drop", (event) => {
-    const over = dragged && $(".over, .over-end");
-    if (!over) return;
-    event.preventDefault();
-    if (over.matches(".over")) over.before(...group(dragged)); else group(over).at(-1).after(...group(dragged));
-    changed();
-  });
-  document.addEventListener("dragend", () => { clear(); dragged?.classList.remove("dragged"); dragged = null; });
-
   // What htmx tells
   document.addEventListener("htmx:afterSwap", (event) => {
     timeAll();
@@ -296,11 +271,18 @@
   });
   document.addEventListener("htmx:responseError", (event) => {
     const { responseText, status } = event.detail.xhr, page = new DOMParser().parseFromString(responseText, "text/html");
-    toast(page.body.textContent.trim().replace(/\s+/g, " ").slice(0, 200) || `The server answered ${status}.`);
+    const told = page.body.textContent.trim().replace(/\s+/g, " ").slice(0, 200) || `The server answered ${status}.`;
+    const spot = $("dialog[open] .estimate"); // a toast lies behind an open dialog
+    if (spot) spot.replaceChildren(make("span", { className: "err", textContent: told })); else toast(told);
   });
   document.addEventListener("htmx:sendError", () => toast("The server cannot be reached."));
   document.addEventListener("htmx:load", equip);
   document.addEventListener("saved", () => { dirty = false; });
   addEventListener("beforeunload", (event) => { if (dirty && form()) event.preventDefault(); });
-  document.addEventListener("DOMContentLoaded", () => { timeAll(); if (location.hash === "#export") open("export"); });
+  document.addEventListener("DOMContentLoaded", () => {
+    timeAll();
+    if (location.hash === "#export") open("export");
+    const here = $(".side [aria-current]"), side = here?.parentElement; // on a narrow screen the list lies on its side
+    if (here) side.scrollLeft = here.offsetLeft - side.offsetLeft - (side.clientWidth - here.offsetWidth) / 2;
+  });
 })();

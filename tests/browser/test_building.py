@@ -305,6 +305,32 @@ def test_an_export_in_the_background_is_followed_to_its_download(saved, app, tmp
     assert (tmp_path / "rows.csv").read_text().count("\n") == 30_001
 
 
+def test_an_export_that_is_refused_leaves_the_dialog_and_the_page_as_they_are(saved):
+    saved.row("email").locator("[data-name]").fill("emails")  # not saved
+    saved.page.get_by_role("button", name="Export").click()
+    dialog = saved.page.locator("#export")
+    dialog.get_by_label("Seed").fill("kept")
+    dialog.get_by_label("Locale").fill("xx_YY")
+    expect(dialog.locator("#estimate .err")).to_be_visible()
+    dialog.locator("#estimate").evaluate("node => node.replaceChildren()")  # as if nothing had been said yet
+    dialog.get_by_role("button", name="In the background").click()
+    expect(dialog.locator("#estimate .err")).to_contain_text("locale")
+    dialog.get_by_role("button", name="Download").click()
+    expect(dialog.locator("#estimate .err")).to_be_visible()
+    expect(dialog.get_by_label("Seed")).to_have_value("kept")
+    assert "emails" in saved.names()
+
+
+def test_an_export_in_the_background_asks_before_changes_are_left_behind(saved):
+    asked = []
+    saved.page.on("dialog", lambda dialog: asked.append(dialog.type))
+    saved.row("email").locator("[data-name]").fill("emails")
+    saved.page.get_by_role("button", name="Export").click()
+    saved.page.locator("#export").get_by_role("button", name="In the background").click()
+    saved.page.wait_for_url("**/exports/exp_*")
+    assert asked == ["beforeunload"]
+
+
 def test_an_export_is_cancelled_on_its_page(saved):
     saved.page.get_by_role("button", name="Export").click()
     saved.page.locator("#export").get_by_role("button", name="In the background").click()

@@ -6,6 +6,8 @@ import re
 
 from playwright.sync_api import expect
 
+from tests.browser.conftest import NARROWEST
+
 ID = [{"name": "id", "type": "row_number"}]
 
 
@@ -72,3 +74,13 @@ def test_without_script_deleting_asks_on_a_page_of_its_own(desk, api, cast):
     expect(page.get_by_text("Nothing uses it.")).to_be_visible()
     page.get_by_role("button", name="Delete Plain").click()
     expect(page.locator("#toasts")).to_contain_text("Template Plain deleted")
+
+
+def test_the_present_entry_of_the_settings_is_in_sight_on_a_narrow_screen(desk, cast):
+    narrow = desk(cast.olivia, NARROWEST)
+    for path in ("/me", "/members", "/audit"):
+        page = narrow.page(path)
+        here = page.locator(".side [aria-current=page]").bounding_box()
+        assert here["x"] >= 0, path
+        assert here["x"] + here["width"] <= NARROWEST[0], path
+        page.close()

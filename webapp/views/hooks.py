@@ -55,6 +55,7 @@ _HTTP_CODES: Final = {
     431: "headers_too_large",
     503: "unavailable",
 }
+_NOWHERE: Final = "Nothing is at this address. /docs/api lists every address of the API."
 
 WsgiApp = Callable[[dict[str, Any], Any], Iterable[bytes]]
 
@@ -197,7 +198,8 @@ def as_api_error(error: Exception) -> ApiError:
     elif isinstance(error, RequestEntityTooLarge):
         found = ApiError("payload_too_large", details={"max_bytes": limits.MAX_BODY_BYTES})
     elif isinstance(error, HTTPException) and (error.code or 500) in _HTTP_CODES:
-        found = ApiError(_HTTP_CODES[error.code or 500])
+        lost = error.code == 404 and g.get("face", "program") == "program"
+        found = ApiError(_HTTP_CODES[error.code or 500], _NOWHERE if lost else None)
     elif isinstance(error, redis.RedisError | OperationalError | PoolTimeout):
         log.error("request %s: %s", g.request_id, type(error).__name__, exc_info=error)
         found = ApiError("unavailable", headers={"Retry-After": "2"})

@@ -87,7 +87,7 @@ def _page(
         return Response(render_block(template, block, data=data, flashed=flashed, **context), status)
     if see is not None:
         if htmx:
-            return Response(status=204, headers={"HX-Location": see})
+            return Response(status=204, headers={"HX-Redirect": see})
         return redirect(see, 303)
     if status == 204:
         return Response(status=204)
