@@ -44,7 +44,7 @@ def test_unforeseen_error_is_500_with_the_request_id_and_says_nothing_else(
 
 
 def test_a_program_at_an_address_that_leads_nowhere_is_told_where_all_are(api, cast):
-    error = api(cast.edith).post("/templates/tpl_1@v1/generate", {}).json["error"]
+    error = api(cast.edith).post("/templates/tpl_1@v1/generate", json={}).json["error"]
     assert error["code"] == "not_found"
     assert "/docs/api" in error["message"]
 
