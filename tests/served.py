@@ -1,13 +1,23 @@
-"""An application behind a real socket of this process, for tests that come by browser, SDK or another program."""
+"""The application behind a real socket, for tests that come by browser, SDK or another program."""
 
 from __future__ import annotations
 
+import os
+import re
+import subprocess
+import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 
 from flask import Flask
 from werkzeug.serving import WSGIRequestHandler, make_server
+
+from tests.conftest import SECRET_KEY
+from tests.jobs.waiting import eventually
+
+ROOT = Path(__file__).resolve().parents[1]
 
 
 class Quiet(WSGIRequestHandler):
@@ -31,3 +41,34 @@ def served(app: Flask) -> Iterator[str]:
     server.shutdown()
     thread.join()
     server.server_close()
+
+
+@contextmanager
+def by_gunicorn(
+    folder: Path, redis_url: str, **settings: str
+) -> Iterator[tuple[subprocess.Popen[bytes], int]]:
+    """The web server as it is served, of one process and with its files in `folder` (`log` among them): its process and
+    port."""
+    env = {
+        "PATH": os.environ["PATH"],
+        "SECRET_KEY": SECRET_KEY,
+        "DATABASE_URL": f"sqlite:///{folder}/rowsmith.db",
+        "REDIS_URL": redis_url,
+        "ROWSMITH_DATA_DIR": str(folder),
+        "ROWSMITH_PORT": "0",
+        "ROWSMITH_WEB_WORKERS": "1",
+        **settings,
+    }
+    log = folder / "log"
+    command = [sys.executable, "-m", "gunicorn", "--config", "gunicorn.conf.py", "wsgi:app"]
+    with log.open("w") as out:
+        process = subprocess.Popen(command, cwd=ROOT, env=env, stdout=out, stderr=out)
+    try:
+        found = eventually(
+            lambda: process.poll() is not None or re.search(r"http://127\.0\.0\.1:(\d+)", log.read_text()), 60
+        )
+        assert process.poll() is None, log.read_text()
+        yield process, int(found[1])
+    finally:
+        process.terminate()
+        process.wait(30)

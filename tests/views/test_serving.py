@@ -3,11 +3,7 @@
 from __future__ import annotations
 
 import json
-import os
-import re
 import socket
-import subprocess
-import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from email.parser import BytesParser
@@ -16,12 +12,10 @@ from ssl import SSLError
 
 import pytest
 
-from tests.conftest import SECRET_KEY
-from tests.jobs.waiting import eventually
+from tests.served import by_gunicorn
 from webapp import limits, serving
 from webapp.views import hooks
 
-ROOT = Path(__file__).resolve().parents[2]
 EVERY_ANSWER = (
     "X-Request-Id",
     "Api-Version",
@@ -53,27 +47,8 @@ def log(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def port(log: Path, shared_redis: str) -> Iterator[int]:
     """The web server as it is served, on a port of its own."""
-    env = {
-        "PATH": os.environ["PATH"],
-        "SECRET_KEY": SECRET_KEY,
-        "DATABASE_URL": f"sqlite:///{log.parent}/rowsmith.db",
-        "REDIS_URL": shared_redis,
-        "ROWSMITH_DATA_DIR": str(log.parent),
-        "ROWSMITH_PORT": "0",
-        "ROWSMITH_WEB_WORKERS": "1",
-    }
-    command = [sys.executable, "-m", "gunicorn", "--config", "gunicorn.conf.py", "wsgi:app"]
-    with log.open("w") as out:
-        process = subprocess.Popen(command, cwd=ROOT, env=env, stdout=out, stderr=out)
-    try:
-        found = eventually(
-            lambda: process.poll() is not None or re.search(r"http://127\.0\.0\.1:(\d+)", log.read_text()), 60
-        )
-        assert process.poll() is None, log.read_text()
-        yield int(found[1])
-    finally:
-        process.terminate()
-        process.wait(30)
+    with by_gunicorn(log.parent, shared_redis) as (_, number):
+        yield number
 
 
 @pytest.fixture

@@ -2,54 +2,28 @@
 
 from __future__ import annotations
 
-import os
 import re
 import socket
 import subprocess
-import sys
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from pathlib import Path
 
 import pytest
 
-from tests.conftest import SECRET_KEY
 from tests.jobs.waiting import eventually
+from tests.served import by_gunicorn
 from webapp import limits
 
-ROOT = Path(__file__).resolve().parents[2]
 THREADS = 3
 GET = b"GET /health/live HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n"
 
 
-@contextmanager
-def serving(folder: Path, redis_url: str) -> Iterator[tuple[subprocess.Popen, int]]:
+def serving(folder: Path, redis_url: str) -> AbstractContextManager[tuple[subprocess.Popen[bytes], int]]:
     """A web server of one process with few threads; its process and port."""
-    env = {
-        "PATH": os.environ["PATH"],
-        "SECRET_KEY": SECRET_KEY,
-        "DATABASE_URL": f"sqlite:///{folder}/rowsmith.db",
-        "REDIS_URL": redis_url,
-        "ROWSMITH_DATA_DIR": str(folder),
-        "ROWSMITH_PORT": "0",
-        "ROWSMITH_WEB_WORKERS": "1",
-        "ROWSMITH_WEB_THREADS": str(THREADS),
-    }
-    log = folder / "log"
-    command = [sys.executable, "-m", "gunicorn", "--config", "gunicorn.conf.py", "wsgi:app"]
-    with log.open("w") as out:
-        process = subprocess.Popen(command, cwd=ROOT, env=env, stdout=out, stderr=out)
-    try:
-        found = eventually(
-            lambda: process.poll() is not None or re.search(r"http://127\.0\.0\.1:(\d+)", log.read_text()), 60
-        )
-        assert process.poll() is None, log.read_text()
-        yield process, int(found[1])
-    finally:
-        process.terminate()
-        process.wait(30)
+    return by_gunicorn(folder, redis_url, ROWSMITH_WEB_THREADS=str(THREADS))
 
 
 @pytest.fixture(scope="module")
@@ -68,6 +42,12 @@ def ask(wire: socket.socket, sent: bytes = GET) -> bytes:
             return wire.recv(found.end() + int(found[1]))
         time.sleep(0.001)
     raise ConnectionResetError
+
+
+def test_head_and_body_come_in_one_piece(port):
+    with socket.create_connection(("127.0.0.1", port), 20) as wire:
+        wire.sendall(GET)
+        assert wire.recv(65_536, socket.MSG_PEEK) == ask(wire, b"")  # the first that comes is all of it
 
 
 def test_connections_that_never_rest_leave_room_for_one_more_than_there_are_threads(port):

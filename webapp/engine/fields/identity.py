@@ -16,6 +16,7 @@ from pydantic import AliasChoices, Field
 
 from webapp import limits
 from webapp.engine import cells as cellular
+from webapp.engine.fields import joining
 from webapp.engine.fields.base import FieldType, Options
 
 if TYPE_CHECKING:
@@ -218,6 +219,9 @@ _DIGITS = np.dtype({"names": list("abcde"), "formats": ["V8", "V4", "V4", "V4", 
 
 def uuid_text(high: np.ndarray, low: np.ndarray) -> pa.Array:
     """``string[n]`` of UUIDs from their halves (``uint64[n]`` each), in lower case with hyphens."""
+    if high.size <= joining.FEW_ROWS:
+        pairs = zip(high.tolist(), low.tolist(), strict=True)
+        return pa.array([_hyphenated(f"{left:016x}", f"{right:016x}") for left, right in pairs], pa.string())
     halves = np.empty((high.size, 2), ">u8")
     halves[:, 0], halves[:, 1] = high, low
     digits = np.frombuffer(hexlify(halves), _DIGITS)
@@ -228,6 +232,10 @@ def uuid_text(high: np.ndarray, low: np.ndarray) -> pa.Array:
     return texts(out, 36)
 
 
+def _hyphenated(left: str, right: str) -> str:
+    return f"{left[:8]}-{left[8:12]}-{left[12:]}-{right[:4]}-{right[4:]}"
+
+
 @cache
 def _pairs(alphabet: str) -> np.ndarray:
     """``uint16[k * k]``: two letters of ``alphabet`` as they lie in memory."""
@@ -236,10 +244,7 @@ def _pairs(alphabet: str) -> np.ndarray:
 
 def words(cells: Cells, count: int) -> np.ndarray:
     """``uint64[count, n]`` of random bits; the first word is a one-to-one function of the row."""
-    keys = np.array([[cells.key], *([cellular.derive(cells.key, salt)] for salt in range(1, count))])
-    rows = np.empty((count, cells.n), np.uint64)
-    rows[:] = cells.rows
-    return cellular.bits(keys, rows)
+    return cellular.bits(joining.salted(int(cells.key), count), cells.rows)
 
 
 def texts(letters: np.ndarray, width: int) -> pa.Array:

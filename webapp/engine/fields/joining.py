@@ -71,12 +71,12 @@ class Salted:
 
     @Lazy
     def _few(self) -> np.ndarray:
-        return cellular.bits(_keys(int(self._draws.key), self._salts), self._draws.rows)
+        return cellular.bits(salted(int(self._draws.key), self._salts), self._draws.rows)
 
 
 @lru_cache(maxsize=1024)
-def _keys(key: int, salts: int) -> np.ndarray:
-    """``uint64[salts, 1]``: a group's key under each salt, as `Draws.bits` derives them."""
+def salted(key: int, salts: int) -> np.ndarray:
+    """``uint64[salts, 1]``: a key under each salt, as `Draws.bits` derives them."""
     first = np.uint64(key)
     return np.array([[cellular.derive(first, salt) if salt else first] for salt in range(salts)], np.uint64)
 
