@@ -221,7 +221,7 @@ def uuid_text(high: np.ndarray, low: np.ndarray) -> pa.Array:
     """``string[n]`` of UUIDs from their halves (``uint64[n]`` each), in lower case with hyphens."""
     if high.size <= joining.FEW_ROWS:
         pairs = zip(high.tolist(), low.tolist(), strict=True)
-        return pa.array([_hyphenated(f"{left:016x}", f"{right:016x}") for left, right in pairs], pa.string())
+        return joining.few_texts([_hyphenated(f"{left:016x}", f"{right:016x}") for left, right in pairs])
     halves = np.empty((high.size, 2), ">u8")
     halves[:, 0], halves[:, 1] = high, low
     digits = np.frombuffer(hexlify(halves), _DIGITS)
@@ -232,8 +232,8 @@ def uuid_text(high: np.ndarray, low: np.ndarray) -> pa.Array:
     return texts(out, 36)
 
 
-def _hyphenated(left: str, right: str) -> str:
-    return f"{left[:8]}-{left[8:12]}-{left[12:]}-{right[:4]}-{right[4:]}"
+def _hyphenated(left: str, right: str) -> bytes:
+    return f"{left[:8]}-{left[8:12]}-{left[12:]}-{right[:4]}-{right[4:]}".encode()
 
 
 @cache

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import lru_cache
+from itertools import accumulate
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -84,7 +85,7 @@ def salted(key: int, salts: int) -> np.ndarray:
 def taken(pool: pa.Array, index: np.ndarray) -> pa.Array:
     """``pool[index]`` copied out; every index is known to lie inside."""
     if index.size <= FEW_ROWS and pa.types.is_string(pool.type) and not pool.null_count:
-        return pa.array([str(text, "utf-8") for text in _few(pool, index)], pa.string())
+        return few_texts(_few(pool, index))
     return _TAKE.call([pool, pa.array(index)], _UNCHECKED)
 
 
@@ -98,8 +99,14 @@ def joined(*parts: Part) -> pa.StringArray:
     much as a pool."""
     if parts[0][1].size <= FEW_ROWS:
         columns = [_few(pool, index) for pool, index in parts]
-        return pa.array([str(b"".join(row), "utf-8") for row in zip(*columns, strict=True)], pa.string())
+        return few_texts(list(map(b"".join, zip(*columns, strict=True))))
     return pc.binary_join_element_wise(*(taken(pool, index) for pool, index in parts), "")
+
+
+def few_texts(texts: Sequence[bytes | memoryview]) -> pa.StringArray:
+    """A column of a few texts in UTF-8; `pa.array` costs three times as much."""
+    ends = np.fromiter(accumulate(map(len, texts), initial=0), np.int32, len(texts) + 1)
+    return pa.StringArray.from_buffers(len(texts), pa.py_buffer(ends), pa.py_buffer(b"".join(texts)))
 
 
 def _few(pool: pa.StringArray, index: np.ndarray) -> list[memoryview]:
