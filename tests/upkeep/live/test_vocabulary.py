@@ -9,6 +9,7 @@ import pyarrow as pa
 import pytest
 
 from tests.cast import Cast, Program, gather
+from tests.conftest import close_app
 from webapp import create_app
 from webapp.engine.data import archive, vocabulary
 from webapp.extensions import db, redis_client, writing
@@ -48,9 +49,7 @@ def generated(place, key: str, template: str):
         redis_client().flushdb()
     answer = Program(app, key).post(f"/templates/{template}/generate", json=ASKED)
     answer.get_data()
-    with app.app_context():
-        db.session.remove()
-        db.engine.dispose()
+    close_app(app)
     return answer
 
 
@@ -68,7 +67,7 @@ def pinned_elsewhere(place, other: Path) -> tuple[Cast, str]:
             version = session.query(TemplateVersion).filter_by(template_id=made.json["id"]).one()
             version.pins = {**version.pins, "vocabulary": other.stem}
         db.session.remove()
-        db.engine.dispose()
+    close_app(app)
     return cast, made.json["id"]
 
 
