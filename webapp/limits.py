@@ -265,8 +265,8 @@ METRICS_SEEN_SECONDS: Final = 15.0  # chosen: a web process that is silent for s
 # Chosen: upper ends of the buckets, in seconds; Prometheus' own, with what a run or a large push needs.
 METRICS_REQUEST_BUCKETS: Final = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 60.0)
 METRICS_WORK_BUCKETS: Final = (0.1, 0.5, 1.0, 5.0, 15.0, 60.0, 300.0, 900.0, 3_600.0, 14_400.0)
-STATUS_WORK: Final = 100  # chosen: pieces of work that are going on, on the status page
-STATUS_FAILED: Final = 50  # chosen: failed ones
+STATUS_WORK: Final = 30  # chosen: pieces of work that are going on, on the status page
+STATUS_FAILED: Final = 20  # chosen: failed ones
 STATUS_FAILED_DAYS: Final = 7  # chosen: that ended in the last days
 
 # --- Upkeep: backup, restore, doctor, upgrade ----------------------------------------------------------------
@@ -336,6 +336,7 @@ LIMIT_WARNING_SECONDS: Final = 3_600  # chosen: between two warnings of one limi
 LIMIT_MAIL_SECONDS: Final = 86_400  # and between two of them by mail
 BUILDER_ROWS: Final = 5  # chosen: rows that the builder's page has in full; the browser asks for the others at once
 PICKED_TABLES: Final = 300  # chosen: tables that a select of the builder offers; of more, a box searches
+DATASET_CHOICES: Final = 100  # chosen: templates that a dataset's page offers; of more, a box searches
 PICKED_TEMPLATES: Final = 300  # chosen: templates that the builder offers to pick from, in the order of names
 GRID_PAGE_ROWS: Final = 25  # chosen: rows of one page of the builder's grid
 ASSET_SECONDS: Final = (

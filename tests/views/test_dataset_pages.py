@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from tests.forms.in_html import controls
 from tests.views.speak import make
+from webapp import limits
 from webapp.extensions import db
 from webapp.models import Dataset
 
@@ -241,3 +244,17 @@ def test_fifty_tables_make_a_page(person, edith):
         "/datasets", json={"name": "Many", "templates": [{"template_id": one} for one in ids]}
     ).json
     assert person.get(f"/datasets/{made['id']}").text.count('<rect class="box"') == 50
+
+
+def test_of_many_templates_those_of_a_name_are_offered(person, edith, monkeypatch):
+    monkeypatch.setattr(limits, "DATASET_CHOICES", 2)
+    names = {make(edith, name=f"Table {n}")["id"]: f"Table {n}" for n in range(4)}
+    page = person.get("/datasets/new").text
+    assert len(re.findall(r'<option value="tpl_', page)) == 2
+    assert 'name="find"' in page
+    wanted = list(names)[3]
+    found = person.submit("/datasets/new", {"name": "Shop", "do": "draw", "find": "table 3"})
+    assert re.findall(r'<option value="(tpl_\w+)"', found.text) == [wanted]
+    none = person.submit("/datasets/new", {"name": "Shop", "do": "draw", "find": "50%"})
+    assert "No template has this in its name." in none.text
+    assert 'name="find"' in none.text

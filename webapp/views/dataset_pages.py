@@ -205,15 +205,20 @@ def _tables(actor: Actor, shown: dict[str, Any], saved: dict[str, Any] | None) -
         )
         for one in members
     ]
-    choice = (
-        tenancy.listing(actor, Template).where(Template.id.not_in(wanted)).order_by(func.lower(Template.name))
-    )
+    others = tenancy.listing(actor, Template).where(Template.id.not_in(wanted))
+    find = request.form.get("find", "").strip()
+    fitting = others.where(Template.name.icontains(find, autoescape=True)) if find else others
+    choice = db.session.scalars(
+        fitting.order_by(func.lower(Template.name)).limit(limits.DATASET_CHOICES + 1)
+    ).all()
     return {
         "there": there,
         "pinned": pinned,
         "counts": counts,
         "total": sum(counts.values()) if len(counts) == len(wanted) else None,
-        "choice": db.session.scalars(choice.limit(limits.MAX_FIELDS)).all(),
+        "choice": choice[: limits.DATASET_CHOICES],
+        "find": find,
+        "many": bool(find) or len(choice) > limits.DATASET_CHOICES,
         "looks": [(member, rows_shown.upright(rows, 1), count) for member, rows, count in looks],
         "problem": problem,
         "warnings": warnings,

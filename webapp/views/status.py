@@ -47,6 +47,7 @@ def index(actor: Actor) -> Response:
 def _for_admins(actor: Actor, found: dict[str, parts.Part]) -> dict[str, Any]:
     told: dict[str, Any] = {"processes": [], "queues": [], "work": [], "failed": [], "now": clock.epoch()}
     told |= {"lost_after": limits.LEASE_SECONDS, "failed_days": limits.STATUS_FAILED_DAYS}
+    told |= {"most_work": limits.STATUS_WORK, "most_failed": limits.STATUS_FAILED}
     told["release"] = {
         "version": parts.service_version(),
         "engine": ENGINE,
