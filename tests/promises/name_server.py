@@ -12,6 +12,7 @@ import struct
 import subprocess
 import threading
 from collections import Counter
+from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
@@ -50,7 +51,9 @@ class NameServer:
         self._thread.start()
 
     def close(self) -> None:
-        self._socket.shutdown(socket.SHUT_RDWR)
+        # Linux complains of a socket that is connected to nobody, and wakes its reader.
+        with suppress(OSError):
+            self._socket.shutdown(socket.SHUT_RDWR)
         self._socket.close()
         self._thread.join()
 
