@@ -57,9 +57,9 @@ FULL: Final = (
     (models.AuditEntry, "aud", 100_000),
 )
 VERSIONED: Final = (
-    (models.Template, models.TemplateVersion),
-    (models.Dataset, models.DatasetVersion),
-    (models.Scenario, models.ScenarioVersion),
+    (models.Template, models.TemplateVersion.number, models.TemplateVersion.template_id),
+    (models.Dataset, models.DatasetVersion.number, models.DatasetVersion.dataset_id),
+    (models.Scenario, models.ScenarioVersion.number, models.ScenarioVersion.scenario_id),
 )
 LEDGER: Final = 1_000_000
 SKIPPED: Final = ("text/event-stream",)
@@ -104,12 +104,8 @@ def fill(app: Flask) -> None:
         heads: dict[str, list[str]] = {}
         for model, prefix, count in FULL:
             _copies(connection, model.__table__, prefix, count, heads)
-        for model, versions in VERSIONED:
-            newest = (
-                sa.select(sa.func.max(versions.number))
-                .where(_head_of(versions) == model.id)
-                .scalar_subquery()
-            )
+        for model, number, owner in VERSIONED:
+            newest = sa.select(sa.func.max(number)).where(owner == model.id).scalar_subquery()
             connection.execute(sa.update(model).values(version=newest))
         push = connection.scalar(sa.select(models.Push.id).limit(1))
         rows = (
@@ -175,11 +171,6 @@ def _copies(
 
     _insert(connection, table, rows(), count - len(found))
     heads[table.name] = made
-
-
-def _head_of(versions: Any) -> Any:
-    return next(column for column in versions.__table__.columns if column.foreign_keys and column.name.endswith("_id")
-                and column.name.removesuffix("_id") in versions.__tablename__)  # fmt: skip
 
 
 def _insert(connection: sa.Connection, table: sa.Table, rows: Iterator[dict[str, Any]], count: int) -> None:

@@ -230,7 +230,10 @@
       ask(null, "paste", { names: sent.elements.names.value });
       sent.reset();
     } else if (sent.matches("#export-form")) { // a download leaves the page as it is; one that would be refused would not
-      if ($("#estimate .err")) return event.preventDefault();
+      if ($("#estimate .err")) { // asked anew, since a limit may be free again by now
+        event.preventDefault();
+        return sent.dispatchEvent(new Event("input"));
+      }
       const was = dirty;
       dirty = false;
       setTimeout(() => { dirty = was; }, 1000);

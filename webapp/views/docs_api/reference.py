@@ -116,7 +116,6 @@ class Group:
         """Its part of an address."""
         return self.tag.replace("_", "-")
 
-
     def objects_of(self, operation: Operation) -> dict[str, tuple[str, tuple[Row, ...]]]:
         """Those of the objects that an operation answers."""
         models = {answer.model for answer in operation.answers}
