@@ -256,5 +256,5 @@ def test_of_many_templates_those_of_a_name_are_offered(person, edith, monkeypatc
     found = person.submit("/datasets/new", {"name": "Shop", "do": "draw", "find": "table 3"})
     assert re.findall(r'<option value="(tpl_\w+)"', found.text) == [wanted]
     none = person.submit("/datasets/new", {"name": "Shop", "do": "draw", "find": "50%"})
-    assert "No template has this in its name." in none.text
+    assert "No other template has this in its name." in none.text
     assert 'name="find"' in none.text
