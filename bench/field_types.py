@@ -35,7 +35,7 @@ NEEDS: dict[str, dict[str, Any]] = {"faker": {"method": "catch_phrase"}}
 EXCEPTIONS: dict[str, str] = {
     "jwt": "each is signed by itself: HMAC-SHA256 over its own text, through hashlib",
 }
-"""Types that may take longer, and why; docs/speed.md tells them."""
+"""Types that may take longer, and why; docs/speed-types.md tells them."""
 OUTSIDE = {"db_response", "foreign_key", "api_response", "ai", "source_column"}
 
 # Faker's method for the same; with arguments where it needs them.
@@ -139,7 +139,7 @@ def show(costs: list[Cost], markdown: bool) -> None:
 
 
 def _print_side_by_side(costs: list[Cost]) -> None:
-    """The table as docs/speed.md has it, by name, `_ACROSS` types in a line."""
+    """The table as docs/speed-types.md has it, by name, `_ACROSS` types in a line."""
     cells = [
         f"`{cost.name}` | {cost.ours:,.0f} | {'' if cost.ratio is None else f'{cost.ratio:,.0f} x'}"
         for cost in sorted(costs, key=lambda cost: cost.name)
@@ -159,7 +159,7 @@ def main() -> int:
     )
     parser.add_argument("names", nargs="*", help="types to measure; all if not given")
     parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--markdown", action="store_true", help="print the table as docs/speed.md has it")
+    parser.add_argument("--markdown", action="store_true", help="print the table as docs/speed-types.md has it")
     given = parser.parse_args()
     one_core()
     named = [kind for kind in REGISTRY if not given.names or kind.name in given.names]

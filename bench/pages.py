@@ -13,6 +13,7 @@ in a folder that goes in the end; `--database` names one that is empty.
 from __future__ import annotations
 
 import argparse
+import re
 import statistics
 import subprocess
 import sys
@@ -38,6 +39,7 @@ from webapp import clock, create_app, ids, models  # noqa: E402
 from webapp.cli import probe, valkey  # noqa: E402
 from webapp.extensions import db  # noqa: E402
 from webapp.services import audit_seals  # noqa: E402
+from webapp.views.docs import pages as documents  # noqa: E402
 
 MOST_MS: Final = 100
 MOST_BYTES: Final = 50_000
@@ -181,7 +183,8 @@ def _insert(connection: sa.Connection, table: sa.Table, rows: Iterator[dict[str,
 
 
 def look(made: World, rounds: int) -> dict[str, Seen]:
-    """Every page that a person reads, by its rule, each answered so often after it was answered once."""
+    """Every page that a person reads, by its rule, and each of the documentation by its address; answered so often
+    after it was answered once."""
     browser, out = made.person(), {}
     for case in made.reading():
         address = case.address(made.names)
@@ -193,11 +196,14 @@ def look(made: World, rounds: int) -> dict[str, Seen]:
         if kind != "text/html" or status != 200:
             continue
         out[case.rule] = _page(browser, address, rounds)
+    listed = re.findall(r'href="(/docs/api/[^"#]+)"', browser.get("/docs/api").text)
+    for address in (*(page.href for page in documents.all_pages().values()), *listed):
+        out[address] = _page(browser, address, rounds)
     return out
 
 
 def _page(browser: Browser, address: str, rounds: int) -> Seen:
-    took, size = [], 0
+    took, size = [], len(browser.get(address).data)
     for _ in range(rounds):
         begin = time.perf_counter()
         size = len(browser.get(address).data)

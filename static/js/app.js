@@ -120,6 +120,8 @@
 
   // Type picker
   const options = () => $$("#picker [role=option]").filter((one) => !one.hidden);
+  const typeOf = (option) => option.dataset.type || option.id.slice(2);
+  const wordsOf = (option) => option.words ||= `${typeOf(option)} ${option.textContent} ${option.dataset.find || ""} ${option.parentElement.dataset.group}`.toLowerCase();
   const select = (option) => {
     $$("#picker [aria-selected=true]").forEach((one) => one.setAttribute("aria-selected", "false"));
     $("#picker-q").setAttribute("aria-activedescendant", option?.id || "");
@@ -130,19 +132,19 @@
     const words = $("#picker-q").value.toLowerCase().split(/\s+/).filter(Boolean);
     const family = $("#picker .chip[aria-pressed=true]")?.dataset.family;
     $$("#picker [data-group]").forEach((part) => {
-      $$("[role=option]", part).forEach((one) => { one.hidden = !words.every((word) => one.dataset.find.includes(word)); });
+      $$("[role=option]", part).forEach((one) => { one.hidden = !words.every((word) => wordsOf(one).includes(word)); });
       part.hidden = (family && part.dataset.group !== family) || !$("[role=option]:not([hidden])", part);
     });
     const seen = options().filter((one) => !one.closest("[hidden]")), row = document.getElementById($("#picker").dataset.row);
     if ($("[data-none]")) $("[data-none]").hidden = seen.length > 0;
     const wanted = words.join(" "), titled = (fits) => seen.find((one) => fits($("b", one).textContent.toLowerCase()));
-    select(wanted ? seen.find((one) => one.dataset.type === words.join("_")) || titled((label) => label === wanted) || titled((label) => label.startsWith(wanted)) || seen[0]
-      : seen.find((one) => row && one.dataset.type === $(`[name="${row.id}.type"]`, row)?.value) || seen[0]);
+    select(wanted ? seen.find((one) => typeOf(one) === words.join("_")) || titled((label) => label === wanted) || titled((label) => label.startsWith(wanted)) || seen[0]
+      : seen.find((one) => row && typeOf(one) === $(`[name="${row.id}.type"]`, row)?.value) || seen[0]);
   };
   const pick = (option) => {
     const row = document.getElementById($("#picker").dataset.row);
     $("#picker").close();
-    if (option && row) ask(row, `type:${option.dataset.type}`);
+    if (option && row) ask(row, `type:${typeOf(option)}`);
   };
   // A type that is typed and entered faster than the list comes is picked when it is there.
   const choose = (option) => { if ($("#picker-list")) pick(option); else $("#picker").dataset.eager = ""; };

@@ -19,7 +19,7 @@ from typing import Any
 
 HERE = Path(__file__).resolve().parent
 PACKAGE = HERE.parent / "src" / "rowsmith"
-REFERENCE = HERE.parents[2] / "docs" / "reference" / "python.md"
+REFERENCE = HERE.parents[2] / "docs" / "reference"
 sys.path[:0] = [str(HERE), str(HERE.parents[2]), str(PACKAGE.parent)]
 
 import field_modules  # noqa: E402
@@ -51,14 +51,15 @@ def files(described: Mapping[str, Any]) -> dict[Path, str]:
         PACKAGE / "fields" / name: text for name, text in field_modules.modules(catalogue.entries()).items()
     }
     out |= {PACKAGE / "types" / name: text for name, text in type_modules.modules(described).items()}
-    return {**_formatted(out), REFERENCE: reference.page()}
+    pages = {REFERENCE / f"{name}.md": text for name, text in reference.pages().items()}
+    return {**_formatted(out), **pages}
 
 
 def changed(described: Mapping[str, Any]) -> list[Path]:
     """The files that are not as they would be made now, those that would no longer be there included."""
     wanted = files(described)
     there = {path for name in ("fields", "types") for path in (PACKAGE / name).glob("*.py")}
-    there |= {REFERENCE} if REFERENCE.is_file() else set()
+    there |= set(REFERENCE.glob("python*.md"))
     differing = [
         path for path, text in wanted.items() if path not in there or path.read_text("utf-8") != text
     ]

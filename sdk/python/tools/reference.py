@@ -7,26 +7,42 @@ import re
 from collections.abc import Iterable
 from typing import Any
 
-HEAD = """# Python
+HEADS = {
+    "python": """# Python
 
-Made from the docstrings of the package `rowsmith` by `sdk/python/tools/generate.py`. The way to begin is the
-[guide](../guide/python.md). What calls take and answer, written `types.…` here, are the typed dictionaries of
-`rowsmith.types`; their keys are those of the REST API.
+The way to begin is the [guide](../guide/python.md); here stands every class with its methods. Pages of their own have
+[`Api`](python-api.md), and the [field classes](python-fields.md) of `rowsmith.fields`.
+""",
+    "python-api": """# Python: `Api`
+
+Every operation of the service, for programs outside of it and for scenarios that need more than
+[`Client`](python.md#client) has. What comes back is told [there too](python.md#what-comes-back).
+""",
+    "python-fields": """# Python: field classes
+
+A class of `rowsmith.fields` for each type of the [catalogue](/docs/field-types), with its options as keywords, and
+beside them the keys that [every field](python.md#field) takes.
+""",
+}
+MADE = """
+Made from the docstrings of the package `rowsmith` by `sdk/python/tools/generate.py`. What calls take and answer,
+written `types.…` here, are the typed dictionaries of `rowsmith.types`; their keys are those of the REST API.
 """
 
 
-def page() -> str:
-    """The whole page."""
-    import rowsmith
-    from rowsmith import error, fields, follow, pages, record, streams, template
-    from rowsmith.resources.base import Resource
+def pages() -> dict[str, str]:
+    """The pages by their names."""
+    made = {"python": _package(), "python-api": _api(), "python-fields": _fields()}
+    return {
+        name: "\n".join([HEADS[name] + MADE, *parts]).rstrip() + "\n" for name, parts in made.items()
+    }
 
-    api = rowsmith.Api("key", "http://127.0.0.1:1")
-    out = [HEAD, *_class(rowsmith.Client, "Client"), *_class(rowsmith.Api, "Api", only=("request", "close"))]
-    for name, one in vars(api).items():
-        if isinstance(one, Resource):
-            out += [f"### `api.{name}`\n", *_methods(type(one), prefix=f"api.{name}.")]
-    out.append("## What comes back\n")
+
+def _package() -> list[str]:
+    import rowsmith
+    from rowsmith import error, follow, pages, record, streams, template
+
+    out = [*_class(rowsmith.Client, "Client"), "## What comes back\n"]
     for kind in (
         pages.Pages,
         streams.RowStream,
@@ -40,10 +56,30 @@ def page() -> str:
         "## Templates\n",
         *_class(template.Template, "Template", level="###"),
         *_class(template.Field, "Field", level="###"),
+        *_common(template.Common),
     ]
-    out += [*_common(template.Common), *_fields(fields.BY_TYPE)]
-    out += ["## Errors\n", _paragraphs(error.__doc__ or ""), "", *_errors(error)]
-    return "\n".join(out).rstrip() + "\n"
+    return [*out, "## Errors\n", _paragraphs(error.__doc__ or ""), "", *_errors(error)]
+
+
+def _api() -> list[str]:
+    import rowsmith
+    from rowsmith.resources.base import Resource
+
+    out = _class(rowsmith.Api, "Api", only=("request", "close"))
+    for name, one in vars(rowsmith.Api("key", "http://127.0.0.1:1")).items():
+        if isinstance(one, Resource):
+            out += [f"## `api.{name}`\n", *_methods(type(one), prefix=f"api.{name}.")]
+    return out
+
+
+def _fields() -> list[str]:
+    from rowsmith import fields
+
+    out = ["| class | type | |", "|---|---|---|"]
+    for name, kind in sorted(fields.BY_TYPE.items()):
+        told = (kind.__doc__ or "").partition("\n\n")[0]
+        out.append(f"| `{kind.__name__}` | `{name}` | {_line(told)} |".replace("\\", "\\\\"))
+    return out
 
 
 def _class(kind: type, name: str, *, only: tuple[str, ...] = (), level: str = "##") -> list[str]:
@@ -84,18 +120,6 @@ def _paragraphs(text: str) -> str:
 def _common(kind: Any) -> list[str]:
     names = ", ".join(f"`{name}`" for name in kind.__annotations__)
     return [f"Keys that every field takes beside its own options: {names}.\n"]
-
-
-def _fields(by_type: dict[str, type]) -> list[str]:
-    out = [
-        "### `rowsmith.fields`\n",
-        "A class for each type of the catalogue, with its options as keywords.\n",
-    ]
-    out += ["| class | type | |", "|---|---|---|"]
-    for name in sorted(by_type):
-        told = (by_type[name].__doc__ or "").partition("\n\n")[0]
-        out.append(f"| `{by_type[name].__name__}` | `{name}` | {_line(told)} |".replace("\\", "\\\\"))
-    return [*out, ""]
 
 
 def _errors(module: Any) -> Iterable[str]:

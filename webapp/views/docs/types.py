@@ -66,9 +66,21 @@ def families() -> list[dict[str, Any]]:
     for one in catalogue.entries():
         name = one["category"]
         made = found.setdefault(name, {"name": name, "label": label_of(name), "types": []})
-        words = [one["name"], one["label"], *one["aliases"], one["description"], name]
-        made["types"].append({**one, "find": " ".join(words).lower()})
+        made["types"].append({**one, "find": _beside(one)})
     return list(found.values())
+
+
+def _beside(one: dict[str, Any]) -> str:
+    """Words that find a type beside those that the picker shows of it: its other names, without a word that is a part
+    of another one, since who types it finds the type by that."""
+    kept = f"{one['name']} {one['label']} {one['description']} {one['category']}".lower()
+    found = []
+    words = {word for alias in one["aliases"] for word in alias.lower().split()}
+    for word in sorted(words, key=lambda word: (-len(word), word)):
+        if word not in kept:
+            found.append(word)
+            kept += f" {word}"
+    return " ".join(found)
 
 
 def index(q: str = "") -> str:
