@@ -216,6 +216,8 @@ ARGON2_AT_ONCE: Final = 4  # chosen: bounds the memory of a burst of sign-ins in
 SESSION_DAYS: Final = 14  # chosen
 SESSION_IDLE_HOURS: Final = 72  # chosen
 SESSION_SEEN_SECONDS: Final = 60  # chosen: last_seen_at is written at most this often
+# What matters wants a sign-in of the last minutes, or the password once more. Chosen.
+FRESH_SIGN_IN_MINUTES: Final = 15
 SIGN_IN_LINK_HOURS: Final = 24  # chosen: one-time sign-in link
 INVITATION_DAYS: Final = 7  # chosen
 KEY_UNUSED_DAYS: Final = 90  # chosen: a key that nobody used for so long is marked

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
+
 import pytest
 import sqlalchemy as sa
 
-from webapp import clock
+from tests.cast import PASSWORD
+from webapp import clock, limits
 from webapp.extensions import db
-from webapp.models import AuditEntry, BrowserSession
+from webapp.models import AuditEntry, BrowserSession, User
 from webapp.services import actors, api_keys
 
 
@@ -81,3 +84,74 @@ def test_sessions_that_ended_expired_or_idled_out_are_not_listed(app, api, cast,
         second.last_seen_at = clock.now().replace(year=2020)
         db.session.commit()
     assert api(cast.edith).get("/me/sessions").json["total"] == 0
+
+
+# --- Once more, who it is
+
+
+@pytest.fixture
+def left_open(app, two, cast):
+    """Edith's two browsers, of which the first signed in half an hour ago; and the address of the second session."""
+    with app.app_context():
+        found = db.session.scalars(sa.select(BrowserSession).order_by(BrowserSession.id)).all()
+        for one in found:
+            one.created_at = clock.now() - timedelta(minutes=2 * limits.FRESH_SIGN_IN_MINUTES)
+        db.session.commit()
+        return f"/me/sessions/{found[-1].id}"
+
+
+def without_password(app, person):
+    with app.app_context():
+        db.session.get_one(User, person.user_id).password_hash = None
+        db.session.commit()
+
+
+@pytest.mark.parametrize("everything", [True, False])
+def test_a_browser_left_open_signs_nobody_out_without_the_password(two, left_open, everything):
+    here, there = two
+    address = "/me/sessions" if everything else left_open
+    assert 'name="password"' in here.get("/me").text
+    for data in ({}, {"password": "not the one"}):
+        answer = here.submit(address, data, method="DELETE")
+        assert answer.status_code == 422
+        assert "This is not your password." in answer.text
+        assert "Signed-in browsers" in answer.text
+    assert there.get("/projects").status_code == 200
+    assert here.submit(address, {"password": PASSWORD}, method="DELETE").status_code == 303
+    assert there.get("/projects").status_code == 303
+    assert here.get("/projects").status_code == 200
+
+
+def test_who_signed_in_just_now_is_not_asked(two):
+    here, _ = two
+    assert "Sign out there" not in here.get("/me").text
+
+
+@pytest.mark.parametrize("way", ["end", "password"])
+def test_without_a_password_it_takes_a_sign_in_of_just_now(app, cast, two, left_open, way):
+    here, there = two
+    without_password(app, cast.edith)
+    fresh = {"new_password": "a long one, and mine alone"}
+    act = {
+        "end": lambda: here.submit(left_open, method="DELETE"),
+        "password": lambda: here.submit("/me/password", fresh),
+    }[way]
+    assert "sign in again here first" in here.get("/me").text
+    answer = act()
+    assert answer.status_code == 403
+    assert "a sign-in of the last 15 minutes" in answer.text
+    assert there.get("/projects").status_code == 200
+    with app.app_context():
+        db.session.execute(sa.update(BrowserSession).values(created_at=clock.now()))
+        db.session.commit()
+    assert act().status_code == 303
+    assert there.get("/projects").status_code == 303
+
+
+def test_wrong_passwords_close_this_door_too(two, left_open):
+    here, _ = two
+    for _ in range(limits.LOGIN_FAILURES):
+        assert here.submit(left_open, {"password": "wrong"}, method="DELETE").status_code == 422
+    answer = here.submit(left_open, {"password": PASSWORD}, method="DELETE")
+    assert answer.status_code == 429
+    assert int(answer.headers["Retry-After"]) > 0

@@ -11,7 +11,7 @@ from webapp import clock, limits
 from webapp.errors import ApiError
 from webapp.extensions import db
 from webapp.models import BrowserSession
-from webapp.services import audit
+from webapp.services import audit, proven
 from webapp.services.actors import Actor
 
 
@@ -32,6 +32,14 @@ def _must_be_whole(actor: Actor) -> None:
     if actor.scopes is not None or actor.run_id is not None:
         message = "Only a key without scopes sees and ends its maker's sessions."
         raise ApiError("forbidden", message, {"needs": "a key without scopes"})
+
+
+def prove(actor: Actor, session_id: str | None, password: str) -> None:
+    """Nothing, where the actor may end this session (None: others than the one that asks): the own one always, another
+    after a sign-in of just now or with the right password. Errors: validation_error, rate_limited, forbidden."""
+    _must_be_whole(actor)
+    if session_id is None or session_id != actor.session_id:
+        proven.again(actor, password)
 
 
 def load(actor: Actor, session_id: str) -> BrowserSession:

@@ -20,7 +20,7 @@ from webapp.errors import ApiError, Fault, validation_error
 from webapp.extensions import db
 from webapp.models import BrowserSession, Identity, Membership, SignInLink, User, Workspace
 from webapp.security import keys, passwords
-from webapp.services import actors, attempts, audit, people, sessions, two_factor, waiting
+from webapp.services import actors, attempts, audit, people, proven, sessions, two_factor, waiting
 from webapp.services.actors import Actor
 
 _STEP: Final = "step"
@@ -329,8 +329,8 @@ def by_invitation(token: str, name: str, password: str, visitor: Visitor) -> Ent
 def change_password(actor: Actor, old: str, new: str) -> None:
     """Set a new password and end the person's other sessions; commits.
 
-    An account without a password (it came by link) sets its first one without `old`. Errors: validation_error,
-    rate_limited.
+    An account without a password (it came by link) sets its first one without `old`, after a sign-in of just now.
+    Errors: validation_error, rate_limited, forbidden.
     """
     user = db.session.get_one(User, actor.user_id)
     people.check_password(new, "new_password", (user.email, user.name))
@@ -341,6 +341,8 @@ def change_password(actor: Actor, old: str, new: str) -> None:
         if not passwords.verify(old, stored):
             raise validation_error([Fault("old_password", "invalid", "This is not your password.")])
         attempt.was_right()
+    else:
+        proven.must_be_fresh(actor)
     hashed = passwords.hash_password(new)
     user = db.session.get_one(User, actor.user_id, with_for_update=True)
     user.password_hash, user.updated_at = hashed, clock.now()

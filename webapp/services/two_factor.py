@@ -18,9 +18,9 @@ from webapp import clock, limits
 from webapp.errors import ApiError, Fault, validation_error
 from webapp.extensions import db
 from webapp.models import BrowserSession, Membership, RecoveryCode, SecondFactor, User, Workspace
-from webapp.security import passwords, totp
+from webapp.security import totp
 from webapp.security.vault import VaultError
-from webapp.services import actors, attempts, audit, secrets, sessions
+from webapp.services import actors, audit, proven, secrets, sessions
 from webapp.services.actors import Actor
 
 WRONG = "This code is wrong, or was used already. Wait for the next one."
@@ -114,7 +114,7 @@ def confirm(actor: Actor, password: str, code: str) -> list[str]:
     if found is None or found.confirmed_at is not None:
         raise ApiError("conflict", "Nothing is being set up. Begin again.")
     secret, sealed = _opened(found), found.sealed
-    attempt = _known_again(actor, password)
+    attempt = proven.by_password(actor, password, code=True)
     step = totp.step_of(secret, totp.clean(code), clock.epoch())
     if step is None:
         raise validation_error(
@@ -219,25 +219,11 @@ def _changes_one(statement: Any) -> bool:
     return bool(made.rowcount == 1)
 
 
-def _known_again(actor: Actor, password: str) -> attempts.Attempt:
-    """Who changes how they sign in says their password again, where they have one. The attempt is still open.
-
-    Errors: validation_error, rate_limited.
-    """
-    user = db.session.get_one(User, actor.user_id)
-    stored, account = user.password_hash, user.email
-    db.session.rollback()  # nothing is held while the password is computed
-    attempt = attempts.begin(account, actor.address, code=True)
-    if stored is not None and not passwords.verify(password, stored):
-        raise validation_error([Fault("password", "invalid", "This is not your password.")])
-    return attempt
-
-
 def _must_know(actor: Actor, password: str, code: str) -> None:
     """Password and code, the code used up. Errors: validation_error, rate_limited, conflict where it is not on."""
     if not is_on(actor.user_id or ""):
         raise ApiError("conflict", "Two-factor sign-in is not on.")
-    attempt = _known_again(actor, password)
+    attempt = proven.by_password(actor, password, code=True)
     if takes(actor.user_id or "", code) is None:
         raise validation_error([Fault("code", "invalid", WRONG)])
     attempt.was_right()

@@ -13,7 +13,7 @@ from webapp import limits
 from webapp.errors import ApiError
 from webapp.extensions import db
 from webapp.models import BrowserSession, Project, User
-from webapp.services import mail, notices, oidc, people, sessions, sign_in, tenancy, two_factor
+from webapp.services import mail, notices, oidc, people, proven, sessions, sign_in, tenancy, two_factor
 from webapp.services.actors import Actor
 from webapp.services.sign_in import Entered, Visitor
 from webapp.views import identify
@@ -21,7 +21,7 @@ from webapp.views.inputs import Input, Query
 from webapp.views.outputs import Output
 from webapp.views.reply import reply
 from webapp.views.routes import route
-from webapp.views.sessions import SessionOut
+from webapp.views.sessions_shown import SessionOut
 from webapp.views.workspace import LimitsOut
 
 bp = Blueprint("session", __name__)
@@ -258,6 +258,7 @@ def _profile(actor: Actor, error: ApiError | None) -> Response:
         data,
         template="profile.html",
         sessions=[SessionOut.of(row, current=row.id == actor.session_id) for row in rows],
+        fresh=proven.is_fresh(actor),
         two_factor=two_factor.state(actor.user_id),
         has_password=db.session.get_one(User, actor.user_id).password_hash is not None,
         accounts=sign_in.accounts(actor),

@@ -4,38 +4,40 @@ from __future__ import annotations
 
 from typing import Any
 
-from flask import Blueprint, Response, g, url_for
+from flask import Blueprint, Response, g, request, url_for
 
+from webapp.errors import ApiError
 from webapp.models import BrowserSession
 from webapp.services import paging, sessions
 from webapp.services.actors import Actor
-from webapp.views.inputs import ListQuery
-from webapp.views.outputs import Listed, Output, Time
+from webapp.views.inputs import Input, ListQuery, parse
+from webapp.views.outputs import Listed, Output
 from webapp.views.reply import matching, reply
 from webapp.views.routes import route
+from webapp.views.session import Password, profile_again
+from webapp.views.sessions_shown import SessionOut
 
 bp = Blueprint("sessions", __name__)
-
-
-class SessionOut(Output):
-    """One signed-in browser. `how` is how it came: password, link, invitation or oidc; `two_factor`: with a second
-    factor. `current`: it is the one that asks."""
-
-    id: str
-    address: str
-    user_agent: str
-    how: str
-    two_factor: bool
-    created_at: Time
-    last_seen_at: Time
-    expires_at: Time
-    current: bool
 
 
 class EndedOut(Output):
     """How many sessions ended."""
 
     ended: int
+
+
+class EndForm(Input):
+    """A person's password; none where they signed in just now."""
+
+    password: Password = ""
+
+
+def _password() -> str:
+    return parse(EndForm, {"password": request.form.get("password", "")}).password
+
+
+def _again(actor: Actor, error: ApiError, **_address: str) -> Response:
+    return profile_again(actor, error)
 
 
 def _shown(actor: Actor, row: BrowserSession) -> dict[str, Any]:
@@ -59,9 +61,12 @@ def index(actor: Actor, query: ListQuery) -> Response:
     return reply(found.as_dict(lambda row: _shown(actor, row)))
 
 
-@route(bp, "/me/sessions", ["DELETE"], scope="self", returns=EndedOut, errors=["forbidden"])
+@route(
+    bp, "/me/sessions", ["DELETE"], scope="self", returns=EndedOut, errors=["forbidden"], on_fault=_again
+)
 def end_others(actor: Actor) -> Response:
     """End all sessions but the one that asks; asked by a key, all. A key with scopes may not."""
+    sessions.prove(actor, None, _password())
     ended = sessions.end_others(actor)
     said = "There was no other session." if not ended else f"{ended} other session{'s' * (ended > 1)} ended."
     return reply(EndedOut.of({"ended": ended}), see=url_for("session.me"), flashed=said)
@@ -74,9 +79,11 @@ def end_others(actor: Actor) -> Response:
     scope="self",
     returns=SessionOut,
     errors=["forbidden", "version_conflict"],
+    on_fault=_again,
 )
 def end_one(actor: Actor, session_id: str) -> Response:
     """End one session: its browser is signed out. A key with scopes may not."""
+    sessions.prove(actor, session_id, _password())
     row = sessions.load(actor, session_id)
     data = _shown(actor, row)
     matching(data)
