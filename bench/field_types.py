@@ -28,7 +28,6 @@ from webapp.engine.fields import REGISTRY, FieldType  # noqa: E402
 ROWS = 100_000
 _CALLS = 1_000
 _SLOW_NS = 1_000
-_ACROSS = 3
 
 NEEDS: dict[str, dict[str, Any]] = {"faker": {"method": "catch_phrase"}}
 """Options beyond those of `bench/engine.py`."""
@@ -124,7 +123,7 @@ def measured(kinds: list[type[FieldType]], rounds: int) -> list[Cost]:
 def show(costs: list[Cost], markdown: bool) -> None:
     """The table, and what is beyond the mark."""
     if markdown:
-        _print_side_by_side(costs)
+        _print_table(costs)
     for cost in [] if markdown else costs:
         faker = "" if cost.theirs is None else f"{cost.theirs:,.0f}"
         ratio = "" if cost.ratio is None else f"{cost.ratio:,.0f} x"
@@ -138,18 +137,13 @@ def show(costs: list[Cost], markdown: bool) -> None:
         print(f"Faker: {len(with_peer)} peers, median {median:,.0f} x, least {least:,.1f} x")
 
 
-def _print_side_by_side(costs: list[Cost]) -> None:
-    """The table as docs/speed-types.md has it, by name, `_ACROSS` types in a line."""
-    cells = [
-        f"`{cost.name}` | {cost.ours:,.0f} | {'' if cost.ratio is None else f'{cost.ratio:,.0f} x'}"
-        for cost in sorted(costs, key=lambda cost: cost.name)
-    ]
-    lines = -(-len(cells) // _ACROSS)
-    cells += [" | | "] * (lines * _ACROSS - len(cells))
-    print("|" + " type | ns | Faker |" * _ACROSS)
-    print("|" + "---|---:|---:|" * _ACROSS)
-    for line in range(lines):
-        print(f"| {' | '.join(cells[line::lines])} |")
+def _print_table(costs: list[Cost]) -> None:
+    """The table as docs/speed-types.md has it, by name."""
+    print("| type | ns a value | Faker |\n|---|---:|---:|")
+    for cost in sorted(costs, key=lambda cost: cost.name):
+        print(
+            f"| `{cost.name}` | {cost.ours:,.0f} | {'' if cost.ratio is None else f'{cost.ratio:,.0f} x'} |"
+        )
 
 
 def main() -> int:
@@ -159,7 +153,9 @@ def main() -> int:
     )
     parser.add_argument("names", nargs="*", help="types to measure; all if not given")
     parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--markdown", action="store_true", help="print the table as docs/speed-types.md has it")
+    parser.add_argument(
+        "--markdown", action="store_true", help="print the table as docs/speed-types.md has it"
+    )
     given = parser.parse_args()
     one_core()
     named = [kind for kind in REGISTRY if not given.names or kind.name in given.names]

@@ -138,7 +138,7 @@
     const seen = options().filter((one) => !one.closest("[hidden]")), row = document.getElementById($("#picker").dataset.row);
     if ($("[data-none]")) $("[data-none]").hidden = seen.length > 0;
     const wanted = words.join(" "), titled = (fits) => seen.find((one) => fits($("b", one).textContent.toLowerCase()));
-    select(wanted ? seen.find((one) => typeOf(one) === words.join("_")) || titled((label) => label === wanted) || titled((label) => label.startsWith(wanted)) || seen[0]
+    select(wanted ? seen.find((one) => typeOf(one) === words.join("_")) || titled((label) => label === wanted) || titled((label) => label.startsWith(wanted)) || titled((label) => label.includes(wanted)) || seen[0]
       : seen.find((one) => row && typeOf(one) === $(`[name="${row.id}.type"]`, row)?.value) || seen[0]);
   };
   const pick = (option) => {

@@ -12,6 +12,7 @@ from tests.browser.conftest import NARROWEST
 from tests.browser.looking import axe, faults_found_by_axe  # noqa: F401 - a fixture
 from tests.cast import Program
 from tests.views.speak import make
+from webapp import limits
 from webapp.extensions import db
 
 KEY = {"name": "id", "type": "row_number"}
@@ -117,3 +118,26 @@ def test_axe_finds_nothing_on_a_dataset_and_in_its_dialog(desk, cast, shop, axe,
     found = faults_found_by_axe(page, axe)
     page.get_by_role("button", name="Export").click()
     assert found + faults_found_by_axe(page, axe) == []
+
+
+def test_among_many_templates_the_one_is_found_by_its_name_and_put_in(edith, api, cast, monkeypatch):
+    monkeypatch.setattr(limits, "DATASET_CHOICES", 2)
+    program = api(cast.edith)
+    for name in ("Airports", "Buyers", "Flights", "Invoices", "Zones"):
+        make(program, name=name, fields=[KEY])
+    page = edith.page("/datasets/new")
+    page.locator("input.title").fill("World")
+    box, choice = page.get_by_label("Find a template to add"), page.get_by_label("Template to add", exact=True)
+    for name in ("Zones", "Invoices"):
+        box.press_sequentially(name[:4].lower())
+        expect(choice.locator("option")).to_have_text([name])
+        expect(box).to_be_focused()
+        page.get_by_role("button", name="Add").click()
+        expect(page.locator(".look h3", has_text=name)).to_be_visible()
+        expect(box).to_have_value("")
+    expect(choice.locator("option")).to_have_text(["Airports", "Buyers"])
+    box.fill("nothing like it")
+    expect(page.get_by_text("No other template has this in its name.")).to_be_visible()
+    page.keyboard.press("Control+s")
+    page.wait_for_url("**/datasets/dst_*")
+    expect(page.locator("input.title")).to_have_value("World")

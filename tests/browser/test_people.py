@@ -3,10 +3,16 @@
 from __future__ import annotations
 
 import re
+from datetime import timedelta
 
+import sqlalchemy as sa
 from playwright.sync_api import expect
 
 from tests.browser.conftest import NARROWEST
+from tests.cast import PASSWORD
+from webapp import clock
+from webapp.extensions import db
+from webapp.models import BrowserSession
 
 ID = [{"name": "id", "type": "row_number"}]
 
@@ -84,3 +90,25 @@ def test_the_present_entry_of_the_settings_is_in_sight_on_a_narrow_screen(desk, 
         assert here["x"] >= 0, path
         assert here["x"] + here["width"] <= NARROWEST[0], path
         page.close()
+
+
+def test_a_browser_left_open_asks_for_the_password_before_it_signs_others_out(app, desk, cast):
+    here, there = desk(cast.edith), desk(cast.edith)
+    with app.app_context():
+        db.session.execute(sa.update(BrowserSession).values(created_at=clock.now() - timedelta(hours=1)))
+        db.session.commit()
+    page = here.page("/me")
+    page.get_by_role("button", name="End all others").focus()
+    page.keyboard.press("Enter")
+    box = page.locator("#end-others-password")
+    page.keyboard.press("Tab")
+    expect(box).to_be_focused()
+    box.press_sequentially("not the one")
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("alert")).to_contain_text("This is not your password.")
+    assert there.page("/templates").url.endswith("/templates")
+    page.get_by_role("button", name=re.compile("^End Chrom")).click()
+    page.get_by_label("Your password").locator("visible=true").fill(PASSWORD)
+    page.get_by_role("button", name="Sign out there").locator("visible=true").click()
+    expect(page.locator("#toasts")).to_contain_text("The session has ended.")
+    assert "/sign-in" in there.page("/templates").url

@@ -61,9 +61,7 @@ def index(actor: Actor, query: ListQuery) -> Response:
     return reply(found.as_dict(lambda row: _shown(actor, row)))
 
 
-@route(
-    bp, "/me/sessions", ["DELETE"], scope="self", returns=EndedOut, errors=["forbidden"], on_fault=_again
-)
+@route(bp, "/me/sessions", ["DELETE"], scope="self", returns=EndedOut, errors=["forbidden"], on_fault=_again)
 def end_others(actor: Actor) -> Response:
     """End all sessions but the one that asks; asked by a key, all. A key with scopes may not."""
     sessions.prove(actor, None, _password())

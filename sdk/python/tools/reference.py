@@ -33,9 +33,7 @@ written `types.…` here, are the typed dictionaries of `rowsmith.types`; their 
 def pages() -> dict[str, str]:
     """The pages by their names."""
     made = {"python": _package(), "python-api": _api(), "python-fields": _fields()}
-    return {
-        name: "\n".join([HEADS[name] + MADE, *parts]).rstrip() + "\n" for name, parts in made.items()
-    }
+    return {name: "\n".join([HEADS[name] + MADE, *parts]).rstrip() + "\n" for name, parts in made.items()}
 
 
 def _package() -> list[str]:

@@ -173,12 +173,16 @@ def _heading_close(_self: Any, tokens: Sequence[Token], place: int, _options: An
 
 
 def _table_open(_self: Any, tokens: Sequence[Token], place: int, _options: Any, _env: Any) -> str:
-    """A table that scrolls sideways; one of many columns that begin with a key stands in lines where it is narrow."""
+    """A table that scrolls sideways; one of many columns that begin with a key stands in lines where it is narrow, but
+    one of numbers, which are compared down the column."""
     whole = tokens[place : _closing(tokens, place)]
     heads = [whole[at + 1].content for at, one in enumerate(whole) if one.type == "th_open"]
     cells = [at for at, one in enumerate(whole) if one.type == "td_open"]
-    stacks = len(heads) > 2 and all(
-        whole[at + 1].content.startswith(("`", "[")) for at in cells[:: len(heads)]
+    numbers = all(_is_right(whole[at]) for at in cells[1 : len(heads)])
+    stacks = (
+        len(heads) > 2
+        and not numbers
+        and all(whole[at + 1].content.startswith(("`", "[")) for at in cells[:: len(heads)])
     )
     if stacks:
         for number, at in enumerate(cells):
