@@ -97,6 +97,13 @@ class Settings:
         "S3 the AWS_* names below are used.",
         "",
     )
+    scanner: read.Scanner | None = _setting(
+        "SCANNER_URL",
+        "A virus scanner that looks at each workspace file before anybody can have it: clamd at `clamd://host:3310` or "
+        "`clamd:///run/clamav/clamd.ctl`. Default: none.",
+        None,
+        read.scanner,
+    )
     vault_keys: tuple[str, ...] = _setting(
         "VAULT_KEYS",
         "Fernet keys for stored secrets, newest first, separated by commas; older ones still read. "
@@ -224,6 +231,13 @@ class Settings:
         "`mfa`); `trust`: a sign-in through the provider counts as one with two factors.",
         "ask",
         read.one_of(SECOND_FACTOR),
+    )
+    code_drift: int = _setting(
+        "TWO_FACTOR_DRIFT",
+        "How many steps of 30 seconds an authenticator's clock may be early or late. 0 lets a code live for 30 seconds "
+        "and no longer, which asks for clocks that are right and for quick fingers.",
+        limits.TOTP_DRIFT_STEPS,
+        read.whole(0, limits.TOTP_DRIFT_STEPS),
     )
     aws_access_key_id: str = _setting("AWS_ACCESS_KEY_ID", "S3 key id.", "")
     aws_secret_access_key: str = _setting("AWS_SECRET_ACCESS_KEY", "S3 secret key.", "", secret=True)

@@ -4,11 +4,23 @@ from __future__ import annotations
 
 import ipaddress
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Final
+from urllib.parse import urlsplit
 
 SANDBOXES: Final = ("auto", "bubblewrap", "landlock", "plain")
 LOG_LEVELS: Final = ("DEBUG", "INFO", "WARNING", "ERROR")
 LOG_FORMATS: Final = ("text", "json")
+CLAMD_PORT: Final = 3310  # the TCPSocket of clamd.conf(5)
+
+
+@dataclass(frozen=True, slots=True)
+class Scanner:
+    """Where clamd listens: at a socket in the file system, or (`path` "") at a port of a host."""
+
+    path: str
+    host: str
+    port: int
 
 
 def plain(text: str) -> str:
@@ -98,3 +110,16 @@ def log_format(text: str) -> str:
     if text.casefold() not in LOG_FORMATS:
         raise ValueError(f"must be one of {', '.join(LOG_FORMATS)}, not {text!r}")
     return text.casefold()
+
+
+def scanner(text: str) -> Scanner:
+    """Where a virus scanner listens."""
+    try:
+        parts = urlsplit(text)
+        host, port = parts.hostname or "", parts.port
+    except ValueError:
+        raise ValueError("is not a URL") from None
+    whole = parts.scheme == "clamd" and bool(host) != bool(parts.path.strip("/"))
+    if not whole or parts.query or parts.fragment or parts.username:
+        raise ValueError("must be clamd://host:3310 or clamd:///run/clamav/clamd.ctl")
+    return Scanner("" if host else parts.path, host, CLAMD_PORT if port is None else port)

@@ -6,11 +6,14 @@ import io
 import os
 import socket
 import threading
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from tests.fakes.clamd import EICAR, NAME, Clamd
 from webapp import clock, limits, storage
+from webapp.config_values import Scanner
 from webapp.errors import ApiError
 from webapp.extensions import db
 from webapp.models import Run, Scenario, WorkspaceFile
@@ -356,3 +359,17 @@ def test_a_damaged_cache_is_not_believed(acme, put, tmp_path, cast):
     workspace_files.sync(cast.acme, tmp_path / "two")
     assert (tmp_path / "two" / "a").read_bytes() == b"right"
     assert workspace_files_sync._listed(cast.acme)[0].size == 5
+
+
+def test_an_output_that_the_virus_scanner_finds_is_left_out_and_the_others_are_kept(app, acme, run, folder):
+    server = Clamd()
+    app.config["SETTINGS"] = replace(app.config["SETTINGS"], scanner=Scanner("", "127.0.0.1", server.port))
+    for name, content in (("a.csv", b"1"), ("b.com", EICAR), ("c.csv", b"3")):
+        (folder / name).write_bytes(content)
+    try:
+        done = workspace_files.store_outputs(run, folder)
+    finally:
+        server.stop()
+    assert [one["name"].rpartition("/")[2] for one in done.files] == ["a.csv", "c.csv"]
+    assert [name for name, _ in done.refused] == ["b.com"]
+    assert NAME in done.refused[0][1]

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.conftest import ROOT, clean_environment
+from tests.fakes.clamd import Clamd
 from webapp.cli import doctor_machine, doctor_service
 from webapp.cli.findings import FAIL, OK, WARN, Finding, Patient, looked, worst
 from webapp.extensions import make_redis, writing
@@ -101,6 +102,18 @@ def test_a_redis_that_is_away_and_a_storage_that_takes_nothing_are_failures(exam
                     AWS_ACCESS_KEY_ID="x", AWS_SECRET_ACCESS_KEY="x", AWS_REGION="x")  # fmt: skip
     assert states(found)["redis"] == FAIL
     assert states(found)["storage"] == FAIL
+
+
+def test_a_virus_scanner_that_gives_no_verdict_is_a_failure(examine):
+    assert "scanner" not in examine()
+    server = Clamd()
+    address = {"SCANNER_URL": f"clamd://127.0.0.1:{server.port}"}
+    assert states(examine(**address))["scanner"] == OK
+    server.mood = "odd"
+    (found,) = examine(**address)["scanner"]
+    server.stop()
+    assert found["state"] == FAIL
+    assert "PONG" in found["told"]
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ from sqlalchemy import select
 from jobs import export as job
 from tests.cast import Cast, Program
 from tests.views.speak import make
-from webapp import limits
+from webapp import limits, storage
 from webapp.extensions import db, writing
 from webapp.models import ExportPart
 
@@ -90,3 +90,14 @@ def row(app: Flask) -> Callable[..., Any]:
             return found
 
     return touch
+
+
+@pytest.fixture
+def stored(app: Flask) -> Callable[[], list[str]]:
+    """The keys of all workspace files' bytes in the storage."""
+
+    def keys() -> list[str]:
+        with app.app_context():
+            return [one.key for one in storage.of(app).listing("files")]
+
+    return keys

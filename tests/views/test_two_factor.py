@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import threading
+from dataclasses import replace
 from html import unescape
 
 import pyotp
@@ -185,6 +186,19 @@ def test_a_one_time_link_asks_for_the_code_too(app, browser, cast, phone):
     assert again.get("/projects").status_code == 303
     with app.app_context():
         assert db.session.scalars(sa.select(SignInLink.used_at)).one() is not None
+
+
+@pytest.mark.parametrize("away", [-1, 1])
+def test_without_drift_a_code_ends_with_its_30_seconds(app, browser, cast, phone, away, monkeypatch):
+    """From the step after the one that set it up, whose codes are used up."""
+    later = clock.epoch() + 2 * limits.TOTP_STEP_SECONDS
+    monkeypatch.setattr(clock, "source", lambda: later)
+    for drift, lands in ((0, "/sign-in/code"), (1, "/")):
+        app.config["SETTINGS"] = replace(app.config["SETTINGS"], code_drift=drift)
+        late = browser()
+        first_step(late, cast)
+        answer = late.submit("/sign-in/code", {"code": phone.code(away)})
+        assert (answer.status_code, answer.headers.get("Location", "/sign-in/code")) == (303 if drift else 422, lands)
 
 
 def test_a_step_that_is_over_begins_again(app, browser, cast, phone):

@@ -1,6 +1,6 @@
 """Workspace files over the API: whole or not at all, by name or id, by range, with tags and keys."""
 
-# ruff: noqa: F811 - fixtures of another module, taken by their names
+
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import pytest
 import sqlalchemy as sa
 
 from tests.conftest import close_app
-from tests.views.uploading import URL, address, problem, send, stored  # noqa: F401
+from tests.views.uploading import URL, address, problem, send
 from webapp import create_app, limits
 from webapp.extensions import db
 from webapp.models import AuditEntry, WorkspaceFile

@@ -11,18 +11,12 @@ import tracemalloc
 import pytest
 
 from tests.views.uploading import URL, address, problem, send
-from webapp import limits, storage
+from webapp import limits
 
 
 @pytest.fixture
 def edith(api, cast):
     return api(cast.edith)
-
-
-@pytest.fixture
-def stored(app):
-    """The keys of all bytes in the storage."""
-    return lambda: [one.key for one in storage.of(app).listing("files")]
 
 
 def test_fifty_megabytes_pass_and_one_byte_more_does_not(edith, app):

@@ -1,6 +1,6 @@
 """Names and types of workspace files: what is refused, what is kept as it is."""
 
-# ruff: noqa: F811 - fixtures of another module, taken by their names
+
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from urllib.parse import quote
 
 import pytest
 
-from tests.views.uploading import URL, address, problem, send, stored  # noqa: F401
+from tests.views.uploading import URL, address, problem, send
 
 
 @pytest.fixture

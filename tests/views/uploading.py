@@ -5,10 +5,6 @@ from __future__ import annotations
 import io
 from urllib.parse import quote
 
-import pytest
-
-from webapp import storage
-
 URL = "/workspace/files"
 
 
@@ -32,14 +28,3 @@ def address(name: str) -> str:
 
 def problem(answer) -> tuple[int, str]:
     return answer.status_code, answer.json["error"]["code"]
-
-
-@pytest.fixture
-def stored(app):
-    """The keys of all bytes in the storage."""
-
-    def keys() -> list[str]:
-        with app.app_context():
-            return [one.key for one in storage.of(app).listing("files")]
-
-    return keys

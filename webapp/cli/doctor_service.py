@@ -14,6 +14,7 @@ from webapp.cli import valkey
 from webapp.cli.datadir import CliError
 from webapp.cli.doctor_database import skew
 from webapp.cli.findings import FAIL, OK, WARN, Check, Finding, Patient
+from webapp.net import clamd
 from webapp.services import heartbeat
 
 
@@ -89,6 +90,20 @@ def files(patient: Patient) -> Iterator[Finding]:
         )
 
 
+def scanner(patient: Patient) -> Iterator[Finding]:
+    """Whether the virus scanner gives verdicts, where one is set."""
+    if patient.settings is None or patient.settings.scanner is None:
+        return
+    try:
+        with clamd.begun(patient.settings.scanner) as scan:
+            scan.verdict()
+    except clamd.ScannerError as error:
+        told = f"The virus scanner gives no verdict: {error}. No workspace file can be stored."
+        yield Finding(FAIL, "scanner", told, "start clamd, or mend SCANNER_URL")
+    else:
+        yield Finding(OK, "scanner", "The virus scanner gives verdicts.")
+
+
 def processes(patient: Patient) -> Iterator[Finding]:
     """Who works."""
     client = patient.known.get("redis")
@@ -134,6 +149,7 @@ def sandbox(patient: Patient) -> Iterator[Finding]:
 CHECKS: Final[tuple[tuple[str, Check], ...]] = (
     ("redis", queue),
     ("storage", files),
+    ("scanner", scanner),
     ("workers", processes),
     ("sandbox", sandbox),
 )

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+from flask import current_app
 from sqlalchemy import delete, func, select, update
 
 from webapp import clock, limits
@@ -115,7 +116,7 @@ def confirm(actor: Actor, password: str, code: str) -> list[str]:
         raise ApiError("conflict", "Nothing is being set up. Begin again.")
     secret, sealed = _opened(found), found.sealed
     attempt = proven.by_password(actor, password, code=True)
-    step = totp.step_of(secret, totp.clean(code), clock.epoch())
+    step = _step_of(secret, totp.clean(code))
     if step is None:
         raise validation_error(
             [Fault("code", "invalid", "This code is wrong. Check the clock of your device.")]
@@ -207,11 +208,15 @@ def takes(user_id: str, code: str) -> str | None:
     found = db.session.get(SecondFactor, user_id)
     if found is None or found.confirmed_at is None:
         return None
-    step = totp.step_of(_opened(found), code, clock.epoch())
+    step = _step_of(_opened(found), code)
     if step is None:
         return None
     later: Any = update(SecondFactor).where(SecondFactor.user_id == user_id, SecondFactor.last_step < step)
     return "totp" if _changes_one(later.values(last_step=step)) else None
+
+
+def _step_of(secret: str, code: str) -> int | None:
+    return totp.step_of(secret, code, clock.epoch(), current_app.config["SETTINGS"].code_drift)
 
 
 def _changes_one(statement: Any) -> bool:

@@ -21,9 +21,10 @@ from flask import current_app
 from sqlalchemy import func, select
 
 from webapp import clock, ids, limits, storage
-from webapp.errors import ApiError
+from webapp.errors import ApiError, Fault, validation_error
 from webapp.extensions import db, reading
 from webapp.models import Workspace, WorkspaceFile
+from webapp.net import clamd
 from webapp.services import audit, holding
 from webapp.services.actors import Actor
 from webapp.services.workspace_files_names import folders_of
@@ -55,18 +56,49 @@ class Usage:
 
 
 def put(workspace_id: str, chunks: Iterable[bytes]) -> Put:
-    """Store a stream. Errors: `unavailable` when the storage does not take it; whatever the stream itself raises."""
+    """Store a stream, and show it to the virus scanner on its way, where there is one.
+
+    Errors: `unavailable` when the storage does not take it or the scanner says nothing, validation_error when it finds
+    something; whatever the stream itself raises.
+    """
     key = f"{ROOT}/{workspace_id}/{ids.new('fil')}"
     digest = hashlib.sha256()
+    try:
+        with _scanned() as look:
 
-    def passing() -> Iterator[bytes]:
-        for chunk in chunks:
-            digest.update(chunk)
-            yield chunk
+            def passing() -> Iterator[bytes]:
+                for chunk in chunks:
+                    digest.update(chunk)
+                    look(chunk)
+                    yield chunk
 
-    with reachable():
-        size = storage.of(current_app).put(key, passing())
+            with reachable():
+                size = storage.of(current_app).put(key, passing())
+    except ApiError:
+        drop(key)
+        raise
     return Put(key, size, digest.hexdigest())
+
+
+@contextmanager
+def _scanned() -> Iterator[Callable[[bytes], None]]:
+    """Takes a file in pieces; at the end there is the scanner's verdict. Errors: validation_error, unavailable."""
+    place = current_app.config["SETTINGS"].scanner
+    if place is None:
+        yield lambda _piece: None
+        return
+    try:
+        with clamd.begun(place) as scan:
+            yield scan.feed
+            found = scan.verdict()
+    except clamd.ScannerError as error:
+        log.error("the virus scanner at SCANNER_URL gave no verdict: %s", error)
+        text = "The virus scanner that looks at every file gives no verdict. Nothing was stored; try again."
+        raise ApiError("unavailable", text, {"reason": "scanner"}, headers={"Retry-After": "60"}) from None
+    if found is not None:
+        log.warning("the virus scanner found %s in a file that was sent", found)
+        text = f"The virus scanner found {found} in it, so it was not stored."
+        raise validation_error([Fault("file", "malware", text)])
 
 
 def pieces(key: str, start: int = 0, end: int | None = None) -> Iterator[bytes]:

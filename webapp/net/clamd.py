@@ -1,0 +1,85 @@
+"""Asking a virus scanner: the only place that speaks clamd's protocol (clamd(8), INSTREAM). The scanner is the
+operator's own setting, so the address guard has no say."""
+
+from __future__ import annotations
+
+import socket
+import struct
+from collections.abc import Iterator
+from contextlib import closing, contextmanager, suppress
+from typing import Final
+
+from webapp import limits
+from webapp.config_values import Scanner
+
+_ANSWER_BYTES: Final = 4_096
+_CLEAN, _FOUND = "stream: OK", " FOUND"
+
+
+class ScannerError(Exception):
+    """There is no verdict. The message is for the log."""
+
+
+class Scan:
+    """One file on its way. Made by `begun`."""
+
+    def __init__(self, door: socket.socket) -> None:
+        self._door = door
+        self._send(b"zINSTREAM\0")
+
+    def feed(self, piece: bytes) -> None:
+        """The next bytes of the file. Raises ScannerError."""
+        if piece:  # a length of zero would be the end
+            self._send(struct.pack("!I", len(piece)) + piece)
+
+    def verdict(self) -> str | None:
+        """What was found in the file; None where nothing was. Raises ScannerError."""
+        self._send(struct.pack("!I", 0))
+        told = self._answer()
+        if told == _CLEAN:
+            return None
+        if told.endswith(_FOUND):
+            return told.removeprefix("stream: ").removesuffix(_FOUND)
+        raise ScannerError(f"it answers {told or 'nothing'!r}")
+
+    def _send(self, data: bytes) -> None:
+        try:
+            self._door.sendall(data)
+        except OSError as error:
+            told = ""
+            with suppress(OSError):  # it says why it hangs up, if there is time: StreamMaxLength of clamd.conf
+                told = self._answer()
+            raise ScannerError(told or f"it broke off ({type(error).__name__})") from None
+
+    def _answer(self) -> str:
+        found = b""
+        try:
+            while b"\0" not in found and len(found) < _ANSWER_BYTES and (piece := self._door.recv(_ANSWER_BYTES)):
+                found += piece
+        except OSError as error:
+            raise ScannerError(f"it broke off ({type(error).__name__})") from None
+        return found.partition(b"\0")[0].decode("utf-8", "replace")
+
+
+@contextmanager
+def begun(where: Scanner) -> Iterator[Scan]:
+    """A scan of one file. Raises ScannerError."""
+    with closing(_connected(where)) as door:
+        door.settimeout(limits.SCANNER_SECONDS)
+        yield Scan(door)
+
+
+def _connected(where: Scanner) -> socket.socket:
+    try:
+        if not where.path:
+            return socket.create_connection((where.host, where.port), limits.SCANNER_CONNECT_SECONDS)
+        door = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        try:
+            door.settimeout(limits.SCANNER_CONNECT_SECONDS)
+            door.connect(where.path)
+        except OSError:
+            door.close()
+            raise
+        return door
+    except OSError as error:
+        raise ScannerError(f"it cannot be reached ({error.strerror or type(error).__name__})") from None
