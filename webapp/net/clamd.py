@@ -47,7 +47,7 @@ class Scan:
             self._door.sendall(data)
         except OSError as error:
             told = ""
-            with suppress(OSError):  # it says why it hangs up, if there is time: StreamMaxLength of clamd.conf
+            with suppress(ScannerError):  # it says why it hangs up, if there is time: StreamMaxLength of clamd.conf
                 told = self._answer()
             raise ScannerError(told or f"it broke off ({type(error).__name__})") from None
 
