@@ -10,7 +10,7 @@ from flask import Flask
 from sqlalchemy import select
 
 from jobs import export as job
-from tests.cast import Cast, Program
+from tests.cast import Cast, Person, Program
 from tests.views.speak import make
 from webapp import limits, storage
 from webapp.extensions import db, writing
@@ -101,3 +101,19 @@ def stored(app: Flask) -> Callable[[], list[str]]:
             return [one.key for one in storage.of(app).listing("files")]
 
     return keys
+
+
+@pytest.fixture
+def client(app: Flask, cast: Cast) -> Callable[..., Program]:
+    """What `datamaker-py` sends with each request: the key, and a content type also where there is no body."""
+
+    def make(person: Person | None = None) -> Program:
+        key = (person or cast.edith).key
+        return Program(app, "", **{"X-API-Key": key, "Content-Type": "application/json"})
+
+    return make
+
+
+@pytest.fixture
+def dm(client: Callable[..., Program]) -> Program:
+    return client()
