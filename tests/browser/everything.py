@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import json
 import re
+from datetime import timedelta
 from typing import Final
 
+import sqlalchemy as sa
 from flask import Flask
 from playwright.sync_api import Page
 
 from tests.promises.world import World
 from tests.views.test_real_data import FIELDS, PEOPLE, as_csv
 from tests.views.uploading import send as upload
+from webapp import clock
 from webapp.extensions import db
+from webapp.models import BrowserSession
 from webapp.services import sign_in
 from webapp.views.docs import pages as documents
 from webapp.views.routes import declaration_of
@@ -232,6 +236,26 @@ class Acts:
         self._at(page, "/me/two-factor")
         page.get_by_role("button", name="Set up two-factor sign-in").click()
         page.locator(".qr").wait_for()
+
+    def session_end_asks(self, page: Page) -> None:
+        """Of a browser that signed in an hour ago, with another one beside it."""
+        browser = self.world.person()
+        with self.world.app.app_context():
+            db.session.execute(sa.update(BrowserSession).values(created_at=clock.now() - timedelta(hours=1)))
+            db.session.commit()
+        self._at(page, "/me")
+        page.get_by_role("button", name="End all others").click()
+        page.locator("#end-others-password").fill("not the one")
+        page.get_by_role("button", name="Sign out there").locator("visible=true").click()
+        page.locator("#sessions [role=alert]").wait_for()
+        page.get_by_role("button", name="End all others").click()
+        browser.submit("/sign-out")
+
+    def type_picked_among_found(self, page: Page) -> None:
+        self._at(page, f"/templates/{self.world.names['template']}")
+        page.locator(".pick").first.click()
+        page.locator("#t-number").wait_for()
+        page.locator("#picker-q").press_sequentially("mail")
 
     def push_form_mapped(self, page: Page) -> None:
         names = self.world.names
