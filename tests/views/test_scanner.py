@@ -41,7 +41,7 @@ def test_what_the_scanner_finds_is_refused_and_what_was_there_stays(api, cast, s
         answer = send(edith, name, EICAR)
         assert problem(answer) == (422, "validation_error")
         fault = answer.json["error"]["details"]["fields"][0]
-        assert (fault["path"], fault["code"]) == ("file", "malware")
+        assert (fault["path"], fault["code"]) == ("", "malware")
         assert NAME in fault["message"]
     assert edith.get(address("in/a.com")).data == b"before"
     assert edith.get(address("in/new.com")).status_code == 404

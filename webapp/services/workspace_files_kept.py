@@ -98,7 +98,7 @@ def _scanned() -> Iterator[Callable[[bytes], None]]:
     if found is not None:
         log.warning("the virus scanner found %s in a file that was sent", found)
         text = f"The virus scanner found {found} in it, so it was not stored."
-        raise validation_error([Fault("file", "malware", text)])
+        raise validation_error([Fault("", "malware", text)])
 
 
 def pieces(key: str, start: int = 0, end: int | None = None) -> Iterator[bytes]:
