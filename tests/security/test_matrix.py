@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import shutil
+import sqlite3
 from pathlib import Path
 
 import pytest
@@ -63,23 +64,50 @@ class Stage:
     def __init__(self, folder: Path, prepared: Path, world: dict, redis_url: str) -> None:
         self._prepared, self._path = prepared, folder / "stage.db"
         self.world = world
-        shutil.copyfile(prepared, self._path)
         self.app = create_app(settings_for(f"sqlite:///{self._path}", redis_url, folder))
+        self._first: dict[str, str] = {}
+        self._put_back()
+
+    def _put_back(self) -> None:
+        shutil.copyfile(self._prepared, self._path)
+        # Of its own, so that it sees what others have committed (SQLite's PRAGMA data_version).
+        self._watch = sqlite3.connect(self._path)
+        self._digests, self._begun = self._first, self._version()
+        self._at = self._begun
         with self.app.app_context():
             redis_client().flushdb()
+
+    def _version(self) -> int:
+        return self._watch.execute("PRAGMA data_version").fetchone()[0]
+
+    def close(self) -> None:
+        audit.close(self.app)
+        self._watch.close()
+        with self.app.app_context():
+            db.session.remove()
+            db.engine.dispose()
 
     def reset(self) -> None:
         audit.close(self.app)
         with self.app.app_context():
             db.session.remove()
-            db.engine.dispose()
             redis_client().flushdb()
+        if self._version() == self._begun:
+            return
+        self.close()
         for suffix in ("-wal", "-shm"):
             self._path.with_name(self._path.name + suffix).unlink(missing_ok=True)
-        shutil.copyfile(self._prepared, self._path)
+        self._put_back()
 
     def state(self, workspace_id: str) -> str:
-        """A digest of all that belongs to a workspace."""
+        """A digest of all that belongs to a workspace; made anew when something was committed since the last one."""
+        if (version := self._version()) != self._at:
+            self._digests, self._at = {}, version
+        if workspace_id not in self._digests:
+            self._digests[workspace_id] = self._digest(workspace_id)
+        return self._digests[workspace_id]
+
+    def _digest(self, workspace_id: str) -> str:
         found = hashlib.sha256()
         with self.app.app_context(), db.engine.connect() as connection:
             for table, statement in BELONGING.items():
@@ -138,7 +166,7 @@ def stage(prepared, tmp_path_factory, shared_redis):
     """One application for the module; a call that changes something is undone."""
     made = Stage(tmp_path_factory.mktemp("stage"), *prepared, shared_redis)
     yield made
-    made.reset()
+    made.close()
 
 
 @pytest.fixture(autouse=True)
