@@ -266,9 +266,15 @@
     else if (places[key] && Date.now() - went < 1500) location.assign(places[key]);
   });
 
-  // What htmx tells
+  // What htmx tells. It keeps the focus of what has an id; links and buttons of a list that draws itself anew keep it too.
+  let held = "";
+  document.addEventListener("htmx:beforeSwap", ({ detail }) => {
+    const at = document.activeElement, link = at.getAttribute("href"), action = at.form?.getAttribute("action");
+    held = at.id || !detail.target.contains(at) ? "" : link ? `a[href=${CSS.escape(link)}]` : action ? `form[action=${CSS.escape(action)}] ${at.localName}` : "";
+  });
   document.addEventListener("htmx:afterSwap", (event) => {
     timeAll();
+    if (held && document.activeElement === document.body) $(held)?.focus({ preventScroll: true });
     if (event.target.id === "preview" && form()) place();
     if (event.target.id === "picker-body") { narrow(); if ("eager" in $("#picker").dataset) pick($("#picker [aria-selected=true]")); }
     if (event.target.id === "export") $("[data-unsaved]").hidden = !dirty;

@@ -49,8 +49,11 @@ window.wanted = () => {
 window.seen = new Set();
 window.unmarked = [];
 window.told = (e) => e.outerHTML.slice(0, 160);
+// What it is and the how-manieth like it: a list that draws itself anew puts others in the place of its links.
+window.key = (e) => window.told(e) + [...document.getElementsByTagName(e.nodeName)]
+  .filter((o) => window.told(o) === window.told(e)).indexOf(e);
 document.addEventListener('focusin', ({target: e}) => {
-  window.seen.add(e);
+  window.seen.add(window.key(e));
   const marks = (at) => { const s = getComputedStyle(at);
     return (s.outlineStyle !== 'none' && parseFloat(s.outlineWidth) > 0) || s.boxShadow !== 'none'; };
   if (marks(e) || (e.parentElement && marks(e.parentElement)) || e.closest('.CodeMirror, .diagram')) return;
@@ -148,7 +151,7 @@ def keyboard(page: Page) -> list[str]:
             if page.evaluate("document.activeElement.closest('.CodeMirror') !== null"):
                 page.keyboard.press("Escape")  # Tab indents there, until then
             page.keyboard.press("Tab")
-        missed = page.evaluate("window.wanted().filter((e) => !window.seen.has(e)).map(window.told)")
+        missed = page.evaluate("window.wanted().filter((e) => !window.seen.has(window.key(e))).map(window.told)")
         if not missed:
             break
     found += [f"{page.url}: Tab does not get to {one}" for one in missed]

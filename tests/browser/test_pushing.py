@@ -182,3 +182,18 @@ def test_axe_finds_nothing_on_the_pages_of_a_push(desk, cast, template, pushed, 
         page.wait_for_load_state("networkidle")
         found += faults_found_by_axe(page, axe)
     assert found == []
+
+
+def test_the_focus_stays_while_the_list_draws_itself_anew(edith, app, cast, template, target):
+    program = Program(app, cast.edith.key)
+    ask = {"connection_id": target.connection_id, "count": 5}
+    ids = [program.post(f"/templates/{template}/push", json=ask).json["id"] for _ in range(2)]
+    page = edith.page("/pushes")
+    link = page.locator(f"a[href='/pushes/{ids[0]}']")
+    link.focus()
+    page.evaluate("document.activeElement.dataset.first = ''")
+    for _ in range(2):
+        with page.expect_response("**/pushes*"):
+            pass
+    expect(page.locator("[data-first]")).to_have_count(0)
+    expect(link).to_be_focused()

@@ -8,6 +8,7 @@ or as another name of a field type, in a heading, in the text.
 from __future__ import annotations
 
 import re
+import threading
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from html import escape
@@ -24,6 +25,7 @@ from webapp.views.docs import pages
 from webapp.views.docs_api.reference import slug_of
 
 _KEPT: Final = "rowsmith.docs.index"
+_MAKING: Final = threading.Lock()
 _MOST: Final = 20  # results
 _BEFORE: Final = 60  # characters of an excerpt before the first word that was asked for
 _EXCERPT: Final = 180  # characters of an excerpt
@@ -116,10 +118,11 @@ def _marked(text: str, words: Iterable[str]) -> Markup:
 
 
 def _index(app: Flask) -> tuple[Part, ...]:
-    """Every part, made once."""
-    kept: tuple[Part, ...] | None = app.extensions.get(_KEPT)
-    if kept is None:
-        kept = app.extensions[_KEPT] = (*_of_pages(), *_of_api(app))
+    """Every part, made once: who types asks with every letter, and the others wait for the first."""
+    with _MAKING:
+        kept: tuple[Part, ...] | None = app.extensions.get(_KEPT)
+        if kept is None:
+            kept = app.extensions[_KEPT] = (*_of_pages(), *_of_api(app))
     return kept
 
 
