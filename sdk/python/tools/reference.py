@@ -16,7 +16,12 @@ The way to begin is the [guide](../guide/python.md); here stands every class wit
     "python-api": """# Python: `Api`
 
 Every operation of the service, for programs outside of it and for scenarios that need more than
-[`Client`](python.md#client) has. What comes back is told [there too](python.md#what-comes-back).
+[`Client`](python.md#client) has. What comes back is told [there too](python.md#what-comes-back); what looks after a
+workspace has [a page of its own](python-workspace.md).
+""",
+    "python-workspace": """# Python: the workspace
+
+The rest of [`Api`](python-api.md): people, keys, secrets, webhooks, and the service itself.
 """,
     "python-fields": """# Python: field classes
 
@@ -24,6 +29,7 @@ A class of `rowsmith.fields` for each type of the [catalogue](/docs/field-types)
 beside them the keys that [every field](python.md#field) takes.
 """,
 }
+WORKSPACE = ("workspace", "members", "teams", "projects", "api_keys", "secrets", "webhooks", "service")
 MADE = """
 Made from the docstrings of the package `rowsmith` by `sdk/python/tools/generate.py`. What calls take and answer,
 written `types.…` here, are the typed dictionaries of `rowsmith.types`; their keys are those of the REST API.
@@ -32,7 +38,16 @@ written `types.…` here, are the typed dictionaries of `rowsmith.types`; their 
 
 def pages() -> dict[str, str]:
     """The pages by their names."""
-    made = {"python": _package(), "python-api": _api(), "python-fields": _fields()}
+    groups = _groups()
+    made = {
+        "python": _package(),
+        "python-api": [
+            *_api(),
+            *(line for name, lines in groups.items() if name not in WORKSPACE for line in lines),
+        ],
+        "python-workspace": [line for name in WORKSPACE for line in groups[name]],
+        "python-fields": _fields(),
+    }
     return {name: "\n".join([HEADS[name] + MADE, *parts]).rstrip() + "\n" for name, parts in made.items()}
 
 
@@ -61,13 +76,20 @@ def _package() -> list[str]:
 
 def _api() -> list[str]:
     import rowsmith
+
+    return _class(rowsmith.Api, "Api", only=("request", "close"))
+
+
+def _groups() -> dict[str, list[str]]:
+    """The methods of each group of `Api`, by the group's name."""
+    import rowsmith
     from rowsmith.resources.base import Resource
 
-    out = _class(rowsmith.Api, "Api", only=("request", "close"))
-    for name, one in vars(rowsmith.Api("key", "http://127.0.0.1:1")).items():
-        if isinstance(one, Resource):
-            out += [f"## `api.{name}`\n", *_methods(type(one), prefix=f"api.{name}.")]
-    return out
+    return {
+        name: [f"## `api.{name}`\n", *_methods(type(one), prefix=f"api.{name}.")]
+        for name, one in vars(rowsmith.Api("key", "http://127.0.0.1:1")).items()
+        if isinstance(one, Resource)
+    }
 
 
 def _fields() -> list[str]:

@@ -165,8 +165,8 @@ def _fence(_self: Any, tokens: Sequence[Token], place: int, _options: Any, _env:
 
 def _heading_close(_self: Any, tokens: Sequence[Token], place: int, _options: Any, _env: Any) -> str:
     opened = tokens[place - 2]
-    if opened.tag == "h1":
-        return "</h1>\n"
+    if opened.tag != "h2":  # the contents of the page lead to smaller ones
+        return f"</{opened.tag}>\n"
     anchor = escape(str(opened.attrs["id"]))
     # Whoever reads by ear or key has the contents of the page for this.
     return f' <a class="anchor" href="#{anchor}" aria-hidden="true" tabindex="-1">#</a></{opened.tag}>\n'
