@@ -2,6 +2,7 @@
 
 import gc
 import os
+import resource
 
 from webapp import limits, memory
 from webapp.config import Settings
@@ -19,6 +20,10 @@ bind = [
 worker_class = "webapp.serving.Worker"
 workers = _settings.web_workers
 threads = _settings.web_threads
+# Half of the files that the process may open are left for the rest. Idle connections take no thread.
+worker_connections = max(
+    min(limits.WEB_CONNECTIONS, resource.getrlimit(resource.RLIMIT_NOFILE)[0] // 2), threads + 1
+)
 # The application is built once and forked: a wrong setting stops the start with one message instead of a loop of
 # dying workers, the engine's vocabularies are in memory once, and a worker that is replaced is there at once. It
 # holds because building the application opens nothing; what a fork must not share is let go in `post_fork`.

@@ -12,12 +12,15 @@ from __future__ import annotations
 
 import fcntl
 import hashlib
+import importlib.util
+import json
 import logging
 import os
 import platform
 import re
 import shutil
 import stat
+import struct
 import subprocess
 import sys
 import sysconfig
@@ -26,10 +29,11 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Final
+from typing import Final, cast
 
 from flask import current_app
 
+from jobs.sandbox import Box, Caps, Setting, Unprotected, mode, outputs, start
 from webapp import ROOT, limits
 from webapp.config import Settings, SettingsError
 from webapp.services import journal, requirements, requirements_uv
@@ -42,6 +46,42 @@ _MAKING: Final = ".making-"
 _GONE: Final = ".gone-"
 _FAILED: Final = ".failed"
 _LOCK: Final = ".lock"
+_PYTHON: Final = f"python{sys.version_info.major}.{sys.version_info.minor}"
+# Runs in the sandbox. Each worker writes to one file: the number of a module, the length of its bytecode, the bytecode.
+# A module with a syntax error (templates of code generators have them) does not stop the others.
+_COMPILE: Final = """
+import json, os, py_compile, struct
+
+with open("sources.json", encoding="utf-8") as file:
+    sources = json.load(file)
+count = min(len(os.sched_getaffinity(0)), 4)
+for worker in range(count):
+    if os.fork() == 0:
+        single = os.path.join(os.environ["TMPDIR"], f"{worker}.pyc")
+        with open(os.path.join(os.environ["OUTPUTS"], f"{worker}.all"), "wb", 0) as out:
+            for number in range(worker, len(sources), count):
+                source, shown = sources[number]
+                try:
+                    py_compile.compile(source, single, shown, doraise=True)
+                except Exception:
+                    continue
+                with open(single, "rb") as compiled:
+                    bytecode = compiled.read()
+                out.write(struct.pack("<QQ", number, len(bytecode)) + bytecode)
+        os._exit(0)
+for worker in range(count):
+    os.wait()
+"""
+_RECORD: Final = struct.Struct("<QQ")  # what stands before each module's bytecode
+_COMPILE_CAPS: Final = Caps(
+    wall_seconds=limits.ENVIRONMENT_SECONDS,
+    cpu_seconds=limits.ENVIRONMENT_SECONDS * limits.RUN_PROCESSORS,
+    memory_bytes=limits.RUN_MEMORY_BYTES,
+    processes=16,
+    file_bytes=limits.RUN_OUTPUTS_BYTES,
+    tmp_bytes=16 * limits.MB,
+    outputs_bytes=limits.RUN_OUTPUTS_BYTES,
+)
 Tell = Callable[[str], None]
 
 
@@ -74,7 +114,7 @@ def ensure(
     Takes milliseconds where it is there, seconds where it must be made; `tell` gets a line for whoever waits. `alive`
     is called several times a second meanwhile, and may raise to stop it. Error: NotMade.
     """
-    return Maker.of(current_app.config["SETTINGS"].data_dir).ensure(lock, environment, tell, alive)
+    return Maker.of(current_app.config["SETTINGS"]).ensure(lock, environment, tell, alive)
 
 
 def prepare_base() -> None:
@@ -87,17 +127,18 @@ def prepare_base() -> None:
 @dataclass(frozen=True)
 class Maker:
     """Makes and keeps environments in one folder. `source` is the client that goes into each, `space` what they may
-    take together in bytes."""
+    take together in bytes, `sandbox` the setting for the sandbox in which packages are compiled."""
 
     folder: Path
     source: Path = SDK
     space: int = limits.ENVIRONMENTS_BYTES
+    sandbox: Setting = "auto"
     env: dict[str, str] = field(default_factory=lambda: dict(os.environ))
 
     @classmethod
-    def of(cls, data_dir: Path) -> Maker:
-        """The one of a data folder."""
-        return cls(data_dir / "environments")
+    def of(cls, settings: Settings) -> Maker:
+        """The one of a service with these settings."""
+        return cls(settings.data_dir / "environments", sandbox=cast(Setting, settings.sandbox))
 
     def ensure(
         self,
@@ -165,10 +206,10 @@ class Maker:
     def _make(self, lock: str, found: Path, tell: Tell, alive: Callable[[], None] | None) -> None:
         self._sweep(found)
         folder = self.folder / f"{_MAKING}{found.name}-{os.getpid()}"
-        folder.mkdir(mode=0o700)
+        folder.mkdir()
         begun = time.monotonic()
         try:
-            made = self._filled(folder, lock, tell, alive)
+            made = self._filled(folder, lock, found, tell, alive)
             _readable(made)
             os.utime(made)
             made.rename(found)
@@ -183,7 +224,9 @@ class Maker:
         if lock:
             tell(f"Installed in {time.monotonic() - begun:.1f} s.")
 
-    def _filled(self, folder: Path, lock: str, tell: Tell, alive: Callable[[], None] | None) -> Path:
+    def _filled(
+        self, folder: Path, lock: str, found: Path, tell: Tell, alive: Callable[[], None] | None
+    ) -> Path:
         """An environment in `folder`, not yet where it belongs."""
         made, env = folder / "venv", requirements_uv.environment(self.env, self.folder / "cache")
         # uv dies with this process, so that a killed run leaves nobody behind who goes on writing.
@@ -215,18 +258,70 @@ class Maker:
             if lock:
                 tell(f"Installing {len(requirements.packages(lock))} packages (once).")
                 (folder / "requirements.lock").write_text(lock, "utf-8")
+                # Without --compile-bytecode, for which uv starts the environment's interpreter: that one runs every
+                # .pth file and sitecustomize module of the packages, here and not in the sandbox.
                 uv(
-                    *"pip install --quiet --no-deps --only-binary :all: --require-hashes --compile-bytecode".split(),
+                    *"pip install --quiet --no-deps --only-binary :all: --require-hashes".split(),
                     *("--python", str(made / "bin" / "python"), "--requirement", "requirements.lock"),
                 )
         except FileNotFoundError:
             raise NotMade("uv is not installed.") from None
+        self._compile(folder, made, found, alive)
         return made
+
+    def _compile(self, folder: Path, made: Path, found: Path, alive: Callable[[], None] | None) -> None:
+        """Compile the modules of an environment to bytecode, since programs cannot write it there.
+
+        The base interpreter does it in the sandbox, without network and without `site`. It sees the environment
+        read-only and writes the results to files, from which this process copies them into place. Modules that
+        could not be compiled are compiled at each import, which is only slower.
+        """
+        packages = made / "lib" / _PYTHON / "site-packages"
+        sources = [
+            Path(top, name)
+            for top, _, names in os.walk(packages)
+            for name in sorted(names)
+            if name.endswith(".py") and stat.S_ISREG(os.lstat(os.path.join(top, name)).st_mode)
+        ]
+        code, uploads, results = folder / "code", folder / "uploads", folder / "bytecode"
+        for one in (code, uploads, results):
+            one.mkdir()
+        listed = [(str(one), str(found / one.relative_to(made))) for one in sources]
+        (code / "sources.json").write_text(json.dumps(listed), "utf-8")
+        (code / "main.py").write_text(_COMPILE, "utf-8")
+        box = Box(
+            command=(requirements.base_python(), "-I", "-S", "main.py"),
+            code=code,
+            environment=made,
+            read_only=(Path(sys.base_prefix),),
+            uploads=uploads,
+            outputs=results,
+            env={"OUTPUTS": str(results)},
+            network="none",
+            api=("127.0.0.1", 1),
+            caps=_COMPILE_CAPS,
+        )
+        with open(folder / "compile.log", "w+b") as output:
+            try:
+                with start(box, mode(self.sandbox), output.fileno()) as boxed:
+                    while boxed.wait(limits.ENVIRONMENT_POLL_SECONDS) is None:
+                        if alive is not None:
+                            alive()
+                    if boxed.poll() != 0:
+                        log.warning("Compiling packages ended with %s (%s)", boxed.poll(), boxed.stopped_by)
+            except Unprotected as error:
+                log.warning("Packages are not compiled: %s", error)
+        for file in outputs.files(results):
+            with open(outputs.open_file(results, file), "rb") as compiled:
+                while len(head := compiled.read(_RECORD.size)) == _RECORD.size:
+                    number, length = _RECORD.unpack(head)
+                    if number >= len(sources) or length > _COMPILE_CAPS.file_bytes:
+                        break
+                    _put_bytecode(sources[number], compiled.read(length))
 
     def _put_client(self, made: Path) -> None:
         """Our own client, as a package that is installed."""
-        python = f"python{sys.version_info.major}.{sys.version_info.minor}"
-        packages = made / "lib" / python / "site-packages"
+        packages = made / "lib" / _PYTHON / "site-packages"
         told = re.search(r'__version__ = "([^"]+)"', (self.source / "_version.py").read_text("utf-8"))
         version = told[1] if told else "0"
         shutil.copytree(self.source, packages / "rowsmith", ignore=shutil.ignore_patterns("__pycache__"))
@@ -236,8 +331,6 @@ class Maker:
             f"Metadata-Version: 2.1\nName: rowsmith\nVersion: {version}\n", "utf-8"
         )
         (about / "INSTALLER").write_text("rowsmith\n", "utf-8")
-        command = [str(made / "bin" / "python"), "-I", "-m", "compileall", "-q", str(packages / "rowsmith")]
-        subprocess.run(command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, check=False)
 
     def _lately_failed(self, found: Path) -> str:
         """Why it could not be made a moment ago; "" where that is long ago, or never was."""
@@ -311,6 +404,20 @@ def _is_hash(name: str) -> bool:
     return len(name) == 40 and set(name) <= set("0123456789abcdef")
 
 
+def _put_bytecode(source: Path, bytecode: bytes) -> None:
+    """Write the bytecode of a module to where Python looks for it. A package may have brought a file or link of that
+    name, and the file may be a hard link into uv's cache, so it is replaced and never written to."""
+    target = Path(importlib.util.cache_from_source(str(source)))
+    try:
+        if not target.parent.is_symlink():
+            target.parent.mkdir(exist_ok=True)
+            target.unlink(missing_ok=True)
+            with open(target, "xb") as file:
+                file.write(bytecode)
+    except OSError as error:
+        log.warning("%s is not compiled: %s", source.name, error.strerror)
+
+
 def _content(folder: Path) -> str:
     """A hash of a package's files, with their names."""
     whole = hashlib.sha256()
@@ -355,7 +462,7 @@ def main() -> int:
         return 1
     journal.configure(settings)
     try:
-        maker = Maker.of(settings.data_dir)
+        maker = Maker.of(settings)
         maker.ensure(requirements.common_lock(), tell=log.info)
     except NotMade as error:
         log.warning("%s %s", error, error.reason)

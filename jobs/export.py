@@ -11,7 +11,7 @@ from flask import Flask, current_app
 
 from jobs.lease import Lease, leased
 from webapp import limits, storage
-from webapp.services import export_parts, exports, metrics
+from webapp.services import export_files, export_parts, exports, metrics
 from webapp.services.exports import Order
 from webapp.services.rows import Stream
 
@@ -56,11 +56,19 @@ class Digest:
 
 def _make(work: Lease, order: Order, tell: Callable[..., None]) -> None:
     app: Flask = current_app._get_current_object()  # type: ignore[attr-defined]
-    store = storage.of(app)
     output = order.recipe.open()
     # Each attempt has its own name: one that wakes up too late cannot touch the file of the one after it.
     key = f"{order.folder}/{work.epoch}.{order.extension}"
-    digest = Digest(_watched(app, work, output, tell))
+    watched = _watched(app, work, output, tell)
+    digest = Digest(export_files.reserved(app, order.folder.split("/")[1], key, watched))
+    try:
+        _put(work, order, output, key, digest)
+    finally:
+        export_files.release(key)
+
+
+def _put(work: Lease, order: Order, output: Stream, key: str, digest: Digest) -> None:
+    store = storage.of(current_app)
     size = store.put(key, digest)
     try:
         seen = {"leaks": output.leaks} if output.leaks else {}

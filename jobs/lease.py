@@ -64,6 +64,14 @@ class HandBack(Interrupted):
     """This worker is stopping; another one goes on."""
 
 
+class Postponed(HandBack):
+    """The work cannot continue now: it is released, and `values` of its row say when it can be taken again."""
+
+    def __init__(self, work_id: str, **values: Any) -> None:
+        super().__init__(work_id)
+        self.values = values
+
+
 class Lease:
     """One piece of work, held. Made by `leased`."""
 
@@ -164,6 +172,10 @@ class Lease:
         self.save(lease_owner=None, lease_until=None)
         ring(redis_client(), self.kind, self.id)
 
+    def postpone(self, **values: Any) -> None:
+        """Free the row, writing `values` into it, without waking a worker; the attempt does not count as lost."""
+        self.save(lease_owner=None, lease_until=None, **values)
+
     def _mine(self) -> Any:
         model = self._model
         return update(model).where(model.id == self.id, model.epoch == self.epoch, model.status == "running")
@@ -260,6 +272,8 @@ def _interrupted(work: Lease, reason: Interrupted) -> None:
     try:
         if isinstance(reason, Cancelled):
             work.finish("cancelled")
+        elif isinstance(reason, Postponed):
+            work.postpone(**reason.values)
         elif isinstance(reason, HandBack):
             work.hand_back()
     except Fenced:

@@ -9,24 +9,26 @@ from __future__ import annotations
 
 import contextlib
 import logging
+from datetime import datetime, timedelta
 from typing import Any
 
 import pyarrow as pa
 from sqlalchemy.exc import OperationalError
 
 from jobs import push_http, push_watch
-from jobs.lease import Cancelled, Fenced, HandBack, Interrupted, Lease, leased
+from jobs.lease import Cancelled, Fenced, HandBack, Interrupted, Lease, Postponed, leased
 from jobs.push_failures import keys_of, refusal, stopped, table_refused
 from jobs.push_http import Caller
 from jobs.push_steps import Steps
 from jobs.push_table import Sender
 from jobs.push_watch import Watch
-from webapp import limits
-from webapp.connectors.base import ConnectorError, Link, Session
+from webapp import clock, limits
+from webapp.connectors.base import ConnectorError, Link, Lost, Session
 from webapp.connectors.channel import Channel
 from webapp.errors import ApiError
 from webapp.extensions import reading
-from webapp.services import ledger, ledger_rows, push_end, push_order
+from webapp.models import Push
+from webapp.services import ledger, ledger_entries, ledger_rows, push_end, push_order
 from webapp.services.ledger_book import Book, next_numbers
 from webapp.services.ledger_entries import Bad, Chunk
 
@@ -40,7 +42,7 @@ REPEATABLE = ("upsert", "update")  # modes whose chunks may be sent again when n
 
 def run(push_id: str) -> None:
     """Do one push, or go on with one that was lost."""
-    with leased(KIND, push_id) as work:
+    with leased(KIND, push_id, may=lambda session: push_end.is_due(session, push_id)) as work:
         work.closing = lambda session: push_end.close(session, push_id)
         Runner(work).carry_out()
     push_end.settle(push_id)
@@ -60,6 +62,10 @@ class Runner:
         """To the end, or until the work must not go on; then the ledger holds all that is known."""
         self.book.load()
         self.order = push_order.order(self.work.id)
+        before = self.book.push.waiting
+        self._was_open = bool(before and before["connected"])
+        if self.book.push.retry_at is not None:
+            self.work.save(retry_at=None)
         with self.watch:
             try:
                 self._persist()
@@ -83,17 +89,22 @@ class Runner:
         return [{"table": name, "columns": watch.report()} for name, watch in tables if watch is not None]
 
     def _persist(self) -> None:
-        """Try until it is done. A connection that is lost is opened again, after waits, PUSH_WAITS times in a row."""
+        """Try until it is done. Wait for a target database that is away as long as the push may wait; whatever else may
+        pass is tried again after PUSH_WAITS."""
         failures, reached = 0, -1
         while True:
             try:
                 self._once()
             except (ConnectorError, OperationalError) as error:
+                away = self._is_away(error)
                 self._close()
                 self.work.check()  # a statement that we stopped ourselves is no fault of the target
                 if not _may_pass(error):
                     raise
                 ended = self._reread()
+                if away:
+                    self._wait_for_target(error, ended)
+                    continue
                 failures, reached = (1 if ended > reached else failures + 1), ended
                 if failures > len(limits.PUSH_WAITS):
                     self.book.say(f"{_cause(error)} Given up after {failures} times in a row.")
@@ -107,6 +118,47 @@ class Runner:
                 push_watch.wait(self.work, wait)
             else:
                 return
+
+    def _is_away(self, error: ConnectorError | OperationalError) -> bool:
+        """Whether the target database cannot be reached, or has dropped the connection."""
+        if self.order.can.by_row or not isinstance(error, ConnectorError):
+            return False
+        return isinstance(error, Lost) or (self.watch.session is None and error.transient and _may_pass(error))
+
+    def _wait_for_target(self, error: ConnectorError | OperationalError, ended: int) -> None:
+        """Wait until the target is tried again: short waits here, longer ones without a worker (`Postponed`). Raises
+        `error` when the push has waited for its time."""
+        now, before = clock.now(), self.book.push.waiting
+        if before is None or ended > before["ended"]:
+            before = {"since": clock.to_text(now), "tries": 0}
+        since = datetime.fromisoformat(before["since"])
+        left = self.order.wait_seconds - (now - since).total_seconds()
+        if left <= 0:
+            self.book.say(f"{_cause(error)} Gave up after waiting {self.order.wait_seconds:,} s for the target.")
+            if isinstance(error, ConnectorError) and not error.hint:
+                error.hint = "Resume the push when the target is available again."
+            raise error
+        tries = before["tries"] + 1
+        wait = min(limits.PUSH_TARGET_WAITS[min(tries, len(limits.PUSH_TARGET_WAITS)) - 1], left)
+        waiting = {
+            "since": before["since"],
+            "tries": tries,
+            "ended": ended,
+            "connected": self._was_open,
+            "reason": getattr(error, "reason", ""),
+            "message": _cause(error),
+        }
+        self.book.say(f"{_cause(error)} Waiting for the target, next try in {wait:.0f} s.")
+        retry_at = now + timedelta(seconds=wait)
+        try:
+            self.book.close()
+            if wait > limits.PUSH_HELD_SECONDS:
+                raise Postponed(self.work.id, retry_at=retry_at, waiting=waiting)
+            self.work.save(retry_at=retry_at, waiting=waiting)
+            push_watch.wait(self.work, wait)
+            self.work.save(retry_at=None)
+        except OperationalError as own:
+            raise Fenced(self.work.id) from own  # our own database is away, too: the lease runs out
 
     def _reread(self) -> int:
         """Rows that have their end, by the ledger as it is now, if our own database answers."""
@@ -122,6 +174,7 @@ class Runner:
         session = self.watch.session = self._open()
         self._begin_line()
         self._settle(session)
+        self._settle_earlier(session)
         self._heed()
         if isinstance(session, Channel):
             self._call(session)
@@ -185,7 +238,7 @@ class Runner:
         push, ended = self.book.push, self.book.ended_rows
         canary = 0 < ended <= self.order.canary
         most = limits.HTTP_SAME_FAILURES if self.order.can.by_row else limits.PUSH_SAME_FAILURES
-        alike = ended == push.failed >= most
+        alike = self.order.stops_when_all_fail and ended == push.failed >= most
         if not push.failed or not (self.order.stops or canary or alike):
             return
         end = ledger.rows(self.work.id, state="failed", limit=1)[0]
@@ -220,6 +273,32 @@ class Runner:
         else:
             self.book.say(f"{which}: nobody can tell whether they arrived; they are reported as unknown")
             self.book.unknown(self._keys(chunk))
+
+    def _settle_earlier(self, session: Link) -> None:
+        """Ask what became of chunks that were in doubt when an earlier push of these rows ended. Rows that had arrived
+        are not sent again."""
+        retry = self.order.push
+        if retry.kind != "retry" or not isinstance(session, Session):
+            return
+        with reading() as own:
+            found = [(one.id, Chunk(**one.unsettled)) for one in ledger_rows.unsettled(own, retry) if one.unsettled]
+        again = self.order.ask.get("again") or {}
+        for push_id, chunk in found:
+            arrived = session.settled(self.order.tables[chunk.table].entity(session), chunk.proof)
+            with self.work.transaction() as own:
+                mine, push = own.get_one(Push, retry.id), own.get_one(Push, push_id)
+                if arrived is not None:
+                    count = ledger_entries.settle(own, push, chunk, arrived, mine)
+                    told = f"{count:,} rows that were in doubt {'had' if arrived else 'had not'} arrived"
+                else:
+                    if "unknown" not in again.get("states", ("failed", "unknown")):
+                        ledger_entries.leave_unknown(own, push, chunk, mine)
+                    push.unsettled = None
+                    told = "the target cannot tell what became of rows in doubt"
+            self.book.say(f"{self.order.tables[chunk.table].name}, rows {chunk.first:,} to {chunk.last:,}: {told}")
+        if found:
+            self.book.close()
+            self.book.load()
 
     def _verdict(self, session: Link, chunk: Chunk) -> bool | None:
         table = self.order.tables[chunk.table]

@@ -130,10 +130,10 @@ def refusal(error: ConnectorError, **details: Any) -> ApiError:
 
 
 def table_refused(name: str, bad: Bad, count: int) -> ApiError:
-    """All rows of a table fail alike: nothing more is sent."""
+    """Return the error of a push that stopped because the first rows of a table all failed for the same reason."""
     where = f" (column {bad.column})" if bad.column else ""
     text = (
-        f"The first {count:,} rows of {name} were all refused for one reason: {bad.code}{where}: {bad.message} "
+        f"The first {count:,} rows of {name} all failed for the same reason: {bad.code}{where}: {bad.message} "
         "The push was stopped."
     )
     hint = HINTS.get(bad.code, HINTS["refused"])

@@ -87,6 +87,8 @@ class Caller:
         self._same: int | None = 0 if book.reach(place) is None else None
         self._told: set[tuple[str, int | None]] = set()
         self._keyless: set[str] = set()
+        # Lower, where so many rows took too much memory.
+        self._most = max(self.sending.size, limits.HTTP_MADE_ROWS)
 
     def send_all(self) -> None:
         """Every row that has no end yet. The next rows are made while some are on their way."""
@@ -95,8 +97,10 @@ class Caller:
             while following is not None:
                 numbers, made = following
                 part = made.result()
-                following = self._ahead(pool, (int(numbers.min()), int(numbers.max())))
-                for start, end in self._cuts(len(numbers)):
+                if len(part.numbers) < len(numbers):
+                    self._most = len(part.numbers)
+                following = self._ahead(pool, (int(part.numbers.min()), int(part.numbers.max())))
+                for start, end in self._cuts(len(part.numbers)):
                     left = part.split(start, end)
                     while len(left.numbers):  # what stopped a chunk ends the push, or has passed
                         left = self._send(left)
@@ -106,8 +110,7 @@ class Caller:
     def _ahead(
         self, pool: ThreadPoolExecutor, beyond: tuple[int, int] | None
     ) -> tuple[np.ndarray, Future[Part]] | None:
-        size = max(self.sending.size, limits.HTTP_MADE_ROWS)
-        numbers = next_numbers(self.order.push, self.place, beyond, size)
+        numbers = next_numbers(self.order.push, self.place, beyond, self._most)
         return (numbers, pool.submit(self._make, numbers)) if len(numbers) else None
 
     def _cuts(self, count: int) -> Iterable[tuple[int, int]]:
@@ -277,7 +280,9 @@ class Caller:
             self._same = None
             return
         self._alike, self._same = failed[0], self._same + chunk.rows
-        if self._same >= limits.HTTP_SAME_FAILURES:
+        # A target that answers no request at all rejects no row: trying each of them would take hours.
+        stops = self.order.stops_when_all_fail or failed[0].status_code is None
+        if stops and self._same >= limits.HTTP_SAME_FAILURES:
             raise table_refused(self.table.name, failed[0], self._same)
 
 

@@ -8,7 +8,10 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
+from webapp import limits
 from webapp.connectors.base import Sent
+from webapp.engine.budget import TooLarge
+from webapp.errors import validation_error
 from webapp.services.push_order import Order
 
 ORPHAN = "Its parent row did not arrive, so there is no key to refer to."
@@ -33,7 +36,18 @@ class Part:
 
 
 def made(order: Order, place: int, numbers: np.ndarray) -> Part:
-    """The rows of some numbers of a table; not those whose parent has no key, or that have none themselves."""
+    """The rows of some numbers of a table, or of the first of them where all together take too much memory; not those
+    whose parent has no key, or that have none themselves. Error: validation_error where a single row is too large."""
+    while True:
+        try:
+            return _made(order, place, numbers)
+        except TooLarge as error:
+            if len(numbers) < 2:
+                raise validation_error(error.faults) from None
+        numbers = numbers[: max(1, len(numbers) // limits.BLOCK_STEP)]
+
+
+def _made(order: Order, place: int, numbers: np.ndarray) -> Part:
     table = order.tables[place]
     rows = (numbers - 1 + table.first).astype(np.uint64)
     sendable = np.ones(len(rows), np.bool_)

@@ -40,8 +40,9 @@ class Sender:
         self._again = 0 if order.transactions else again
         self.target = session.target(replace(writing, again=self._again > 0))
         self._alike: Bad | None = None
-        self._same: int | None = 0 if book.reach(place) is None else None
+        self._same: int | None = 0 if order.stops_when_all_fail and book.reach(place) is None else None
         self._told: set[str] = set()
+        self._most = limits.PUSH_CHUNK_ROWS  # lower, where so many rows took too much memory
         self._app: Any = current_app._get_current_object()  # type: ignore[attr-defined]
 
     def send_all(self) -> int:
@@ -53,7 +54,9 @@ class Sender:
                 while following is not None:
                     numbers, made = following
                     part = made.result()
-                    low, high = int(numbers.min()), int(numbers.max())
+                    if len(part.numbers) < len(numbers):
+                        self._most = len(part.numbers)
+                    low, high = int(part.numbers.min()), int(part.numbers.max())
                     self.target.begin()  # before the other thread competes for the interpreter
                     following = self._ahead(pool, (low, high))
                     self._send(part)
@@ -74,7 +77,7 @@ class Sender:
 
     def _size(self, beyond: tuple[int, int] | None) -> int:
         if beyond is not None:
-            return limits.PUSH_CHUNK_ROWS
+            return self._most
         return canary(self.order, self.place) or min(limits.PUSH_FIRST_ROWS, limits.PUSH_CHUNK_ROWS)
 
     def _make(self, numbers: np.ndarray) -> Part:

@@ -1,13 +1,35 @@
 """What a program prints, as lines: any bytes, of any length, with or without a line feed at the end.
 
 A line ends with LF, CR LF or CR (a progress bar is a line each time it is drawn). Bytes that are no UTF-8 become the
-replacement character, and so does NUL, which PostgreSQL cannot keep.
+replacement character, and so does NUL, which PostgreSQL cannot keep. A line that looks like one of the service's own
+(`rowsmith: `) gets `| ` before it; everything else stays as it was printed.
 """
 
 from __future__ import annotations
 
+import re
+import unicodedata
+from typing import Final
+
 from webapp import limits
 from webapp.connectors.redaction import Cutter
+from webapp.services.run_end import MARK
+from webapp.services.run_logs import COMMANDS
+
+QUOTED: Final = "| "  # begins a line of a program that would look like one of the service's
+_OWN: Final = MARK.strip().casefold()
+_HEAD: Final = 200  # characters in which a line is looked at closely
+_UNSEEN: Final = re.compile(rf"{COMMANDS.pattern}|\s", re.DOTALL)
+
+
+def quoted(line: str) -> str:
+    """A line of a program, with `| ` before one that a reader or a terminal would take for the service's."""
+    if line.isascii() and "\x1b" not in line[:_HEAD] and line[:1].isalnum():
+        looks = line[: len(_OWN)].casefold()
+    else:
+        seen = unicodedata.normalize("NFKC", _UNSEEN.sub("", line[:_HEAD]))
+        looks = "".join(one for one in seen if unicodedata.category(one)[0] != "C").casefold()
+    return QUOTED + line if looks.startswith(_OWN) else line
 
 
 class Lines:
@@ -60,7 +82,7 @@ class Lines:
             data = b"\n".join([self.cutter.cut(line) for line in whole])
         if any(len(line) > limits.RUN_LINE_BYTES for line in whole):
             data = b"\n".join([part for line in data.split(b"\n") for part in self._parts(line)])
-        made = data.decode("utf-8", "replace").replace("\0", "\ufffd").split("\n")
+        made = [quoted(one) for one in data.decode("utf-8", "replace").replace("\0", "\ufffd").split("\n")]
         self.last = next((line for line in reversed(made) if line.strip()), self.last)
         return made
 

@@ -18,6 +18,7 @@ from webapp import limits
 from webapp.config import Settings
 from webapp.extensions import reading
 from webapp.models import Run, ScenarioVersion
+from webapp.net import addresses
 
 log = logging.getLogger(__name__)
 
@@ -76,6 +77,7 @@ def box(settings: Settings, run: Run, place: Place, environment: Path, variables
         network=cast(Network, run.settings["network"]),
         api=(parts.hostname or "", parts.port or _PORTS[parts.scheme]),
         caps=caps(run.settings["timeout_seconds"]),
+        api_source=addresses.RUNS,
     )
 
 

@@ -115,7 +115,9 @@ class Runner:
         """Secrets, files and environment. Raises what `Lease.check` raises, and Refused."""
         self.work.check()
         try:
-            self.secrets = run_secrets.granted(order.run.workspace_id, order.run.settings["secrets"])
+            self.secrets = run_secrets.granted(
+                order.run.workspace_id, order.run.project_id, order.run.settings["secrets"]
+            )
         except run_secrets.Missing as missing:
             text = f'The secret "{missing.name}" is not there.'
             raise Refused("secret_missing", text, secret=missing.name) from None
@@ -123,7 +125,7 @@ class Runner:
             raise Refused("secret_missing", error.message, **error.details) from None
         try:
             # In the open a program could write to what it is given, and so to what other runs are given.
-            sync(order.run.workspace_id, place.uploads, link=self.settings.sandbox != "plain")
+            sync(order.run.workspace_id, order.run.project_id, place.uploads, link=self.settings.sandbox != "plain")
         except ApiError as error:
             raise Refused("uploads_failed", error.message, **error.details) from None
         place.open_up()
@@ -216,7 +218,8 @@ class Runner:
         finally:
             db.session.remove()
         if not self.work.ended:
-            self.log.add([f"{run_end.MARK}{name} is not kept: {why}" for name, why in stored.refused])
+            for name, why in stored.refused:  # a name may hold line feeds, which would be lines of their own
+                self.log.add([run_end.MARK + " ".join(f"{name} is not kept: {why}".split())])
             self.log.flush()
         return stored.files, None
 

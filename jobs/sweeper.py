@@ -24,7 +24,16 @@ from jobs.courier import Courier
 from jobs.process import application, named
 from webapp import clock, limits
 from webapp.extensions import reading, redis_client, writing
-from webapp.services import audit_seals, enqueue, heartbeat, metrics, retention, schedules, usage_hours
+from webapp.services import (
+    audit_seals,
+    enqueue,
+    heartbeat,
+    holding,
+    metrics,
+    retention,
+    schedules,
+    usage_hours,
+)
 from webapp.services.drains import Turn
 from webapp.services.enqueue import KINDS
 from webapp.services.heartbeat import process_name
@@ -191,6 +200,8 @@ class Sweeper:
     def _purge(self) -> int:
         """Now and then, remove what has run out. Returns the number of rows."""
         now = self.now()
+        if holding.held():  # a backup may still have to copy what would be removed
+            return 0
         if self.purged is not None and now - self.purged < timedelta(seconds=limits.PURGE_SECONDS):
             return 0
         turn = Turn(limits.DRAIN_SECONDS)

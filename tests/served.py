@@ -45,7 +45,7 @@ def served(app: Flask) -> Iterator[str]:
 
 @contextmanager
 def by_gunicorn(
-    folder: Path, redis_url: str, **settings: str
+    folder: Path, redis_url: str, config: str = "gunicorn.conf.py", **settings: str
 ) -> Iterator[tuple[subprocess.Popen[bytes], int]]:
     """The web server as it is served, of one process and with its files in `folder` (`log` among them): its process and
     port."""
@@ -60,12 +60,12 @@ def by_gunicorn(
         **settings,
     }
     log = folder / "log"
-    command = [sys.executable, "-m", "gunicorn", "--config", "gunicorn.conf.py", "wsgi:app"]
+    command = [sys.executable, "-m", "gunicorn", "--config", config, "wsgi:app"]
     with log.open("w") as out:
         process = subprocess.Popen(command, cwd=ROOT, env=env, stdout=out, stderr=out)
     try:
         found = eventually(
-            lambda: process.poll() is not None or re.search(r"http://127\.0\.0\.1:(\d+)", log.read_text()), 60
+            lambda: process.poll() is not None or re.search(r"https?://127\.0\.0\.1:(\d+)", log.read_text()), 60
         )
         assert process.poll() is None, log.read_text()
         yield process, int(found[1])

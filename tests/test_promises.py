@@ -10,7 +10,7 @@ import pytest
 from webapp import ROOT
 from webapp.cli import testing
 
-PROMISES = 25
+PROMISES = 31
 PAGES = ("docs/promises.md", "docs/threat-model.md", "docs/asvs.md", "docs/asvs-9.md")
 _NAMED = re.compile(r"`(tests/[\w/]+\.py)(?:::(\w+))?`")
 

@@ -10,8 +10,17 @@ import pytest
 from webapp.services import requirements
 
 
-def wheel(folder: Path, name: str, version: str, *, needs: tuple[str, ...] = (), text: str = "") -> None:
-    """A package with one module that knows its version."""
+def wheel(
+    folder: Path,
+    name: str,
+    version: str,
+    *,
+    needs: tuple[str, ...] = (),
+    text: str = "",
+    files: dict[str, str] | None = None,
+) -> None:
+    """A package with one module that knows its version. `files`: more files of the archive, by their paths."""
+    more = files or {}
     module = name.replace("-", "_")
     stem = f"{module}-{version}"
     about = f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n"
@@ -20,6 +29,7 @@ def wheel(folder: Path, name: str, version: str, *, needs: tuple[str, ...] = (),
         f"{module}.py": text or f'VERSION = "{version}"\n',
         f"{stem}.dist-info/METADATA": about,
         f"{stem}.dist-info/WHEEL": "Wheel-Version: 1.0\nGenerator: tests\nRoot-Is-Purelib: true\nTag: py3-none-any\n",
+        **{path.replace("{stem}", stem): body for path, body in more.items()},
     }
     listed = [*files, f"{stem}.dist-info/RECORD"]
     with zipfile.ZipFile(folder / f"{stem}-py3-none-any.whl", "w") as archive:

@@ -134,6 +134,13 @@ class Settings:
         (),
         read.target_networks,
     )
+    target_wait_seconds: int = _setting(
+        "TARGET_WAIT_SECONDS",
+        "How long a push waits for a target database that cannot be reached, in seconds, before it fails. A push can "
+        "set its own `target_wait_seconds`. 0: no wait.",
+        limits.PUSH_TARGET_WAIT_SECONDS,
+        read.whole(0, limits.PUSH_MOST_TARGET_WAIT_SECONDS),
+    )
     run_api_url: str = _setting(
         "RUN_API_URL",
         "The address by which the programs of runs reach this service, where PUBLIC_URL does not lead here from the "
@@ -181,7 +188,8 @@ class Settings:
     metrics_networks: tuple[str, ...] = _setting(
         "ROWSMITH_METRICS_NETWORKS",
         "Addresses or networks that read /metrics without a token, where none is set; the word `unix` for a proxy "
-        "that connects by a socket file. Default: this machine alone, and not through a proxy.",
+        "that connects by a socket file. Default: 127.0.0.0/8 on this machine, and not through a proxy. Programs of "
+        "runs need the token in any case.",
         (),
         read.networks,
     )

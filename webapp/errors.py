@@ -24,6 +24,7 @@ CODES: Final[Mapping[str, tuple[int, str]]] = MappingProxyType(
         "target_not_allowed": (403, "This address may not be reached from here."),
         "not_found": (404, "There is no such object."),
         "method_not_allowed": (405, "This method does not exist here."),
+        "request_timeout": (408, "The request did not arrive in time. Send it again without pauses."),
         "conflict": (409, "The name is taken."),
         "in_use": (409, "Other objects use this one."),
         "run_finished": (409, "The run has ended."),
@@ -51,6 +52,9 @@ CODES: Final[Mapping[str, tuple[int, str]]] = MappingProxyType(
         "target_timeout": (504, "The target did not answer in time."),
     }
 )
+
+
+_WORD_CHARS: Final = 200  # chosen: of a word that is compared with known ones; names are no longer
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,7 +123,12 @@ def validation_error(faults: Iterable[Any], message: str | None = None) -> ApiEr
 
 
 def did_you_mean(word: str, known: Iterable[str]) -> str | None:
-    """The question "Did you mean `x`?" where a known word is close, else None. Compares letters without case."""
+    """The question "Did you mean `x`?" where a known word is close, else None. Compares letters without case.
+
+    Takes time with the square of the word's length, so long words have no hint.
+    """
+    if len(word) > _WORD_CHARS:
+        return None
     by_fold = {k.casefold(): k for k in known}
     close = get_close_matches(word.casefold(), by_fold, n=1, cutoff=0.6)
     return f"Did you mean `{by_fold[close[0]]}`?" if close else None

@@ -7,6 +7,7 @@ says what they protect. Sizes are bytes, times are seconds, unless the name says
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from types import MappingProxyType
 from typing import Final
 
@@ -69,8 +70,8 @@ RATE_MARGIN_SECONDS: Final = 0.1
 ROWS_WINDOW_SECONDS: Final = 3_600  # section 8: rows per hour
 # Chosen: requests a minute of one address without a credential (sign-in, health, documentation, wrong keys).
 ADDRESS_REQUESTS_PER_MINUTE: Final = 600
-# Chosen: how often a request asks again when the workspace's rights change under it, before it is refused.
-IDENTIFY_TRIES: Final = 5
+# Chosen: attempts to create a workspace's epoch while others remove it.
+EPOCH_TRIES: Final = 5
 # Chosen: the oldest answer about a key that a process believes. The workspace's epoch ends it sooner; this
 # bounds what a process that died between its commit and its notice could leave behind.
 IDENTITY_MAX_AGE_SECONDS: Final = 60
@@ -87,17 +88,28 @@ MAX_UPLOAD_BYTES: Final = 50 * MB  # workspace upload
 SCANNER_CONNECT_SECONDS: Final = 5  # chosen
 SCANNER_SECONDS: Final = 60  # chosen: clamd unpacks archives, for at most MaxScanTime of its own (120 s)
 MAX_FORM_PARTS: Final = 20_000  # chosen: 500 fields with forty names each
+MAX_FORM_NAME_CHARS: Final = 2_000  # chosen: of one name; a path of MAX_JSON_DEPTH steps takes some 600
 MAX_JSON_DEPTH: Final = 64  # chosen: protects every walk over a body; orjson itself stops at 1,024
+# Measured: an object of one member takes 230 bytes and may be written in 8, so 10 MB of them would take 290 MB.
+MAX_JSON_CONTAINERS: Final = 400_000  # arrays and objects of one body
+MAX_JSON_ELEMENTS: Final = 100_000  # chosen: of an array or object of a body, where its key says nothing else
+LARGE_JSON_BYTES: Final = 256 * 1024  # chosen: the unknown keys of a longer body are counted before it is validated
+MAX_FIELD_FAULTS: Final = 1_000  # chosen: of a template's fields; more are not looked for
+MAX_COUNTED_FAULTS: Final = 2_000  # chosen: of a body with more faults they are counted, not listed
 PAGE_LIMIT_DEFAULT: Final = 20
 PAGE_LIMIT_MAX: Final = 100
 MAX_QUERY_TEXT: Final = 200  # chosen: ?q=
 MAX_NAME_CHARS: Final = 200  # chosen: names of templates, keys, projects, teams
 MAX_DESCRIPTION_CHARS: Final = 10_000  # chosen
 REQUEST_ID_CHARS: Final = 128  # chosen: a longer X-Request-Id is replaced by ours
+MAX_FAULT_PATH_CHARS: Final = 1_000  # chosen: of the path of a fault, which holds keys that the caller made up
 MAX_FAULTS: Final = 100  # chosen: most faults listed in one answer
 
 # --- Templates and generation ------------------------------------------------------------------------------
 MIN_ROWS: Final = 1
+# Chosen: the time on which relative dates of a draft depend that is sent with a seed and neither `now` nor `anchor`. A
+# constant, so that the same seed gives the same bytes on every day.
+DRAFT_ANCHOR: Final = datetime(2026, 1, 1, tzinfo=UTC)
 DEFAULT_QUANTITY: Final = 10
 PREVIEW_ROWS: Final = 3  # section 8
 MAX_FIELDS: Final = 500
@@ -109,6 +121,18 @@ MAX_ARRAY_PRODUCT: Final = 10_000  # product of array maxima in one row
 MAX_FLAT_COLUMNS: Final = 500  # `arrays: columns`
 BLOCK_ROWS: Final = 8_192  # measured: larger blocks win nothing and cost memory
 FIRST_BLOCK_ROWS: Final = 256  # measured: first byte in 5 ms
+# Chosen: memory of the columns of one block, and the most that one row may take. Twenty ordinary fields take 3 MB in a
+# full block; wider rows are made in smaller blocks. Writing a block takes some six times this at worst, which stays
+# below the 256 MB that one request may take.
+BLOCK_BYTES: Final = 16 * MB
+BLOCK_STEP: Final = 4  # chosen: a block that exceeds its budget is made again with so many times fewer rows
+BLOCK_GROWTH: Final = 32  # BLOCK_ROWS / FIRST_BLOCK_ROWS: the next block has at most so many times more rows,
+# and twice as many once a block has exceeded its budget.
+PREVIEW_RECORDS: Final = 10_000  # chosen: objects in arrays of a preview; as many as one row may have
+# Chosen: of them so many are free. Beyond that previews have an allowance of their own, as large as the rows per hour.
+PREVIEW_FREE_RECORDS: Final = 100
+PREVIEW_BYTES: Final = 8 * MB  # chosen: a preview; as Python's objects, for a page, it takes up to thirty times this
+ESTIMATE_BYTES: Final = 32 * MB  # chosen: of an export, written to judge how large the whole will be
 BAD_TEXT_CHARS: Final = 30_000  # XLSX_CELL_CHARS: no bad value is too long for a cell of a sheet
 ANSWER_BLOCK_ROWS: Final = 65_536  # rows of one piece of an answer key: of them only the bad ones are made
 DISTINCT_REPEATS: Final = 2  # measured: related rows are made distinct where each comes so often on average,
@@ -329,6 +353,9 @@ ESTIMATE_ROWS: Final = 8_192  # chosen: an export's size and time are judged by 
 EXPLAIN_ROWS: Final = 1_000  # chosen: how a field's values spread is told from so many rows
 COST_TRIES: Final = 4  # chosen: the quickest of so many blocks says what a value costs
 EXPLAIN_COST_ROWS: Final = 1_000_000  # chosen: for so many rows the builder says how long a field takes
+# Chosen: the export files of a workspace, by its plan. Where a new one needs space, the oldest are removed.
+EXPORT_FILES_BYTES: Final = MappingProxyType({"free": 2_048 * MB, "pro": 51_200 * MB, "enterprise": 512_000 * MB})
+EXPORT_HOLD_BYTES: Final = 16 * MB  # chosen: so much is reserved ahead of what an export has written
 EXPORT_ROWS: Final = 200_000  # chosen: from so many rows on the page advises a file made by a worker
 USAGE_FOLD_SECONDS: Final = 60.0  # chosen: how often requests are taken over from Redis
 USAGE_KEPT_DAYS: Final = 400  # chosen: usage by the hour is kept so long: a year and the month to compare it with
@@ -352,7 +379,37 @@ WEB_WORKERS: Final = 2
 # Measured: with 16 and forty log followers a ping waits 1.4 s; an idle thread costs some 60 kB.
 WEB_THREADS: Final = 192
 WEB_FREE_THREADS: Final = 32  # chosen: threads of a web process that no follower and no waiting caller may take
+# Chosen: a larger array is returned to the system when it is freed. Those of ordinary blocks are smaller: memory that
+# is returned has to be asked for again, page by page.
+MALLOC_MMAP_BYTES: Final = 4 * MB
+MALLOC_TRIM_BYTES: Final = 4 * MB  # chosen: free memory at the end of an arena that is kept
+TRIM_BYTES: Final = 8 * MB  # chosen: after an output of so many bytes all that is free is returned: some 5 ms
 MALLOC_ARENAS: Final = 2  # measured: as fast as glibc's own eight for each processor, and half of the memory
+# Chosen: connections of one web process, fewer where the operating system allows fewer open files. Idle ones and
+# those with an unfinished request take no thread; at the limit some of them are closed for new ones.
+WEB_CONNECTIONS: Final = 2_000
+WEB_ROOM_CONNECTIONS: Final = 32  # chosen: closed at a time
+WEB_ACCEPT_PAUSE_SECONDS: Final = 0.02  # chosen: after the operating system refused a connection
+WEB_HEAD_SECONDS: Final = 15.0  # chosen: from the first byte to the end of the headers, TLS handshake included
+# Chosen: the least speed of a body, 500 bytes a second, and of an answer. Whoever is slower loses the connection.
+WEB_BODY_WINDOW_SECONDS: Final = 30.0
+WEB_BODY_WINDOW_BYTES: Final = 15_000
+WEB_SEND_WINDOW_SECONDS: Final = 60.0
+WEB_SEND_WINDOW_BYTES: Final = 30_000
+WEB_UNFINISHED_PER_ADDRESS: Final = 64  # chosen: unfinished requests of one address in one web process,
+WEB_UNFINISHED_GRACE_SECONDS: Final = 2.0  # chosen: and for so long any number of new ones
+MAX_HEADERS_BYTES: Final = 65_536  # chosen: request line and headers together
+WEB_BODY_AHEAD_BYTES: Final = 256 * 1024  # chosen: a body up to this arrives before a thread is bound to it
+# Chosen: threads of a web process that may wait for the rest of a larger body, in total and of one address.
+WEB_BODY_SLOTS: Final = 24
+WEB_BODY_SLOTS_PER_ADDRESS: Final = 8
+WEB_SLOT_SECONDS: Final = 30.0  # chosen: a request waits so long for such a thread
+WEB_SLOT_RETRY_SECONDS: Final = 5  # chosen: Retry-After of a request that is closed for others
+# Chosen: a whole answer up to this is sent without a thread if its client reads slowly; /openapi.json has 1.3 MB.
+WEB_ANSWER_BYTES: Final = 4 * MB
+WEB_HELD_BYTES: Final = 64 * MB  # chosen: unfinished requests and answers in the memory of one web process
+WEB_LINGER_SECONDS: Final = 2.0  # chosen: a closed connection waits so long for its client to have read the answer
+WEB_SWEEP_SECONDS: Final = 0.5  # chosen: how often deadlines and limits of connections are checked
 FOLLOW_RETRY_SECONDS: Final = 2  # chosen: who finds no place to follow is asked to come again after this
 
 # --- Launcher ----------------------------------------------------------------------------------------------
@@ -404,6 +461,8 @@ PARTS_SHOWN: Final = 50  # chosen: parts on one page of an export
 PUSH_CHUNK_ROWS: Final = (
     10_000  # chosen: rows of one transaction at the target; a crash leaves at most one in doubt
 )
+# Chosen: rows of one transaction, or of one batch over HTTP, in memory; wider rows are sent in smaller chunks.
+PUSH_CHUNK_BYTES: Final = 64 * MB
 PUSH_FIRST_ROWS: Final = (
     1_000  # chosen: a table's first chunk is small, so that the page shows something at once
 )
@@ -412,6 +471,10 @@ PUSH_SAME_FAILURES: Final = (
 )
 PUSH_CANARY_ROWS: Final = 10  # chosen: rows of a canary whose number was not said
 PUSH_WAITS: Final = (1.0, 2.0, 4.0)  # promise 7: seconds before a lost connection is opened again
+PUSH_TARGET_WAITS: Final = (1.0, 2.0, 4.0, 8.0, 15.0, 30.0)  # chosen: seconds between tries of a database that is away
+PUSH_HELD_SECONDS: Final = 4.0  # chosen: for a longer wait the worker is released
+PUSH_TARGET_WAIT_SECONDS: Final = 300  # chosen: a restart takes 5 to 30 s, a failover or an upgrade some minutes
+PUSH_MOST_TARGET_WAIT_SECONDS: Final = 86_400  # chosen
 PUSH_CANCEL_SECONDS: Final = (
     1.0  # chosen: the chunk in hand may end within this before its statement is stopped
 )
@@ -431,6 +494,7 @@ HTTP_BODY_CHARS: Final = 2_048  # chosen: of what a target answered to one row
 PUSH_MESSAGE_CHARS: Final = 1_000  # chosen: of what the target said of one row
 PUSH_KEY_CHARS: Final = 200  # chosen: of one key value of one row
 PUSH_WINDOW_ROWS: Final = 65_536  # chosen: row numbers looked through at once
+METADATA_KEPT_TABLES: Final = 5_000  # chosen: some 50 MB of one process; a table of 20 columns takes 10 kB
 PUSH_LOOK_SECONDS: Final = 30.0  # chosen: a dry run may look at its target for so long, all tables together
 PUSH_SPOOL_BYTES: Final = 32 * MB  # chosen: captured keys held in memory; the others lie in the storage
 HUSHED_CHARS: Final = 4  # chosen: shorter secrets are in any text; they are not taken out of messages
@@ -461,6 +525,18 @@ TARGET_PIECE_ROWS: Final = (64, 10_000)
 TARGET_PIECE_COST_ROWS: Final = 120
 TARGET_READ_ROWS: Final = 10_000  # chosen: rows read at once when keys are listed
 SQLITE_FILE_BYTES: Final = 2_048 * MB  # chosen: a workspace's database file grows no further
+SQLITE_VALUE_BYTES: Final = 16 * MB  # chosen: one text or blob that a statement reads or computes
+SQLITE_ROW_BYTES: Final = 32 * MB  # chosen: one row of an answer
+SQLITE_ANSWER_BYTES: Final = 64 * MB  # chosen: all rows of a query for a field
+SQLITE_READER_BYTES: Final = 512 * MB  # chosen: address space of the process that carries out a user's query
+SQLITE_READERS: Final = 16  # chosen: such processes for one process of ours
+HOST_CHARS: Final = 253  # RFC 1035, 2.3.4: of a host name, without the dot that may end it
+MAX_ALLOWED_HOSTS: Final = 50  # chosen: hosts that a secret may be sent to
+MAX_SQLITE_FILES: Final = 10  # chosen: files of a workspace's SQLite connections
+SQLITE_WORKSPACE_BYTES: Final = 8_192 * MB  # chosen: all SQLite files of a workspace together
+# Chosen: what one transaction may add to a file. MAX_SQLITE_FILES transactions may be in progress at the same time, so
+# none begins unless as many times this is left of SQLITE_WORKSPACE_BYTES.
+SQLITE_GROWTH_BYTES: Final = 256 * MB
 SQLITE_NAME_CHARS: Final = 100  # chosen; with what SQLite adds it stays below the 255 bytes of file systems
 SQLITE_STEPS: Final = 10_000  # steps of SQLite's machine between two looks at the clock: about a millisecond
 TARGET_LOCK_SECONDS: Final = (
@@ -520,9 +596,15 @@ FETCH_SECONDS: Final = (
 SOURCE_ROWS: Final = 10_000_000  # chosen: of one source
 PREVIEW_SOURCE_ROWS: Final = 1_000  # chosen: rows of a connection that a look at a template reads
 SOURCE_BYTES: Final = 4_096 * MB  # chosen: of one source as it lies on the worker's disk while its rows are made
+FETCHED_FILES_BYTES: Final = 10_240 * MB  # chosen: what a workspace keeps of rows and values from connections
 SOURCE_CACHE_BYTES: Final = 2_048 * MB  # chosen: of sources that one process keeps open for the next request
 SOURCE_BLOCK_ROWS: Final = 8_192  # BLOCK_ROWS: rows of one piece of a source
 SOURCE_COLUMNS: Final = 2_000  # chosen: of one source
+# Chosen: a file may hold one value for all of its rows, so that 446 bytes become gigabytes. Its rows may take so many
+# times its size, and so much in any case.
+SOURCE_EXPANSION: Final = 100
+SOURCE_LEAST_BYTES: Final = 64 * MB
+SOURCE_PIECE_BYTES: Final = 4 * MB  # chosen: rows of a source that are decoded at once
 SOURCE_CELL_BYTES: Final = 4 * MB  # chosen: one row of a CSV file, one element of a JSON file
 SOURCE_SECONDS: Final = 50.0  # below gunicorn's 60: reading a connection's rows for one request
 SOURCE_QUERY_CHARS: Final = 20_000  # chosen: subsets nest their queries
@@ -551,6 +633,7 @@ INFER_SHAPE_CHARS: Final = 40  # chosen: longer texts have no shape
 INFER_ROWS: Final = 2_000  # chosen: values looked at where a check wants texts of some length
 TEMPLATES_OF_TABLES: Final = 100  # chosen: tables of one call; each is a template, compiled and saved
 # Imports. What a file holds beyond these is not looked at, and the report says so.
+CHECK_CHARS: Final = 10_000  # chosen: of a check constraint that is read
 IMPORT_TEXT_CHARS: Final = MAX_BODY_BYTES  # chosen: a text that stands in a body
 IMPORT_ROWS: Final = 10_000  # chosen: rows of JSON and of a sheet that are looked at; of CSV all
 IMPORT_TABLES: Final = TEMPLATES_OF_TABLES  # chosen: tables of one import
@@ -558,10 +641,33 @@ IMPORT_COLUMNS: Final = 2_000  # chosen: columns of one table that are named in 
 IMPORT_CHOICES: Final = 20  # chosen: different words of a column that are taken over as a list
 IMPORT_NAME_BYTES: Final = 1_000  # chosen: of a column's name before it is cut to MAX_NAME_CHARS
 IMPORT_STATEMENTS: Final = 20_000  # chosen: statements of an SQL script that are looked at
+IMPORT_STATEMENT_CHARS: Final = 1_000_000  # chosen: of one statement; 5,000 columns take some 300,000
+IMPORT_PROBLEMS: Final = 5_000  # chosen: tables and columns that are named in a report because they were left out
+# Chosen: schemas of JSON Schema, OpenAPI, Avro and Protocol Buffers behind one table, their references followed, and
+# behind all of an import; a template holds MAX_NESTED_FIELDS, and 200,000 schemas take a quarter of a second.
+IMPORT_TABLE_NODES: Final = 20_000
+IMPORT_NODES: Final = 4_000_000
 IMPORT_SHEET_BYTES: Final = 128 * MB  # chosen: what is unpacked of one sheet of a workbook,
 IMPORT_STRINGS_BYTES: Final = 64 * MB  # and of its texts
+IMPORT_SHEET_CELLS: Final = 250_000  # measured: cells of a sheet that are looked at; openpyxl reads so many in 4 s
 IMPORT_CELL_CHARS: Final = 1_000  # chosen: characters of a cell that a sample keeps
 IMPORT_ECHO_CHARS: Final = 200_000  # chosen: a pasted text that a page shows again
+# --- Documents ---------------------------------------------------------------------------------------------
+# Reading an uploaded or fetched document, in a child process (webapp/document_process.py).
+# Measured: 50 MB of JSON rows take 920 MB of address space, 50 MB of CSV up to 640 MB, all others less.
+DOCUMENT_MEMORY_BYTES: Final = 1_024 * MB
+# Promise 26: a request runs for at most 10 s. Measured: 6 MB of YAML take 3 s, 11 MB of $metadata 3 s, others less.
+DOCUMENT_CPU_SECONDS: Final = 10
+METADATA_CPU_SECONDS: Final = 20  # chosen: of OData and OpenAPI documents; 32 MB of $metadata take 9 s
+DOCUMENT_SECONDS: Final = 45.0  # chosen: by the clock; a loaded machine gives a process a quarter of a processor
+DOCUMENT_LEVELS: Final = 100  # chosen: arrays and objects inside one another; real documents have some 30
+DOCUMENT_YAML_VALUES: Final = 2_000_000  # chosen: values of a YAML document with its aliases; 10 MB have some 700,000
+DOCUMENT_RESULT_BYTES: Final = 40 * MB  # measured: 11 MB of $metadata with 80,000 properties come to 23 MB
+DOCUMENTS_AT_ONCE: Final = 2  # chosen: documents that one process has read at the same time
+DOCUMENT_TURN_SECONDS: Final = 10.0  # chosen: a request that waits longer for its turn is asked to try again
+DOCUMENT_RETRY_SECONDS: Final = 5  # chosen: Retry-After in that case
+DOCUMENT_START_SECONDS: Final = 30.0  # chosen: the server that forks workers imports for some 2 s
+
 # --- HTTP targets -----------------------------------------------------------------------------------------
 HTTP_HEADERS: Final = 50  # chosen: headers, or query parameters, of one request template
 HTTP_TEMPLATE_BYTES: Final = 100_000  # chosen: of a request template's body
@@ -576,7 +682,9 @@ HTTP_LOOK_BYTES: Final = 64 * 1024  # chosen: of the answer to a verification
 JSON_PATH_CHARS: Final = 500  # chosen
 VERIFY_STEP_SECONDS: Final = 10.0  # chosen: one request of a verification
 DOCUMENT_BYTES: Final = 10 * MB  # the largest body that is taken
+MAX_DOCUMENTS: Final = 100  # chosen: uploaded metadata documents of a workspace
 DOCUMENT_NODES: Final = 200_000  # chosen: schemas of an OpenAPI document, its references followed
+DOCUMENT_SERVERS: Final = 100  # chosen: servers that an OpenAPI document names
 DOCUMENT_DEPTH: Final = 12  # chosen: nesting of its schemas; more than templates have
 HTTP_HOPS: Final = 5  # chosen: redirects that one request follows
 HTTP_URL_CHARS: Final = 8_000  # RFC 9110, 4.1: what every server should be able to take
@@ -597,6 +705,8 @@ TOKEN_DEFAULT_SECONDS: Final = 300.0  # chosen: lifetime of a token whose answer
 TOKEN_MOST_SECONDS: Final = 86_400.0  # chosen: a token is kept no longer, whatever its answer tells
 TOKEN_REFUSED_SECONDS: Final = 5.0  # chosen: when fresh tokens are refused too, no other is asked for so long
 TOKENS: Final = 1_000  # chosen: tokens of one process
+TOKEN_LOCK_SECONDS: Final = TOKEN_SECONDS + 10  # chosen: one process fetches; others wait at most this long for it
+TOKEN_FAILURE_SECONDS: Final = 5.0  # chosen: so long those who waited for a token learn why there is none
 # --- AI ---------------------------------------------------------------------------------------------------
 AI_TIMEOUT_SECONDS: Final = 60.0  # chosen: of one request, where the connection says nothing; models are slow
 AI_SECONDS: Final = (
@@ -652,16 +762,19 @@ MAX_OUTPUT_FILES: Final = 1_000  # chosen: files that are kept of one run
 MAX_NAME_TRIES: Final = 100  # chosen: names that are tried for a dropped file whose own is taken by another
 MAX_FILES_PER_FORM: Final = 50  # chosen: files that one form sends; each is a descriptor
 UPLOAD_FORM_BYTES: Final = MB  # chosen: what an upload has beside its file: names, and what a form carries
+WEB_MOST_BODY_BYTES: Final = MAX_UPLOAD_BYTES + UPLOAD_FORM_BYTES  # no route takes a longer body
 MAX_VARIABLES: Final = 200  # chosen: variables of a scenario, or parameters of a run
 MAX_VARIABLE_NAME_CHARS: Final = 100  # chosen: as long as a secret's name
 MAX_VARIABLE_BYTES: Final = 32 * 1024  # chosen: Linux takes 128 kB for one
 MAX_VARIABLES_BYTES: Final = 256 * 1024  # chosen: all of them; Linux takes 2 MB with the command line
 MAX_REQUIREMENTS: Final = 50  # chosen: packages that one program asks for
+MAX_REQUIREMENTS_BLOCK_CHARS: Final = 64 * 1024  # chosen: of a PEP 723 block; 50 requirements with markers take 16 kB
+MAX_REQUIREMENTS_KEY_PARTS: Final = 20  # chosen: of a dotted key in it; tomllib's memory grows with their square
 MAX_REQUIREMENT_CHARS: Final = 300  # chosen: one of them, with its versions and markers
 RESOLVE_SECONDS: Final = 60.0  # chosen: who saves a program with requirements waits no longer for its packages
 RESOLVE_AT_ONCE: Final = 2  # chosen: resolutions at once in one web process; the next one waits
 RESOLVE_TURN_SECONDS: Final = 10.0  # chosen: who waits longer for a turn is asked to try again
-SYNTAX_SECONDS: Final = 5.0  # chosen: a program of a megabyte is parsed in about one
+SYNTAX_SECONDS: Final = 5  # chosen: processor time; a program of a megabyte is parsed in about one
 DIFF_LINES: Final = 4_000  # chosen: changed parts that are longer are shown as replaced whole: difflib is quadratic
 ENVIRONMENT_POLL_SECONDS: Final = 0.1  # chosen: how often a run looks whether another has made its environment
 ENVIRONMENT_SECONDS: Final = 300.0  # chosen: an environment that is not made by then is given up
@@ -682,6 +795,8 @@ SCHEDULE_YEARS: Final = 8  # a schedule for 29 February waits no longer, 2096 to
 # Chosen: runs of one workspace that go on at once, by plan; more wait, queued, and beyond so many are refused.
 RUNS_AT_ONCE: Final = MappingProxyType({"free": 1, "pro": 5, "enterprise": 20})
 RUNS_QUEUED: Final = MappingProxyType({"free": 20, "pro": 100, "enterprise": 1_000})
+MAX_RUN_DEPTH: Final = 5  # chosen: runs below one another that programs start; a program that starts itself ends there
+MAX_RUNS_OF_RUN: Final = 50  # chosen: runs that one run's program has queued or running at the same time
 RUN_QUEUE_RETRY_SECONDS: Final = 30  # chosen: Retry-After where no further run can be queued
 RUN_POLL_SECONDS: Final = 0.05  # chosen: how often a runner looks after its program
 RUN_GRACE_SECONDS: Final = 5.0  # promise 8: between SIGTERM and SIGKILL of a program
@@ -715,6 +830,15 @@ FOLLOW_WINDOW_BYTES: Final = 4 * MB  # chosen: of a followed log that a process 
 FOLLOW_GONE_SECONDS: Final = 1.0  # chosen: how often it is looked whether a silent follower is still there
 COMPAT_LIST_ROWS: Final = 5_000  # chosen: the compatible wire has no pages: the newest so many of a list
 COMPAT_TABLE_CONNECTIONS: Final = 20  # chosen: databases that one call asks for their tables
+COMPAT_OBJECTS: Final = 5_000  # chosen: of one kind in a project, as many as a list holds
+MAX_SET_ROWS: Final = 10_000  # the hosted service's own limit of a saved set, by its OpenAPI document
+MAX_SET_BYTES: Final = 5 * MB  # likewise
+MAX_SETS_BYTES: Final = 200 * MB  # chosen: all sets of a workspace; they are stored in the database
+KEY_MAP_BATCH: Final = 5_000  # the hosted service's own limit of one write or lookup
+KEY_MAP_PAGE: Final = 500  # the hosted service's own limit of a page of entries
+KEY_MAP_NAME_CHARS: Final = 100  # chosen: PostgreSQL's index takes 2,704 bytes, and holds two names and a key
+KEY_MAP_KEY_CHARS: Final = 300  # chosen: likewise
+MAX_KEY_MAP_ENTRIES: Final = 1_000_000  # chosen: of a workspace; an entry takes some 300 bytes of the database
 COMPAT_LINK_SECONDS: Final = 600  # chosen: a file's signed address; its clients fetch it at once
 # --- Mail and webhooks ------------------------------------------------------------------------------------
 COURIER_SECONDS: Final = 1.0  # chosen: how often it is looked for work that ended, and for what is due to be sent

@@ -13,19 +13,38 @@ from typing import Final
 
 from webapp import limits
 
-_M_ARENA_MAX: Final = -8  # mallopt(3); the number is glibc's malloc.h
+_M_ARENA_MAX: Final = -8  # mallopt(3); the numbers are glibc's malloc.h
+_M_MMAP_THRESHOLD: Final = -3
+_M_TRIM_THRESHOLD: Final = -1
 
 
 def settle() -> None:
-    """Let Arrow ask glibc, and glibc have `limits.MALLOC_ARENAS`. To be called before pyarrow is imported and before
-    threads begin; forked processes inherit it.
+    """Let Arrow ask glibc, and glibc have `limits.MALLOC_ARENAS` and return large arrays to the system as soon as they
+    are freed. Without a threshold of ours glibc raises its own to the largest array freed so far, up to 32 MB, and
+    keeps arrays below it. To be called before pyarrow is imported and before threads begin; forked processes inherit
+    it.
 
-    What the environment says with ARROW_DEFAULT_MEMORY_POOL or MALLOC_ARENA_MAX holds. Where the C library is not
-    glibc nothing is done.
+    What the environment says with ARROW_DEFAULT_MEMORY_POOL, MALLOC_ARENA_MAX or MALLOC_MMAP_THRESHOLD_ holds. Where
+    the C library is not glibc nothing is done.
     """
-    library = ctypes.CDLL(None)
-    if not hasattr(library, "gnu_get_libc_version"):
+    library = _glibc()
+    if library is None:
         return
     os.environ.setdefault("ARROW_DEFAULT_MEMORY_POOL", "system")
     if "MALLOC_ARENA_MAX" not in os.environ:
         library.mallopt(_M_ARENA_MAX, limits.MALLOC_ARENAS)
+    if "MALLOC_MMAP_THRESHOLD_" not in os.environ:
+        library.mallopt(_M_MMAP_THRESHOLD, limits.MALLOC_MMAP_BYTES)
+        library.mallopt(_M_TRIM_THRESHOLD, limits.MALLOC_TRIM_BYTES)
+
+
+def trim() -> None:
+    """Return freed memory to the system: after a request that took much of it."""
+    library = _glibc()
+    if library is not None:
+        library.malloc_trim(0)
+
+
+def _glibc() -> ctypes.CDLL | None:
+    library = ctypes.CDLL(None)
+    return library if hasattr(library, "gnu_get_libc_version") else None

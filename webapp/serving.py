@@ -1,4 +1,5 @@
-"""How gunicorn answers what never reaches the application: in the one error shape, with the headers of every answer.
+"""How gunicorn serves: which connections get a thread, and how it answers requests that the application never sees.
+
 
 A request line that is too long, a header that is none, a body in a transfer coding nobody knows: gunicorn refuses
 these itself, in HTML. `Worker` refuses them as the application would. A body that is malformed or ends too early is
@@ -7,22 +8,29 @@ noticed only while the application reads it, and `Body` tells it so. `gunicorn.c
 
 from __future__ import annotations
 
+import errno
+import functools
 import io
 import select
+import selectors
+import threading
+import time
+from collections import Counter, defaultdict
 from collections.abc import Iterator
 from email.utils import formatdate
 from http import HTTPStatus
-from socket import socket
 from ssl import SSLError
 from typing import Any, Final
 
 import orjson
-from gunicorn import glogging, util
+from gunicorn import glogging
 from gunicorn.http import errors, wsgi
-from gunicorn.workers.gthread import ThreadWorker
+from gunicorn.workers.gthread import STOP_KEEPALIVE_LINGER, ThreadWorker
 
 from webapp import limits
+from webapp.client_connection import Channel, Connection, Stalled, State
 from webapp.errors import ApiError
+from webapp.net import addresses
 from webapp.views import hooks, identify
 
 _CHUNK: Final = "A chunk of the body is malformed."
@@ -53,44 +61,275 @@ class Logger(glogging.Logger):
 
 
 class Worker(ThreadWorker):
-    """gunicorn's threads, with errors in the service's own shape."""
+    """gunicorn's threads, for requests that have arrived.
+
+    A connection whose request, TLS handshake or answer is unfinished waits in the main thread's poller, without a
+    thread. There it has a deadline, and each address a limit (`murder_pending`). Errors have the service's own shape.
+    """
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        # Without idle connections, which are in gunicorn's `keepalived_conns`. The least recently active first.
+        self.parked: dict[Connection, None] = {}
+        self.queued: dict[Connection, None] = {}  # those of them that wait for a slot
+        self.slots = BodySlots()
+        self.proxies = addresses.Proxies(())
+        self.next_sweep = 0.0
+        self.accept_failed = 0.0
 
     def load_wsgi(self) -> None:
         """The application, reading its bodies through `Body`."""
         super().load_wsgi()
         application = self.wsgi
+        self.proxies = addresses.Proxies(application.config["SETTINGS"].trusted_proxies)
         told = (self.cfg.limit_request_fields, self.cfg.limit_request_field_size)
 
         def reading(environ: dict[str, Any], start_response: Any) -> Any:
+            body = None
+            if "HTTP_TRANSFER_ENCODING" in environ or "CONTENT_LENGTH" in environ:
+                body = environ["wsgi.input"] = Body(environ["wsgi.input"], environ.get("CONTENT_LENGTH"), told)
             response = getattr(start_response, "__self__", None)
             if type(response) is wsgi.Response:
                 response.__class__ = Response  # gunicorn takes a class of one's own for HTTP/2 alone
-            if "HTTP_TRANSFER_ENCODING" in environ or "CONTENT_LENGTH" in environ:
-                environ["wsgi.input"] = Body(environ["wsgi.input"], environ.get("CONTENT_LENGTH"), told)
+                response.body = body
+                start_response = response.start_response
             return application(environ, start_response)
 
         self.wsgi = reading
 
-    def handle(self, conn: Any) -> Any:
-        """Answer a connection's requests as long as the next one comes at once.
+    def accept(self, listener: Any) -> None:
+        """Accept a connection. At the limit of connections, close some that wait."""
+        if self.nr_conns >= self.worker_connections - 1:
+            self.make_room()
+        try:
+            sock, client = listener.accept()
+        except (BlockingIOError, ConnectionAbortedError):
+            return
+        except OSError as exc:  # most likely no file descriptor is left; gunicorn's own method ends the process
+            if time.monotonic() - self.accept_failed > 1:
+                self.accept_failed = time.monotonic()
+                self.log.error("A connection could not be accepted: %s", exc)
+            self.make_room()
+            time.sleep(limits.WEB_ACCEPT_PAUSE_SECONDS)
+            return
+        self.nr_conns += 1
+        self.enqueue_req(Connection(self.cfg, sock, client, listener.getsockname()))
+
+    def handle(self, conn: Connection) -> None:
+        """Answer the requests of a connection that have arrived, and say in `conn.state` what it needs next. Runs in a
+        thread.
 
         gunicorn hands a connection back to its main thread after each answer, which waits for the next request and
         hands it to a thread again: two turns of the interpreter's lock for every call of a program that calls again and
-        again. Only while there are threads for all connections, so that none waits for one that is idle.
+        again. The thread therefore waits a moment itself, while there are threads for all connections.
         """
-        kept = super().handle(conn)
-        while kept is True and self.alive and self.nr_conns < self.cfg.threads and _next_comes(conn):
-            kept = super().handle(conn)
-        return kept
-
-    def _keepalive_after(self, conn: Any, keepalive: bool) -> bool:
-        """No second answer after the first one where a body that nobody read turns out to be malformed."""
+        req, stays = None, False
         try:
-            return super()._keepalive_after(conn, keepalive)
-        except errors.ParseException:
-            return False
+            while True:
+                if not conn.flush():
+                    conn.state = State.WRITE
+                    return
+                if not conn.keeps:
+                    conn.state = State.CLOSED
+                    return
+                if stays and not conn.started and self.has_spare_threads():
+                    conn.sock.wait(select.POLLIN, limits.KEEPALIVE_STAY_SECONDS)
+                conn.state = conn.advance()
+                if conn.state is not State.READY or not self.can_read(conn):
+                    return
+                conn.sock.holds = stays = True
+                req = None
+                req = next(conn.parser)
+                conn.keeps = self.handle_request(req, conn) and _is_at_next_request(conn)
+                self.leave_slot(conn)
+        except (StopIteration, errors.NoMoreData):
+            self.log.debug("The client closed its connection.")
+        except Stalled:
+            self.log.info("A client received its answer too slowly, and the connection was closed.")
+            conn.sock.outgoing.clear()
+        except SSLError as exc:
+            self.log.debug("TLS with a client failed: %s", exc)
+            if exc.reason == "HTTP_REQUEST":
+                self.handle_error(req, conn.sock, conn.client, exc)
+        except OSError as exc:
+            conn.sock.outgoing.clear()
+            if exc.errno not in (errno.EPIPE, errno.ECONNRESET, errno.ENOTCONN):
+                self.log.exception("Socket error processing request.")
+        except Exception as exc:
+            self.handle_error(req, conn.sock, conn.client, exc)
+        finally:
+            self.leave_slot(conn)
+        conn.keeps = False
+        conn.state = State.WRITE if conn.sock.outgoing else State.CLOSED
 
-    def handle_error(self, req: Any, client: socket, addr: Any, exc: BaseException) -> None:
+    def has_spare_threads(self) -> bool:
+        """Whether there are at least as many threads as connections that need one."""
+        waiting = len(self.parked) + len(self.keepalived_conns)
+        return self.alive and self.nr_conns - waiting < self.cfg.threads
+
+    def can_read(self, conn: Connection) -> bool:
+        """Take a slot for the rest of a body that is too large to be read ahead. Return False when none is free."""
+        if not conn.is_large:
+            return True
+        if not conn.has_slot and not self.slots.take(conn.address, limited=self.is_limited(conn)):
+            conn.state = State.SLOT
+            conn.deadline = time.monotonic() + limits.WEB_SLOT_SECONDS
+            return False
+        conn.has_slot = True
+        conn.wait_for_body()
+        return True
+
+    def leave_slot(self, conn: Connection) -> None:
+        """Give the slot of a connection back, if it has one."""
+        if conn.has_slot:
+            conn.has_slot = False
+            self.slots.leave(conn.address)
+
+    def is_limited(self, conn: Connection) -> bool:
+        """Whether the limits of one address apply: not to trusted proxies and socket files, which serve many."""
+        return bool(conn.address) and not self.proxies.trusts(conn.client[0])
+
+    def finish_request(self, conn: Connection, fs: Any) -> None:
+        """Take a connection back from a thread, as its state says. Runs in the main thread."""
+        if fs.cancelled() or fs.exception() is not None:
+            self.drop(conn)
+        elif conn.state is State.IDLE:
+            conn.set_timeout()
+            if not self.alive:
+                conn.timeout = min(conn.timeout, time.monotonic() + STOP_KEEPALIVE_LINGER)
+            self.keepalived_conns.append(conn)
+            readable = functools.partial(self.on_client_socket_readable, conn)
+            self.poller.register(conn.sock, selectors.EVENT_READ, readable)
+        elif conn.state is State.CLOSED:
+            self.linger(conn)
+        else:
+            self.park(conn)
+            if time.monotonic() > conn.deadline:
+                # `murder_pending` does not see it where its events are what wakes the main thread.
+                self.refuse(conn, _too_late(conn))
+        if self.queued:
+            self.fill_slots()
+
+    def park(self, conn: Connection) -> None:
+        """Let a connection wait for its client."""
+        self.parked[conn] = None
+        if conn.state is State.SLOT:
+            self.queued[conn] = None
+            return
+        event = selectors.EVENT_WRITE if conn.state is State.WRITE else selectors.EVENT_READ
+        self.poller.register(conn.sock, event, functools.partial(self.on_pending_socket_readable, conn))
+
+    def unpark(self, conn: Connection) -> None:
+        """Take a connection out of the poller."""
+        del self.parked[conn]
+        if conn.state is State.SLOT:
+            del self.queued[conn]
+        else:
+            self.poller.unregister(conn.sock)
+
+    def fill_slots(self) -> None:
+        """Give free slots to connections that wait for one."""
+        for conn in list(self.queued):
+            if self.slots.take(conn.address, limited=self.is_limited(conn)):
+                conn.has_slot = True
+                self.unpark(conn)
+                self.enqueue_req(conn)
+
+    def on_client_socket_readable(self, conn: Connection, client: Any) -> None:
+        """Hand an idle connection to a thread."""
+        if conn in self.keepalived_conns:  # else an event before this one has closed it
+            super().on_client_socket_readable(conn, client)
+
+    def on_pending_socket_readable(self, conn: Connection, client: Any) -> None:
+        """Hand a parked connection to a thread, or see whether the client has closed one that is closing."""
+        if conn not in self.parked:  # an event before this one has closed it
+            return
+        if not conn.lingers:
+            self.unpark(conn)
+            self.enqueue_req(conn)
+            return
+        try:
+            if conn.sock.receive() == b"":
+                self.drop(conn)
+        except OSError:
+            self.drop(conn)
+
+    def linger(self, conn: Connection) -> None:
+        """Close a connection once its client has, or after WEB_LINGER_SECONDS (RFC 9112, section 9.6).
+
+        Closing it with unread data would make the kernel discard the end of the answer.
+        """
+        if conn.incoming.ended or conn.sock.handshaking or not conn.sock.end():
+            self.drop(conn)
+            return
+        conn.lingers, conn.state = True, State.READ
+        conn.deadline = time.monotonic() + limits.WEB_LINGER_SECONDS
+        self.park(conn)
+
+    def drop(self, conn: Connection) -> None:
+        """Close a connection."""
+        if conn in self.parked:
+            self.unpark(conn)
+        self.nr_conns -= 1
+        conn.close()
+
+    def refuse(self, conn: Connection, error: ApiError) -> None:
+        """Answer the unfinished request of a parked connection with an error, and close it.
+
+        Where nothing of a request has arrived, or an answer is being sent, it is closed without one.
+        """
+        if conn.lingers or conn.sock.handshaking or conn.sock.outgoing or not conn.has_begun:
+            self.drop(conn)
+            return
+        self.unpark(conn)
+        try:
+            conn.sock.sendall(answer(error, _request_id(None), secure=self.cfg.is_ssl))
+        except OSError:
+            conn.incoming.ended = True
+        self.linger(conn)
+
+    def murder_pending(self) -> None:
+        """Close parked connections that are past their deadline or too many. gunicorn calls it after every event."""
+        if self.nr_conns >= self.worker_connections:
+            self.make_room()  # no connection is accepted until there is room
+        now = time.monotonic()
+        if now < self.next_sweep:
+            return
+        self.next_sweep = now + limits.WEB_SWEEP_SECONDS
+        late, waiting, held = [], defaultdict(list), 0
+        for conn in self.parked:
+            stopping = not self.alive and not conn.has_begun and now - (conn.started or 0) > STOP_KEEPALIVE_LINGER
+            if now > conn.deadline or (stopping and not conn.sock.outgoing):
+                late.append(conn)
+            elif not conn.lingers:
+                waiting[conn.address].append(conn)
+                held += conn.held_bytes
+        excess = [conn for conns in waiting.values() if self.is_limited(conns[0]) for conn in _excess(conns, now)]
+        for conn in late:
+            self.refuse(conn, _too_late(conn))
+        for conn in excess:
+            self.refuse(conn, _too_many())
+        if late or excess:
+            self.log.info("Unfinished requests closed: %d too late, %d too many of an address.", len(late), len(excess))
+        for conn in sorted(self.parked, key=lambda conn: -conn.held_bytes) if held > limits.WEB_HELD_BYTES else ():
+            held -= conn.held_bytes
+            self.refuse(conn, _too_many_large())
+            if held <= limits.WEB_HELD_BYTES:
+                break
+
+    def make_room(self) -> None:
+        """Close connections that wait, the least recently active ones of the address that has most of them."""
+        waiting = [*self.keepalived_conns, *self.parked]
+        if not waiting:
+            return
+        [(address, _)] = Counter(conn.address for conn in waiting).most_common(1)
+        for conn in [conn for conn in waiting if conn.address == address][: limits.WEB_ROOM_CONNECTIONS]:
+            if conn.state is State.IDLE:
+                self.keepalived_conns.remove(conn)
+                self.poller.unregister(conn.sock)
+            self.drop(conn)
+
+    def handle_error(self, req: Any, client: Channel, addr: Any, exc: BaseException) -> None:
         """Answer for a request that the application never saw, or that broke outside it; the connection closes."""
         error = refusal(exc, self.cfg.limit_request_fields, self.cfg.limit_request_field_size)
         request_id = _request_id(req or getattr(exc, "req", None))
@@ -100,19 +339,77 @@ class Worker(ThreadWorker):
             # By kind alone: the line or header may hold a key.
             where = addr[0] if isinstance(addr, tuple) and addr else "a socket"
             self.log.warning("request %s of %s refused: %s", request_id, where, type(exc).__name__)
+        told = answer(error, request_id, secure=self.cfg.is_ssl)
         try:
-            util.write_nonblock(client, answer(error, request_id, secure=self.cfg.is_ssl))
-        except Exception:
+            if client.handshaking:
+                client.send_without_tls(told)
+            else:
+                client.holds = True
+                client.sendall(told)
+        except OSError:
             self.log.debug("request %s: the refusal could not be sent", request_id)
 
 
-def _next_comes(conn: Any) -> bool:
-    """Whether the next request is there, or comes within KEEPALIVE_STAY_SECONDS."""
-    if conn.parser.unreader.buf.getvalue():
-        return True  # its beginning was read behind the last one's body
-    waiting = select.poll()
-    waiting.register(conn.sock, select.POLLIN)
-    return bool(waiting.poll(1000 * limits.KEEPALIVE_STAY_SECONDS))
+class BodySlots:
+    """How many threads wait for the rest of large bodies: `WEB_BODY_SLOTS`, and so many for one address."""
+
+    def __init__(self) -> None:
+        self._taken: Counter[str] = Counter()
+        self._lock = threading.Lock()
+
+    def take(self, address: str, *, limited: bool) -> bool:
+        """Take a slot for an address. Return False when none is free."""
+        with self._lock:
+            if self._taken.total() >= limits.WEB_BODY_SLOTS:
+                return False
+            if limited and self._taken[address] >= limits.WEB_BODY_SLOTS_PER_ADDRESS:
+                return False
+            self._taken[address] += 1
+            return True
+
+    def leave(self, address: str) -> None:
+        """Give a slot back."""
+        with self._lock:
+            self._taken[address] -= 1
+            if not self._taken[address]:
+                del self._taken[address]
+
+
+def _is_at_next_request(conn: Connection) -> bool:
+    try:
+        return conn.next_request()
+    except errors.ParseException:
+        return False  # no second answer where a body that was not read turns out to be malformed
+
+
+def _excess(conns: list[Connection], now: float) -> list[Connection]:
+    """Return the unfinished requests of an address beyond its limit. New ones have a moment to arrive."""
+    old = [conn for conn in conns if now - (conn.started or now) > limits.WEB_UNFINISHED_GRACE_SECONDS]
+    return old[: max(0, len(conns) - limits.WEB_UNFINISHED_PER_ADDRESS)]
+
+
+def _too_late(conn: Connection) -> ApiError:
+    return _too_many_large() if conn.state is State.SLOT else ApiError("request_timeout")
+
+
+def _too_many_large() -> ApiError:
+    wait = limits.WEB_SLOT_RETRY_SECONDS
+    return ApiError(
+        "unavailable",
+        "Too many large requests are being received. Try again in a moment.",
+        {"retry_after": wait},
+        headers={"Retry-After": str(wait)},
+    )
+
+
+def _too_many() -> ApiError:
+    most, wait = limits.WEB_UNFINISHED_PER_ADDRESS, limits.WEB_SLOT_RETRY_SECONDS
+    return ApiError(
+        "rate_limited",
+        f"Your address has more than {most} unfinished requests. Send each request completely, then try again.",
+        {"limit": most, "retry_after": wait},
+        headers={"Retry-After": str(wait)},
+    )
 
 
 class Response(wsgi.Response):
@@ -121,6 +418,27 @@ class Response(wsgi.Response):
     gunicorn sends them one after the other: two system calls, each of which lets go of the interpreter's lock, two
     packets, and a caller that wakes up twice.
     """
+
+    body: Body | None
+    sock: Any
+
+    def start_response(self, status: str, headers: list[tuple[str, str]], exc_info: Any = None) -> Any:
+        """Also decide who sends the answer: a small one does not keep the thread from its next request."""
+        write = super().start_response(status, headers, exc_info)
+        is_empty = self.req.method == "HEAD" or self.status_code in (HTTPStatus.NO_CONTENT, HTTPStatus.NOT_MODIFIED)
+        is_small = self.response_length is not None and self.response_length <= limits.WEB_ANSWER_BYTES
+        self.sock.holds = is_empty or is_small
+        if self.sock.reads_on and (self.body is None or not self.body.is_read):
+            self.force_close()  # the rest of a large body that is refused is not received
+        return write
+
+    def default_headers(self) -> list[str]:
+        """Without the name of the server software."""
+        return [line for line in super().default_headers() if not line.startswith("Server:")]
+
+    def can_sendfile(self) -> bool:
+        """No: it would bind the thread to a client that reads slowly."""
+        return False
 
     def write(self, arg: bytes) -> None:
         """Send a part of the body, the first one with the head before it."""
@@ -156,6 +474,8 @@ class Body(io.RawIOBase):
         self._source = source
         self._missing = int(announced or 0)
         self._told = told
+        self._announced = announced is not None
+        self.is_read = False
 
     def readable(self) -> bool:
         """Yes."""
@@ -169,9 +489,12 @@ class Body(io.RawIOBase):
             raise refusal(exc, *self._told) from None
         except errors.NoMoreData:
             raise ApiError("invalid_request", _CUT_OFF) from None
+        except Stalled:
+            raise ApiError("request_timeout") from None
         self._missing -= len(data)
         if not data and self._missing > 0:
             raise ApiError("invalid_request", _CUT_OFF)
+        self.is_read = not data or (self._announced and self._missing <= 0)
         buffer[: len(data)] = data
         return len(data)
 
@@ -205,16 +528,17 @@ def answer(error: ApiError, request_id: str, *, secure: bool) -> bytes:
         error.details["request_id"] = request_id
     body = orjson.dumps(error.as_dict())
     head = [f"HTTP/1.1 {error.status} {HTTPStatus(error.status).phrase}"]
-    head += [f"{name}: {value}" for name, value in _headers(len(body), request_id, secure)]
+    head += [f"{name}: {value}" for name, value in _headers(error, len(body), request_id, secure)]
     return "\r\n".join([*head, "", ""]).encode("latin-1") + body
 
 
-def _headers(length: int, request_id: str, secure: bool) -> Iterator[tuple[str, str]]:
+def _headers(error: ApiError, length: int, request_id: str, secure: bool) -> Iterator[tuple[str, str]]:
     yield "Date", formatdate(usegmt=True)
     yield "Connection", "close"
     yield "Content-Type", "application/json"
     yield "Content-Length", str(length)
     yield "Cache-Control", "no-store"
+    yield from error.headers.items()
     passage = identify.unspent()  # nobody was recognised, so no request was counted
     yield from hooks.common_headers(request_id, hooks.NEWEST_VERSION, passage, secure=secure)
     yield from hooks.SAFETY

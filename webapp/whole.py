@@ -2,7 +2,8 @@
 
 JSON knows one kind of number, and JSON Schema calls every number without a fraction an integer (draft 2020-12,
 validation, 6.1.1); programs of languages that know only doubles write 5.0. pydantic makes a difference, so what
-callers send as JSON is checked by models made from `Model`, wherever they say `int`.
+callers send as JSON is checked by models made from `Model`, wherever they say `int`. Arrays in them have an end as
+well: where a model says none, `limits.MAX_JSON_ELEMENTS`.
 """
 
 from __future__ import annotations
@@ -11,6 +12,8 @@ from typing import Any, Final
 
 from pydantic import BaseModel, GetCoreSchemaHandler
 from pydantic_core import CoreSchema, PydanticKnownError, core_schema
+
+from webapp import limits
 
 
 def joined(value: Any) -> Any:
@@ -36,9 +39,11 @@ def _rewritten(source: Any, handler: GetCoreSchemaHandler, read: Any) -> CoreSch
 
 
 def _walk(node: Any, read: Any) -> None:
-    """Puts `read` before every integer below a node of pydantic's schema, once."""
+    """Puts `read` before every integer below a node of pydantic's schema, once, and bounds its arrays."""
     items: list[tuple[Any, Any]] = []
     if isinstance(node, dict):
+        if node.get("type") in ("list", "set") and node.get("max_length") is None:
+            node["max_length"] = limits.MAX_JSON_ELEMENTS  # each may have faults of its own
         if node.get("type") == "function-before" and node["function"]["function"] in (joined, alone):
             return
         items = [(key, item) for key, item in node.items() if key not in _NOT_VALIDATED]

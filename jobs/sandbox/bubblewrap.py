@@ -21,7 +21,7 @@ ETC: Final = (
     "pki/ca-trust/extracted", "alternatives", "localtime", "timezone", "mime.types", "protocols", "services",
     "gai.conf", "os-release", "locale.alias", "fonts", "magic",
 )  # fmt: skip
-_DEVICES: Final = ("null", "zero", "full", "random", "urandom")
+_DEVICES: Final = ("null", "full", "random", "urandom")
 # What the last step inside needs before it gives everything up.
 _POWERS: Final = ("CAP_SETUID", "CAP_SETGID", "CAP_SETPCAP", "CAP_NET_BIND_SERVICE")
 INSIDE_USER: Final = 1000  # what an ordinary user of the host is called inside
@@ -34,9 +34,9 @@ def python() -> tuple[str, str]:
 
 
 def arguments(box: Box, mode: Mode, files: dict[str, int], info: int) -> list[str]:
-    """The command up to what is run inside. `files`: descriptors with the contents of files by their paths; `info`:
-    the descriptor that is told the pid of the namespace's first process."""
-    out = [mode.bwrap, "--die-with-parent", "--unshare-pid", "--unshare-net", "--unshare-ipc", "--unshare-uts",
+    """The options of bubblewrap. `files`: descriptors with the contents of files by their paths; `info`: the descriptor
+    that is told the pid of the namespace's first process."""
+    out = ["--die-with-parent", "--unshare-pid", "--unshare-net", "--unshare-ipc", "--unshare-uts",
            "--unshare-cgroup-try", "--hostname", "scenario", "--info-fd", str(info), "--clearenv"]  # fmt: skip
     if not mode.own_user:
         out += ["--unshare-user", "--uid", str(INSIDE_USER), "--gid", str(INSIDE_USER)]
@@ -56,7 +56,7 @@ def arguments(box: Box, mode: Mode, files: dict[str, int], info: int) -> list[st
         out += ["--ro-bind", str(entry), f"{HOME}/{entry.name}"]
     for path, descriptor in files.items():
         out += ["--perms", "0644", "--ro-bind-data", str(descriptor), path]
-    return [*out, "--remount-ro", "/", "--chdir", HOME, "--"]
+    return [*out, "--remount-ro", "/", "--chdir", HOME]
 
 
 def _above(folders: list[Path]) -> list[str]:
@@ -93,9 +93,12 @@ def _system() -> list[str]:
         out += ["--ro-bind-try", f"/etc/{name}", f"/etc/{name}"]
     for name in _DEVICES:
         out += ["--dev-bind", f"/dev/{name}", f"/dev/{name}"]
+    # A mapping of /dev/zero is memory that no cap counts; what is read from /dev/full are zeros too.
+    out += ["--symlink", "full", "/dev/zero"]
     for name, target in (("fd", ""), ("stdin", "/0"), ("stdout", "/1"), ("stderr", "/2")):
         out += ["--symlink", f"/proc/self/fd{target}", f"/dev/{name}"]
-    return [*out, "--proc", "/proc"]
+    # The command line of the host's kernel.
+    return [*out, "--proc", "/proc", "--dev-bind", "/dev/null", "/proc/cmdline"]
 
 
 def _own(box: Box) -> list[str]:

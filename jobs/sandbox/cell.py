@@ -15,6 +15,7 @@ from typing import Final
 
 from jobs.sandbox import bubblewrap, filters, plan
 from jobs.sandbox.box import Box, Mode, Unprotected
+from jobs.sandbox.kernel_memory import KernelMemory
 from jobs.sandbox.tree import Tree
 
 _START_SECONDS: Final = 20.0  # until the program begins; 0.03 on an idle machine
@@ -59,6 +60,7 @@ class Cell:
 
     def close(self) -> None:
         """Let go of all descriptors."""
+        self.tree.kernel.close()
         for one in (self.tree.proc, self.home, self.first, self.listener):
             if one is not None:
                 os.close(one)
@@ -79,25 +81,29 @@ def begin(
     ours, theirs = socket.socketpair()
     info_ours, info_theirs = os.pipe()
     made = {path: plan.fill(content, "etc") for path, content in files.items()}
+    # Through a descriptor, for the program can read the command line of its first process.
+    options = bubblewrap.arguments(box, mode, made, info_theirs)
+    given = plan.fill("".join(f"{one}\0" for one in options).encode(), "arguments")
     command = [
-        *bubblewrap.arguments(box, mode, made, info_theirs),
+        "bwrap", "--args", str(given), "--",
         bubblewrap.python()[0], "-I", "-S", "-c", plan.inside(), str(theirs.fileno()),
     ]  # fmt: skip
     errors = os.memfd_create("errors", os.MFD_CLOEXEC)
     try:
         process = subprocess.Popen(
             command,
+            executable=mode.bwrap,
             stdin=subprocess.DEVNULL,
             stdout=errors,
             stderr=errors,
-            pass_fds=[theirs.fileno(), info_theirs, output, *made.values()],
+            pass_fds=[theirs.fileno(), info_theirs, output, given, *made.values()],
             start_new_session=True,
             env={},
             cwd="/",
         )
     finally:
         theirs.close()
-        for one in (info_theirs, *made.values()):
+        for one in (info_theirs, given, *made.values()):
             os.close(one)
     try:
         return _settle(box, mode, output, serve, env, user, process, ours, info_ours)
@@ -136,11 +142,20 @@ def _settle(
         limits=plan.limits(box, box.caps.processes + _SLACK + others(mode)),
         filter=filters.program(sockets=_FAMILIES, ask=_ASKED if listen else ()),
         listen=listen,
-        serve=serve,
+        serve=[("diagnostics", "", 0), *serve],
     )
     (proc, home, *sockets), listener = talk(control, content)
-    served = [socket.socket(fileno=one) for one in sockets]
-    return Cell(process, Tree(proc), home, served, listener, first)
+    diagnostics, *served = [socket.socket(fileno=one) for one in sockets]
+    kernel = KernelMemory(
+        proc,
+        diagnostics,
+        shared=False,
+        files=plan.FILES,
+        box=box,
+        home=bubblewrap.HOME,
+        own_home=os.fstat(home).st_dev,
+    )
+    return Cell(process, Tree(proc, kernel), home, served, listener, first)
 
 
 def talk(control: socket.socket, content: bytes) -> tuple[list[int], int | None]:

@@ -55,7 +55,12 @@ _NUMBERS: Final = {
     "open": (2, _ABSENT), "openat": (257, 56), "creat": (85, _ABSENT), "openat2": (437, 437),
     "truncate": (76, 45), "setxattr": (188, 5), "lsetxattr": (189, 6), "fsetxattr": (190, 7),
     "removexattr": (197, 14), "lremovexattr": (198, 15), "fremovexattr": (199, 16),
-
+    "mmap": (9, 222), "fcntl": (72, 25), "setsockopt": (54, 208),
+    "sendfile": (40, 71), "splice": (275, 76), "tee": (276, 77),
+    "inotify_init": (253, _ABSENT), "inotify_init1": (294, 26),
+    "semget": (64, 190), "semctl": (66, 191), "semtimedop": (220, 192), "semop": (65, 193),
+    "msgsnd": (69, 189), "msgrcv": (70, 188), "msgctl": (71, 187), "shmctl": (31, 195), "shmdt": (67, 197),
+    "landlock_create_ruleset": (444, 444), "landlock_add_rule": (445, 445), "landlock_restrict_self": (446, 446),
 }  # fmt: skip
 
 # Not permitted: whoever asks is told so.
@@ -68,23 +73,32 @@ _REFUSED: Final = """
     pidfd_getfd process_madvise mount_setattr quotactl_fd process_mrelease statmount listmount lsm_get_self_attr
     lsm_set_self_attr lsm_list_modules vmsplice
 """.split()
-# Not there: libraries do without. io_uring would connect past the filter; the others hold memory that belongs to no
-# process. clone3 and openat2
-# hide their flags behind a pointer; libraries then take clone and openat.
+# Not there: libraries do without. io_uring would connect past the filter. clone3 and openat2 hide their flags behind a
+# pointer; libraries then take clone and openat. The others hold memory that belongs to no process: segments, queues and
+# semaphores of System V (2 MB for each set of semaphores), queues of inotify, rules of Landlock. sendfile, splice and
+# tee put a page of a file into a buffer that counts one byte; libraries then read and write.
 _ABSENT_CALLS: Final = """
     io_uring_setup io_uring_enter io_uring_register io_setup io_submit memfd_create memfd_secret shmget shmat msgget
-    mq_open clone3 openat2
+    mq_open clone3 openat2 sendfile splice tee inotify_init inotify_init1 semget semctl semtimedop semop msgsnd msgrcv
+    msgctl shmctl shmdt landlock_create_ruleset landlock_add_rule landlock_restrict_self
 """.split()
 
 # CLONE_NEWNS NEWCGROUP NEWUTS NEWIPC NEWUSER NEWPID NEWNET; NEWTIME shares its bit with the signal of clone.
 _NAMESPACES: Final = 0x7E020000
 AF_UNIX, AF_INET, AF_INET6, AF_NETLINK = 1, 2, 10, 16
-_STREAM, _DATAGRAM = 1, 2
+_STREAM, _DATAGRAM, _PACKETS = 1, 2, 5
 _SOCKET_TYPE: Final = 0xF
 _FASTOPEN: Final = 0x20000000  # MSG_FASTOPEN: connects while it sends
 _TIOCSTI, _TIOCLINUX = 0x5412, 0x541C
 _INTERFACES: Final = 0x8900  # SIOC*: of sockets and interfaces
 _S_IFMT, _S_IFCHR, _S_IFBLK = 0xF000, 0x2000, 0x6000
+_SOL_SOCKET: Final = 1
+_BUFFERS: Final = (7, 8, 32, 33)  # SO_SNDBUF SO_RCVBUF SO_SNDBUFFORCE SO_RCVBUFFORCE
+_PINNING: Final = (60, 73)  # SO_ZEROCOPY SO_RESERVE_MEM
+_F_SETPIPE_SZ: Final = 1031
+_F_OFD_SETLK, _F_OFD_SETLKW = 37, 38  # they stay with a file that is only mapped
+_MAP_TYPE_OR_ANONYMOUS: Final = 0x2F
+_MAP_SHARED_ANONYMOUS: Final = (0x21, 0x23)
 
 
 # Without namespaces: what Landlock leaves open, on files whose owner the program may be. To change modes and times
@@ -137,9 +151,30 @@ def _refusals() -> list[Rule]:
         _rule("mknod", no, Where(1, (_S_IFCHR, _S_IFBLK), mask=_S_IFMT)),
         _rule("mknodat", no, Where(2, (_S_IFCHR, _S_IFBLK), mask=_S_IFMT)),
         _rule("ioctl", no, Where(1, (_TIOCSTI, _TIOCLINUX))),
+        *_kernel_memory(),
         # What interfaces the host has; FIONREAD is elsewhere, SIOCATMARK tells of the stream alone.
         _rule("ioctl", no, Where(1, (_INTERFACES,), mask=0xFF00), Where(1, (0x8905,), unless=True)),
     ]
+
+
+def _kernel_memory() -> list[Rule]:
+    """What would let a program hold memory that no cap counts."""
+    return [
+        # A change of a buffer's size seems to work: the kernel itself takes what it likes of it (socket(7)).
+        _rule("setsockopt", fail(0), Where(1, (_SOL_SOCKET,)), Where(2, _BUFFERS)),
+        _rule("setsockopt", fail(errno.ENOPROTOOPT), Where(1, (_SOL_SOCKET,)), Where(2, _PINNING)),
+        _rule("fcntl", fail(errno.EPERM), Where(1, (_F_SETPIPE_SZ,))),
+        _rule("fcntl", fail(errno.EINVAL), Where(1, (_F_OFD_SETLK, _F_OFD_SETLKW))),
+        # Pages that stay when the process gives its mapping back; /dev/shm has a size.
+        _rule("mmap", fail(errno.EPERM), Where(3, _MAP_SHARED_ANONYMOUS, mask=_MAP_TYPE_OR_ANONYMOUS)),
+        # A datagram stays with its receiver when the sender, with which it counts, is closed.
+        _rule("socket", fail(errno.EPROTONOSUPPORT), *_unix_but(_STREAM, _PACKETS)),
+        _rule("socketpair", fail(errno.EPROTONOSUPPORT), *_unix_but(_STREAM, _PACKETS)),
+    ]
+
+
+def _unix_but(*kinds: int) -> tuple[Where, Where]:
+    return Where(0, (AF_UNIX,)), Where(1, kinds, mask=_SOCKET_TYPE, unless=True)
 
 
 _LENDS: Final = 0o6000  # S_ISUID, S_ISGID
@@ -168,9 +203,7 @@ def _sockets(families: tuple[int, ...], shared: bool) -> list[Rule]:
             for half in (False, True)
         ]
         rules += [_rule(call, fail(errno.ENOSYS)) for call in ("sendmsg", "sendmmsg")]
-        rules.append(
-            _rule("socket", no, Where(0, (AF_UNIX,)), Where(1, (_STREAM,), mask=_SOCKET_TYPE, unless=True))
-        )
+        rules.append(_rule("socket", no, *_unix_but(_STREAM)))
     if internet:
         rules += [
             _rule(

@@ -16,6 +16,7 @@ from typing import Final
 from jobs.sandbox import bubblewrap, filters, landlock, outputs, plan
 from jobs.sandbox.box import Box, Mode, Unprotected
 from jobs.sandbox.cell import others, talk
+from jobs.sandbox.kernel_memory import KernelMemory, diagnostics
 from jobs.sandbox.tree import Tree
 
 _SLACK: Final = 16
@@ -56,6 +57,7 @@ class Group:
 
     def close(self) -> None:
         """Let go of all descriptors, and take the home away."""
+        self.tree.kernel.close()
         for one in (self.tree.proc, self.home, self.listener):
             if one is not None:
                 os.close(one)
@@ -90,7 +92,10 @@ def begin(box: Box, mode: Mode, output: int, user: int | None) -> Group:
     finally:
         ours.close()
         os.close(errors)
-    return Group(process, Tree(proc, process.pid, shared=True), folder, home, listener)
+    kernel = KernelMemory(
+        proc, diagnostics(), shared=True, files=plan.FILES, box=box, home=str(home), own_home=-1
+    )
+    return Group(process, Tree(proc, kernel, process.pid, shared=True), folder, home, listener)
 
 
 def _plan(box: Box, mode: Mode, output: int, user: int | None, home: Path, walled: bool) -> bytes:

@@ -23,6 +23,7 @@ from array import array
 PR_SET_PDEATHSIG, PR_CAPBSET_DROP, PR_SET_NO_NEW_PRIVS, PR_CAP_AMBIENT = 1, 24, 38, 47
 FILE_ACCESS = 0x4007  # LANDLOCK_ACCESS_FS_: EXECUTE, WRITE_FILE, READ_FILE, TRUNCATE
 SET_MODE_FILTER, NEW_LISTENER = 1, 8
+AF_NETLINK, NETLINK_SOCK_DIAG = 16, 4
 
 libc = ctypes.CDLL(None, use_errno=True)
 
@@ -128,9 +129,13 @@ def receive(control: _socket.socket, count: int) -> bytes:
 
 
 def serve(plan: dict) -> list:
-    """Sockets of this box's network: datagrams for names, streams for what is passed on."""
+    """Sockets of this box's network: one that tells what all of them hold (sock_diag(7)), datagrams for names, streams
+    for what is passed on."""
     made = []
     for kind, host, port in plan["serve"]:
+        if kind == "diagnostics":
+            made.append(_socket.socket(AF_NETLINK, _socket.SOCK_RAW, NETLINK_SOCK_DIAG))
+            continue
         family = _socket.AF_INET6 if ":" in host else _socket.AF_INET
         one = _socket.socket(family, _socket.SOCK_DGRAM if kind == "datagram" else _socket.SOCK_STREAM)
         if kind == "stream":

@@ -20,7 +20,7 @@ _EXECUTE, _WRITE, _READ, _LIST = 1, 2, 4, 8
 _REFER, _TRUNCATE = 1 << 13, 1 << 14
 _FIRST_ABI: Final = (1 << 13) - 1
 _LOOK: Final = _EXECUTE | _READ | _LIST
-_DEVICES: Final = ("null", "zero", "full", "random", "urandom")
+_DEVICES: Final = ("null", "full", "random", "urandom")  # a mapping of zero is memory that no cap counts
 # Of the host's /etc, for names: in bubblewrap they are made for the program.
 _NAMES: Final = ("passwd", "group", "hosts", "resolv.conf", "nsswitch.conf", "host.conf")
 

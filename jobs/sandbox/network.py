@@ -20,10 +20,14 @@ from typing import Final
 from jobs.sandbox import addresses, asking, filters
 from jobs.sandbox.asking import Question
 from jobs.sandbox.box import Box
+from jobs.sandbox.kernel_memory import OutsideSockets
 
 _SO_NETNS_COOKIE: Final = 71
 _SO_COOKIE: Final = 57
 _DNS: Final = 53
+_IP_BIND_ADDRESS_NO_PORT: Final = (
+    24  # the port is chosen when it connects, so that two connections may share it
+)
 # Options of the caller's socket that go over to the one that takes its place: (level, name, size).
 _OPTIONS: Final = (
     (socket.SOL_SOCKET, socket.SO_KEEPALIVE, 4), (socket.SOL_SOCKET, socket.SO_LINGER, 8),
@@ -34,8 +38,7 @@ _OPTIONS: Final = (
     (socket.IPPROTO_TCP, socket.TCP_SYNCNT, 4), (socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, 4),
     (socket.IPPROTO_TCP, socket.TCP_QUICKACK, 4),
 )  # fmt: skip
-# Doubled by the kernel when set: (name, what a fresh socket has is compared).
-_BUFFERS: Final = (socket.SO_SNDBUF, socket.SO_RCVBUF)
+_LONGEST_QUEUE: Final = 128  # connections that wait to be accepted; each may hold a full buffer
 
 
 @dataclass
@@ -68,6 +71,7 @@ class Connections:
         self._pending: dict[int, Pending] = {}
         self._own = _network_of(socket.socket(socket.AF_INET, socket.SOCK_DGRAM), close=True)
         self._outside: set[int] = set()
+        self.sockets = OutsideSockets()
 
     def ready(self, descriptor: int) -> bool:
         """Deal with a descriptor that is ready. False if it is none of ours."""
@@ -98,6 +102,11 @@ class Connections:
             self._forget(descriptor)
             pending.made.close()
         self._pending.clear()
+        self.sockets.close()
+
+    def memory(self) -> int:
+        """Bytes that the kernel holds for connections outside."""
+        return self.sockets.measure()
 
     def _answer(self, question: Question) -> None:
         try:
@@ -153,8 +162,10 @@ class Connections:
         stream = one.type & 0xF == socket.SOCK_STREAM
         raw = self._led(target, raw) if stream else raw
         outside = self._is_outside(one)
-        if raw is not target.raw or self._is_given(target, stream):
+        if raw is not target.raw:
             return self._go_out(question, one, raw, fresh=not outside)
+        if self._is_given(target, stream):
+            return self._go_out(question, one, raw, fresh=not outside, source=self._source(target))
         if target.inside:
             return errno.EACCES if outside else self._wait_for(question, one, raw, fresh=False)
         if not stream or self.box.network != "full" or not addresses.is_open(target.address, self._opened):
@@ -194,12 +205,25 @@ class Connections:
             return struct.pack("=H", family) + struct.pack("!HI", port, 0) + six + bytes(4)
         return raw
 
-    def _go_out(self, question: Question, one: socket.socket, raw: bytes, *, fresh: bool) -> int | None:
-        """Connect outside: on a new socket like the caller's, or on the caller's where that is one already."""
+    def _source(self, target: addresses.Target) -> str:
+        """The address from which the API is called; "" for any."""
+        local = target.address.version == 4 and target.address.is_loopback
+        return self.box.api_source if local and target.port == self.box.api[1] else ""
+
+    def _go_out(
+        self, question: Question, one: socket.socket, raw: bytes, *, fresh: bool, source: str = ""
+    ) -> int | None:
+        """Connect outside, from the address `source`: on a new socket like the caller's, or on the caller's where that
+        is one already."""
         if not fresh:
+            if source and not _bind_to(one, source):
+                return errno.EACCES
             return self._wait_for(question, one, raw, fresh=False)
         made = socket.socket(one.family, socket.SOCK_STREAM)
         try:
+            if source and not _bind_to(made, source):
+                made.close()
+                return errno.EACCES
             _copy_options(one, made)
             done = self._wait_for(question, made, raw, fresh=True, caller=one)
         except BaseException:
@@ -223,6 +247,9 @@ class Connections:
         os.set_blocking(made.fileno(), False)
         pending = Pending(question, made, fresh, asking.closes_on_exec(question), blocking, _until(made))
         error = asking.call("connect", made, raw)
+        stream = made.type & 0xF == socket.SOCK_STREAM
+        if error in (0, errno.EINPROGRESS) and stream and (fresh or self._is_outside(made)):
+            self.sockets.add(made, raw, _cookie(made))
         if error == errno.EINPROGRESS and blocking:
             self._pending[made.fileno()] = pending
             self._register(made.fileno(), select.POLLOUT)
@@ -253,6 +280,17 @@ class Connections:
         return _cookie(one) in self._outside
 
 
+def _bind_to(one: socket.socket, source: str) -> bool:
+    """Give a socket this address, any port. False where it has another address already."""
+    source = f"::ffff:{source}" if one.family == socket.AF_INET6 else source
+    try:
+        one.setsockopt(socket.IPPROTO_IP, _IP_BIND_ADDRESS_NO_PORT, 1)
+        one.bind((source, 0))
+    except OSError:
+        return one.getsockname()[0] == source
+    return True
+
+
 def _until(one: socket.socket) -> float:
     """When the caller's own limit ends the wait."""
     seconds, micro = struct.unpack("ll", one.getsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, 16))
@@ -261,7 +299,7 @@ def _until(one: socket.socket) -> float:
 
 
 def _backlog(question: Question) -> int:
-    return min(question.arguments[1] & 0x7FFFFFFF, 4096)
+    return min(question.arguments[1] & 0x7FFFFFFF, _LONGEST_QUEUE)
 
 
 def _copy_options(source: socket.socket, target: socket.socket) -> None:
@@ -272,10 +310,6 @@ def _copy_options(source: socket.socket, target: socket.socket) -> None:
                 target.setsockopt(level, name, value)
         except OSError:
             pass  # an option that this kernel does not have
-    for name in _BUFFERS:
-        wanted = source.getsockopt(socket.SOL_SOCKET, name)
-        if wanted != target.getsockopt(socket.SOL_SOCKET, name):
-            target.setsockopt(socket.SOL_SOCKET, name, wanted // 2)
 
 
 def _network_of(one: socket.socket, *, close: bool = False) -> int | None:

@@ -15,7 +15,7 @@ from jobs.sandbox.box import MB, Box
 _DATA_SLACK: Final = (
     2048 * MB
 )  # arenas that allocators reserve and never touch; the warden sees what is touched
-_FILES: Final = 1024  # descriptors of one process
+FILES: Final = 256  # descriptors of one process; each can hold a buffer of the kernel
 _LAST_CPU: Final = 5  # seconds between the signal that can be caught and the one that cannot
 
 
@@ -43,7 +43,7 @@ def limits(box: Box, processes: int) -> list[tuple[int, int, int]]:
         (resource.RLIMIT_CPU, cpu, cpu + _LAST_CPU),
         (resource.RLIMIT_DATA, data, data),
         (resource.RLIMIT_FSIZE, caps.file_bytes, caps.file_bytes),
-        (resource.RLIMIT_NOFILE, *_at_most(resource.RLIMIT_NOFILE, _FILES)),
+        (resource.RLIMIT_NOFILE, *_at_most(resource.RLIMIT_NOFILE, FILES)),
         (resource.RLIMIT_NPROC, *_at_most(resource.RLIMIT_NPROC, processes)),
         (resource.RLIMIT_MEMLOCK, *_at_most(resource.RLIMIT_MEMLOCK, MB)),
         (resource.RLIMIT_MSGQUEUE, 0, 0),

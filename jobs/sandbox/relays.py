@@ -85,12 +85,30 @@ class Relays:
                 if proxy:
                     self._proxy(client)
                 else:
-                    with socket.create_connection(self._box.api, _SECONDS) as outside:
+                    with self._to_api() as outside:
                         pump(client, outside)
         except (OSError, ValueError):
             pass  # one side is gone
         finally:
             self._living.release()
+
+    def _to_api(self) -> socket.socket:
+        """To the first address of the API that answers."""
+        error = OSError("no address")
+        for *_, found in socket.getaddrinfo(*self._box.api, type=socket.SOCK_STREAM):
+            try:
+                return self._reach(str(found[0]), self._box.api[1])
+            except OSError as fault:
+                error = fault
+        raise error
+
+    def _reach(self, address: str, port: int) -> socket.socket:
+        """Connect, to an API on loopback from the address by which it knows programs."""
+        local = addresses.plain(ipaddress.ip_address(address.partition("%")[0]))
+        known = bool(self._box.api_source) and local.version == 4 and local.is_loopback
+        return socket.create_connection(
+            (address, port), _SECONDS, (self._box.api_source, 0) if known else None
+        )
 
     def _proxy(self, client: socket.socket) -> None:
         """One request, and then whatever the two say to each other (RFC 9110, 7.6 and 9.3.6)."""
@@ -137,7 +155,7 @@ class Relays:
             public = self._box.network == "full" and addresses.is_open(address, self._opened)
             if public or (address, port) in self._api:
                 try:
-                    return socket.create_connection((str(address), port), _SECONDS)
+                    return self._reach(str(address), port)
                 except OSError:
                     continue
         return None

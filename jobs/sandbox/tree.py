@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from jobs.sandbox.box import Usage
+from jobs.sandbox.kernel_memory import KernelMemory
 
 _PAGE: Final = os.sysconf("SC_PAGE_SIZE")
 _TICK_MS: Final = 1000 // os.sysconf("SC_CLK_TCK")
@@ -40,6 +41,7 @@ class Tree:
     process is bubblewrap's; or the host's, where they are those of a process group, whose `leader` only watches."""
 
     proc: int
+    kernel: KernelMemory
     leader: int = 1
     shared: bool = False
     max_memory: int = 0
@@ -58,13 +60,21 @@ class Tree:
     def _is_ours(self, one: Process) -> bool:
         return one.pid != self.leader and (not self.shared or one.group == self.leader)
 
-    def usage(self, most: int) -> Usage:
-        """What they take. Beyond `most` bytes shared pages are looked at closely, so that each counts once."""
+    @property
+    def nameless_bytes(self) -> int:
+        """Disk space of files that were deleted and are still in use."""
+        return self.kernel.nameless_bytes
+
+    def usage(self, most: int, outside: int = 0) -> Usage:
+        """What they take, with what the kernel holds for them and `outside`, bytes of their connections in the host's
+        network. Beyond `most` bytes shared pages are looked at closely, so that each counts once."""
         living = self.processes()
         memory = sum(one.memory for one in living)
-        if memory > most:
+        kernel = outside + self.kernel.measure([one.pid for one in living if not one.gone], self.leader)
+        if memory + kernel > most:
             # Twice: while processes end, what they shared is found with those that are left, more of it every time.
             memory = min(sum(proportional(self.proc, one) for one in living) for _ in range(2))
+        memory += kernel
         self.max_memory = max(self.max_memory, memory)
         threads = sum(one.threads for one in living if not one.gone)
         return Usage(memory, self.max_memory, self._cpu(living) * _TICK_MS, threads)

@@ -95,7 +95,7 @@ class Warden(threading.Thread):
                 if now >= look:
                     self.stopped_by = self._over(cell, now - self._begun)
                     self._ways.tick()
-                    look = now + self._pause()
+                    look = time.monotonic() + self._pause()  # from here: questions are answered in between
                 for ready, _ in poll.poll(max(0.0, look - time.monotonic()) * 1000):
                     if ready == handle or (ready == self._orders and not self._obey(cell)):
                         return
@@ -119,8 +119,8 @@ class Warden(threading.Thread):
     def _over(self, cell: Cell | Group, seconds: float) -> str | None:
         """The cap that is exceeded."""
         caps = self.box.caps
-        self.usage = usage = cell.tree.usage(caps.memory_bytes)
-        if usage.memory_bytes > caps.memory_bytes:
+        self.usage = usage = cell.tree.usage(caps.memory_bytes, self._ways.memory())
+        if usage.memory_bytes > caps.memory_bytes or cell.tree.kernel.too_many_locks:
             return "memory"
         if usage.processes > caps.processes:
             return "processes"
@@ -130,10 +130,11 @@ class Warden(threading.Thread):
             return "wall"
         if cell.is_full(caps.tmp_bytes):
             return "tmp"
-        return "outputs" if self._outputs_over() else None
+        return "outputs" if self._outputs_over(cell.tree.nameless_bytes) else None
 
-    def _outputs_over(self) -> bool:
-        """Whether the outputs are too large. Looking through many files takes its time, so it is done less often."""
+    def _outputs_over(self, nameless_bytes: int) -> bool:
+        """Whether the outputs are too large, with `nameless_bytes` of files that were deleted and are still open.
+        Looking through many files takes its time, so it is done less often."""
         now = time.monotonic()
         if now < self._measured:
             return False
@@ -141,7 +142,7 @@ class Warden(threading.Thread):
         size, count = outputs.size(self.box.outputs)
         took = time.monotonic() - now
         self._measured = now + took * _FOLDER_SHARE
-        return size > caps.outputs_bytes or count > outputs.MOST_FILES
+        return size + nameless_bytes > caps.outputs_bytes or count > outputs.MOST_FILES
 
     def _ended(self, cell: Cell | Group) -> int:
         """The exit code; -signal where one ended it (bubblewrap says 128 + signal, as shells do)."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ipaddress
 import select
 import socket
+from collections.abc import Callable
 from typing import Any, Final
 
 from jobs.sandbox import addresses, bubblewrap, names, relays
@@ -30,6 +31,8 @@ class Ways:
         servers, others = names.of_host()
         self._resolvers = box.resolvers or servers
         self.serve: list[tuple[str, str, int]] = []
+        self.memory: Callable[[], int] = lambda: 0
+        """Bytes that the kernel holds for connections outside of the box."""
         if box.network == "full" and mode.name == "bubblewrap":
             self.serve.append(("datagram", names.ADDRESS, names.PORT))
         self.env: dict[str, str] = {}
@@ -61,7 +64,9 @@ class Ways:
                 Relays(self.box, self._open_ways(), [(one, one is streams[0]) for one in streams])
             )
         if cell.listener is not None:
-            self._parts.append(self._connections(cell, cell.listener, poll))
+            connections = self._connections(cell, cell.listener, poll)
+            self.memory = connections.memory
+            self._parts.append(connections)
             poll.register(cell.listener, select.POLLIN)
 
     def _connections(self, cell: Cell | Group, listener: int, poll: select.poll) -> Connections:

@@ -34,6 +34,7 @@
       return done();
     }
     data.append("folder", folder);
+    if (form.elements.shared?.checked) data.append("shared", "true");
     data.append("file", file, file.name);
     xhr.open("POST", form.action);
     xhr.setRequestHeader("X-CSRFToken", form.elements.csrf_token.value);

@@ -105,7 +105,7 @@ def test_a_target_that_stays_away_ends_the_push_with_a_line_that_says_why(
 ):
     keeper = nursery()
     slow_down(target, "heap", 0.0002)
-    push_id = new_push("heap")
+    push_id = new_push("heap", ask={"target_wait_seconds": 5})
     keeper.start(push_id)
     eventually(lambda: pushing.read(push_id).delivered)
     server.control("stop", "-m", "immediate")
@@ -114,6 +114,6 @@ def test_a_target_that_stays_away_ends_the_push_with_a_line_that_says_why(
     server.control("start")
     ended = pushing.read(push_id)
     assert (ended.status, ended.error["code"]) == ("failed", "target_failed")
-    assert any("Given up after 4 times" in line.text for line in ledger.lines(push_id))
+    assert any("Gave up after waiting 5 s for the target" in line.text for line in ledger.lines(push_id))
     found = len(ids(target, "heap"))
     assert ended.delivered <= found <= ended.delivered + ended.unknown

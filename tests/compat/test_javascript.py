@@ -22,7 +22,32 @@ assert.equal((await dm.projects.list()).length, 4);
 assert.equal((await dm.projects.get(project.id)).teamId, place.teamId);
 assert.ok((await dm.projects.delete(project.id)).message);
 assert.deepEqual(await dm.http.get("/scenarios", { query: { projectId: place.projectId } }), []);
-for (const call of [() => dm.sets.list(), () => dm.templates.get(made.id), () => dm.keymaps.list()]) {
+const data = [{ id: 1, name: "Ada" }];
+const saved = await dm.sets.save({ name: "golden", data });
+assert.deepEqual((await dm.sets.get(saved.id)).data, data);
+assert.deepEqual((await dm.sets.list(place)).map((one) => one.id), [saved.id]);
+assert.equal((await dm.sets.update(saved.id, { locked: true })).locked, true);
+await assert.rejects(() => dm.sets.delete(saved.id), (error) => error.status === 409);
+await dm.sets.update(saved.id, { locked: false });
+assert.ok((await dm.sets.delete(saved.id)).message);
+const map = { mapName: "sap material/2026", object: "Material" };
+assert.equal((await dm.keymaps.put({ ...map, entries: [{ oldKey: "OLD-1", newKey: "1" }] })).upserted, 1);
+assert.deepEqual(await dm.keymaps.lookup({ ...map, oldKeys: ["OLD-1", "OLD-2"] }),
+  { ...map, mappings: { "OLD-1": "1" }, missing: ["OLD-2"] });
+assert.equal((await dm.keymaps.entries(map.mapName, { object: "Material" })).total, 1);
+assert.equal((await dm.keymaps.list())[0].mapName, map.mapName);
+assert.equal((await dm.keymaps.delete(map.mapName)).deleted, 1);
+const policy = await dm.maskingPolicies.create({ name: "GDPR", fields: [{ field: "n", strategy: "redact" }] });
+assert.deepEqual(await dm.maskingPolicies.get(policy.id), policy);
+assert.deepEqual(await dm.maskingPolicies.list(place), [policy]);
+assert.equal((await dm.maskingPolicies.update(policy.id, { consistent: false })).consistent, false);
+assert.ok((await dm.maskingPolicies.delete(policy.id)).message);
+const plan = await dm.http.post("/plans/save", { title: "Load" });
+assert.deepEqual(await dm.plans.get(plan.id), plan);
+assert.deepEqual(await dm.plans.list(), [plan]);
+assert.equal((await dm.plans.update(plan.id, { status: "approved" })).status, "approved");
+assert.deepEqual(await dm.plans.delete(plan.id), { success: true });
+for (const call of [() => dm.sets.get(saved.id), () => dm.templates.get(made.id), () => dm.http.get("/shortcuts")]) {
   await assert.rejects(call, (error) => {
     assert.ok(error instanceof DataMakerError);
     assert.equal(error.status, 404);

@@ -45,7 +45,7 @@ assert "message" in dm.delete_template(made["id"])
 def test_failures_raise_with_status_and_body(run):
     run("""
 from datamaker.error import DataMakerAPIError
-for call, status in ((lambda: dm.get_template("tpl_none"), 404), (lambda: dm.get_sets(), 404),
+for call, status in ((lambda: dm.get_template("tpl_none"), 404), (lambda: dm.get_set("cmp_none"), 404),
                      (lambda: dm.generate({"fields": [{"name": "a", "type": "Frist Name"}]}), 422)):
     try:
         call()
@@ -59,10 +59,8 @@ for call, status in ((lambda: dm.get_template("tpl_none"), 404), (lambda: dm.get
 def test_calls_that_are_not_here_are_404_with_what_to_do_instead(run):
     run("""
 from datamaker.error import DataMakerAPIError
-for call in (dm.get_sets, dm.get_plans, dm.get_keymaps, dm.get_masking_policies, dm.get_shortcuts, dm.get_feedback,
-             dm.get_template_folders, dm.get_endpoint_folders, lambda: dm.get_custom_data_types("x"),
-             lambda: dm.get_tosca_datasets("x"), lambda: dm.delete_set("x"), lambda: dm.delete_plan("x"),
-             lambda: dm.delete_shortcut("x")):
+for call in (dm.get_shortcuts, dm.get_feedback, lambda: dm.get_tosca_datasets("x"), lambda: dm.delete_shortcut("x"),
+             lambda: dm.delete_feedback("x"), lambda: dm.create_user({}, "x"), lambda: dm.delete_team("x")):
     try:
         call()
     except DataMakerAPIError as error:
@@ -71,6 +69,113 @@ for call in (dm.get_sets, dm.get_plans, dm.get_keymaps, dm.get_masking_policies,
         assert told["details"]["hint"] in error.body["message"], error.body
     else:
         raise SystemExit("no failure")
+""")
+
+
+def test_sets(run):
+    run("""
+from datamaker.error import DataMakerAPIError
+rows = dm.generate(Template(fields=[{"name": "n", "type": "Number"}], quantity=3))
+saved = dm.save_set("nightly", rows, description="of a test")
+assert (saved["rowCount"], saved["locked"], saved["data"]) == (3, False, rows), saved
+assert dm.get_set(saved["id"])["data"] == rows
+listed = dm.get_sets()
+assert [each["id"] for each in listed] == [saved["id"]] and "data" not in listed[0], listed
+empty = dm.create_set("empty")
+assert empty["rowCount"] == 0 and {each["id"] for each in dm.get_sets()} == {saved["id"], empty["id"]}
+assert dm.update_set(saved["id"], name="weekly", data=rows[:1])["rowCount"] == 1
+assert "message" in dm.delete_set(saved["id"])
+try:
+    dm.get_set(saved["id"])
+except DataMakerAPIError as error:
+    assert error.status_code == 404
+else:
+    raise SystemExit("it is still there")
+""")
+
+
+def test_keymaps(run):
+    run("""
+entries = {f"MAT-{i:05}": str(700_000 + i) for i in range(5_000)}
+put = dm.keymap_put("sap", "Material", entries, run_id="run 1")
+assert put == {"mapName": "sap", "object": "Material", "upserted": 5_000}, put
+dm.keymap_put("sap", "Material", {"MAT-00001": "new"})
+dm.keymap_put("sap", "Partner", {"BP-1": "9"})
+found = dm.keymap_lookup("sap", "Material", ["MAT-00001", "MAT-00002", "MAT-none"])
+assert found["mappings"] == {"MAT-00001": "new", "MAT-00002": "700002"} and found["missing"] == ["MAT-none"], found
+assert [(each["object"], each["entryCount"]) for each in dm.get_keymaps()] == [("Material", 5_000), ("Partner", 1)]
+page = dm.get_keymap_entries("sap", "Material", page=2, page_size=100)
+assert (page["total"], page["page"], page["entries"][0]["oldKey"]) == (5_000, 2, "MAT-00100"), page
+assert page["entries"][0]["runId"] == "run 1"
+assert dm.delete_keymap("sap", "Partner")["deleted"] == 1
+assert dm.delete_keymap("sap")["deleted"] == 5_000 and dm.get_keymaps() == []
+""")
+
+
+def test_masking_policies(run):
+    run("""
+rules = [{"field": "email", "strategy": "hash"}, {"field": "name", "strategy": "faker-replace"}]
+made = dm.create_masking_policy("GDPR", rules, description="d", key_map_name="people")
+assert (made["fields"], made["consistent"], made["reversible"]) == (rules, True, False), made
+assert dm.get_masking_policy(made["id"]) == made and dm.get_masking_policies() == [made]
+changed = dm.update_masking_policy(made["id"], name="GDPR 2", keyMapName=None)
+assert (changed["name"], changed["keyMapName"], changed["fields"]) == ("GDPR 2", None, rules), changed
+assert "message" in dm.delete_masking_policy(made["id"]) and dm.get_masking_policies() == []
+""")
+
+
+def test_plans(run):
+    run("""
+plan = dm._plans._make_request("POST", "/plans/save", json={"title": "Load SAP", "spec": {"steps": ["one"]}}).json()
+assert dm.get_plan(plan["id"]) == plan and dm.get_plans() == [plan]
+assert (plan["status"], plan["spec"]["steps"], plan["spec"]["entities"]) == ("draft", ["one"], []), plan
+changed = dm.update_plan(plan["id"], title="Load all", status="approved")
+assert (changed["title"], changed["status"], changed["spec"]) == ("Load all", "approved", plan["spec"])
+assert dm.delete_plan(plan["id"]) == {"success": True} and dm.get_plans() == []
+""")
+
+
+def test_custom_data_types(run):
+    run(f"""{FIELDS}
+config = {{"type": "Number", "options": {{"min": 5, "max": 5}}}}
+sent = {{"name": "Grade", "fieldConfig": config, "projectId": IDS[0], "teamId": IDS[1], "createdBy": "me"}}
+made = dm.create_custom_data_type(sent)
+assert made["fieldConfig"] == config and dm.get_custom_data_types(IDS[0]) == [made]
+rows = dm.generate(Template(fields=[{{"name": "g", "type": "Grade"}}], quantity=3))
+assert rows == [{{"g": 5}}] * 3, rows
+template = dm.create_template({{"name": "T", "fields": [{{"name": "g", "type": "Grade"}}]}}, *IDS)
+assert dm.generate_from_template_id(template["id"], 2) == [{{"g": 5}}] * 2
+assert dm.update_custom_data_type(made["id"], {{**made, "name": "Mark"}})["name"] == "Mark"
+assert "message" in dm.delete_custom_data_type(made["id"]) and dm.get_custom_data_types(IDS[0]) == []
+""")
+
+
+def test_folders(run):
+    run(f"""{FIELDS}
+place = {{"projectId": IDS[0], "teamId": IDS[1], "createdBy": "me"}}
+folder = dm.create_template_folder({{"name": "HR", **place}})
+assert [each["id"] for each in dm.get_template_folders()] == [folder["id"]]
+made = dm.create_template({{"name": "T", "fields": FIELDS, "templateFolderId": folder["id"]}}, *IDS)
+assert (made["name"], made["templateFolderId"]) == ("T", folder["id"]), made
+assert dm.get_template(made["id"]) == made
+assert dm.update_template_folder(folder["id"], {{**folder, "name": "People"}})["name"] == "People"
+again = dm.get_template(made["id"])
+assert (again["name"], again["templateFolderId"]) == ("T", folder["id"]), again
+moved = dm.update_template(made["id"], {{**again, "templateFolderId": None}})
+assert (moved["name"], moved["templateFolderId"]) == ("T", None), moved
+assert "message" in dm.delete_template_folder(folder["id"]) and dm.get_template_folders() == []
+folder = dm.create_endpoint_folder({{"name": "Shop", **place}})
+assert [each["id"] for each in dm.get_endpoint_folders()] == [folder["id"]]
+sent = {{"name": "E", "method": "POST", "url": "http://127.0.0.1:9/rows", "endpointFolderId": folder["id"], **place}}
+endpoint = dm.create_endpoint(sent)
+connection = dm.create_connection("C", "sqlite", "sqlite:///f.db", "me", *IDS, endpoint_folder_id=folder["id"])
+for each in (endpoint, connection):
+    assert each["endpointFolderId"] == folder["id"] and each["name"] in "EC", each
+assert dm.update_endpoint_folder(folder["id"], {{**folder, "name": "Store"}})["name"] == "Store"
+assert dm.get_endpoint(endpoint["id"])["endpointFolderId"] == folder["id"]
+assert [each["endpointFolderId"] for each in dm.get_connections()] == [folder["id"]]
+assert dm.delete_endpoint_folder(folder["id"])["name"] == "Store"
+assert dm.get_endpoint(endpoint["id"])["name"] == "Store/E"
 """)
 
 

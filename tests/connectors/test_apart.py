@@ -115,6 +115,7 @@ def test_a_child_ends_by_itself_where_nobody_ends_it(silent):
     asked = {
         "question": "stages", "kind": "postgresql", "folder": "", "read_only": False, "networks": ["127.0.0.0/8"],
         "settings": {"host": "127.0.0.1", "port": silent}, "seconds": 1.0, "parent": os.getpid(),
+        "secrets": {}, "document": None,
     }  # fmt: skip
     child = subprocess.Popen(
         [sys.executable, "-m", "webapp.connectors.apart"], cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL

@@ -113,7 +113,7 @@ def test_a_missing_driver_names_its_extra(no_driver):
     with pytest.raises(DriverMissing) as caught:
         Db2Connector.driver()
     assert (caught.value.code, caught.value.details) == ("driver_missing", {"extra": "db2"})
-    assert "rowsmith-server[db2]" in caught.value.hint
+    assert "'ibm_db>=3.2'" in caught.value.hint
 
 
 def test_without_the_driver_the_stages_end_at_signing_in(no_driver):

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from webapp.connectors.sieve import Refusal, sift
+from webapp.connectors.sieve import Pace, Refusal, sift
 
 ROWS = 1_000
 
@@ -54,3 +54,28 @@ def test_a_row_that_is_named_costs_few_attempts(tells, most):
     target = Target({700}, tells)
     sift(np.arange(ROWS), target)
     assert target.attempts <= most
+
+
+@pytest.mark.parametrize(
+    ("tells", "most"), [("at", 1_100), ("suspect", 1_100), ("nothing", 1_100), ("the wrong one", 1_200)]
+)
+def test_a_target_that_rejects_every_row_is_asked_about_once_per_row(tells, most):
+    target = Target(set(range(ROWS)), tells)
+    failures = sift(np.arange(ROWS), target, Pace(ROWS, ROWS))
+    assert [one.index for one in failures] == list(range(ROWS))
+    assert target.attempts <= most
+
+
+@pytest.mark.parametrize("tells", ["nothing", "at", "bad", "suspect", "the wrong one", "one beyond"])
+@given(bad=st.sets(st.integers(0, 59)))
+def test_a_pace_rejects_only_the_bad_rows_and_keeps_the_order(tells, bad):
+    target = Target(bad, tells)
+    failures = sift(np.arange(60), target, Pace(60, 60))
+    assert [one.index for one in failures] == sorted(bad)
+    assert target.taken == [row for row in range(60) if row not in bad]
+
+
+def test_rows_after_a_streak_of_rejected_ones_are_sent_together_again():
+    target = Target(set(range(100)), "at")
+    sift(np.arange(10_000), target, Pace(64, 10_000, 120))
+    assert target.attempts < 250

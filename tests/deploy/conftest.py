@@ -94,12 +94,14 @@ class Host:
     def log(self, part: str) -> str:
         return (self.folder / f"{part}.log").read_text(errors="replace")
 
-    def ready(self) -> dict[str, Any] | None:
-        """What /health/ready says, when all is there."""
+    def ready(self, key: str = "") -> dict[str, Any] | None:
+        """What /health/ready says, when all is there. `key`: of an admin, for the details."""
         for name, process in self.parts.items():
             assert process.poll() is None, f"{self.name} {name}:\n{self.log(name)[-3000:]}"
         try:
-            with urllib.request.urlopen(f"{self.url}/health/ready", timeout=10) as answer:
+            headers = {"X-API-Key": key} if key else {}
+            request = urllib.request.Request(f"{self.url}/health/ready", headers=headers)
+            with urllib.request.urlopen(request, timeout=10) as answer:
                 return json.load(answer)
         except (OSError, urllib.error.HTTPError):
             return None

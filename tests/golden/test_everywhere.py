@@ -95,9 +95,9 @@ def test_the_other_pieces_are_other_pieces(monkeypatch):
     ).bound
     before = [len(block[0]) for block in bound.blocks(0, 2_000)]
     monkeypatch.setattr(everywhere.limits, "BLOCK_ROWS", 701)
-    monkeypatch.setattr(everywhere.limits, "FIRST_BLOCK_ROWS", 13)
+    monkeypatch.setattr(everywhere.limits, "FIRST_BLOCK_ROWS", 23)
     again = everywhere.cases.rows.recipe(
         source, everywhere.cases.GenerateInput(count=50), present=everywhere.cases.NOW
     ).bound
-    assert [len(block[0]) for block in again.blocks(0, 2_000)][:2] == [13, 701]
+    assert [len(block[0]) for block in again.blocks(0, 2_000)][:2] == [23, 701]
     assert before[:2] != [13, 701]

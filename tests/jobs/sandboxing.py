@@ -123,15 +123,17 @@ class Listener:
         self.address = self.server.getsockname()
         self.port = self.address[1]
         self.visits = 0
+        self.peers: list[str] = []
         threading.Thread(target=self._serve, daemon=True).start()
 
     def _serve(self) -> None:
         while True:
             try:
-                one, _ = self.server.accept()
+                one, peer = self.server.accept()
             except OSError:
                 return
             self.visits += 1
+            self.peers.append(peer[0])
             with one:
                 one.sendall(b"hello")
 

@@ -1,7 +1,9 @@
-"""Environments of programs: made once, whole or not there, for everybody to read, removed when space runs short."""
+"""Promise 27. Environments of programs: made once, whole or not there, for everybody to read, removed when space runs
+short."""
 
 from __future__ import annotations
 
+import hashlib
 import os
 import shutil
 import signal
@@ -16,7 +18,9 @@ import pytest
 
 from jobs import environments
 from jobs.environments import Maker, NotMade
+from jobs.sandbox import mode
 from tests import wheels
+from tests.jobs.sandboxing import Lab, folders
 from tests.jobs.waiting import eventually
 from webapp import ROOT, limits
 from webapp.services import requirements
@@ -218,6 +222,130 @@ def test_a_maker_that_is_killed_leaves_nothing_that_looks_finished(maker, client
     assert [name for name in left_over(maker) if name.startswith(".making")]
     assert python(maker.ensure(lock), "import tool; print(tool.VERSION)") == "1.0"
     assert not [name for name in left_over(maker) if name.startswith(".making")]
+
+
+# --- Packages that attack the service -----------------------------------------------------------------------
+
+# Each leaves a marker outside the sandbox if the service runs it. Values are files of the wheel.
+RUNS = "import os; open(os.path.join({folder!r}, {name!r} + str(os.getpid())), 'w').close()\n"
+ATTACKS = {
+    "pth": {"attack.pth": RUNS},
+    "sitecustomize": {"sitecustomize.py": RUNS},
+    "usercustomize": {"usercustomize.py": RUNS},
+    "standard_modules": {
+        f"{name}.py": RUNS
+        for name in ("json", "os", "site", "compileall", "py_compile", "importlib", "_virtualenv", "codecs")
+    }
+    | {"encodings/__init__.py": RUNS, "importlib/util.py": RUNS, "json/__init__.py": RUNS},
+    "pth_of_uv": {"_virtualenv.pth": RUNS, "_virtualenv.py": RUNS},
+    "pth_elsewhere": {
+        "{stem}.data/data/lib/python3.11/site-packages/z.pth": RUNS,
+        "{stem}.data/platlib/y.pth": RUNS,
+        "{stem}.data/purelib/x.pth": RUNS,
+    },
+    "bytecode": {"__pycache__/sitecustomize.cpython-311.pyc": RUNS, "sitecustomize.pyc": RUNS},
+    "configuration": {
+        "{stem}.data/data/pyvenv.cfg": "home = /nowhere\n",
+        "{stem}.data/data/uv.toml": "x = 1\n",
+    },
+    "scripts": {
+        f"{{stem}}.data/{place}{name}": "#!/bin/sh\n: > {folder}/script$$\n"
+        for place in ("scripts/", "data/bin/")
+        for name in ("uv", "pip", "activate")
+    },
+    "entry_points": {
+        "{stem}.dist-info/entry_points.txt": "[console_scripts]\nuv = attack:main\npip = attack:main\n",
+        "attack.py": RUNS,
+    },
+}
+
+
+def locked(name, folder):
+    """The lock of one package, with the hash of its wheel."""
+    wheel = next(folder.glob(f"{name}-*.whl"))
+    return f"{name}==1.0 \\\n    --hash=sha256:{hashlib.sha256(wheel.read_bytes()).hexdigest()}\n"
+
+
+@pytest.mark.parametrize("place", ["scripts", "data/bin"])
+@pytest.mark.parametrize("name", ["python", "python3", "python3.11"])
+def test_a_package_with_a_script_named_like_the_interpreter_is_not_installed(maker, index, place, name):
+    index.add("hostile", "1.0", files={f"{{stem}}.data/{place}/{name}": "#!/bin/sh\n"})
+    with pytest.raises(NotMade) as caught:
+        maker.ensure(locked("hostile", index.folder))
+    assert "reserved name" in caught.value.reason
+
+
+@pytest.mark.parametrize("attack", ATTACKS)
+def test_code_of_a_package_does_not_run_outside_the_sandbox(maker, index, tmp_path, attack):
+    markers = tmp_path / "markers"
+    markers.mkdir()
+    files = {
+        path: body.replace("{folder!r}", repr(str(markers)))
+        .replace("{name!r}", repr(path.rpartition("/")[2]))
+        .replace("{folder}", str(markers))
+        for path, body in ATTACKS[attack].items()
+    }
+    index.add("hostile", "1.0", files=files)
+    lock = locked("hostile", index.folder)
+    place = maker.ensure(lock)
+    maker.ensure(lock)
+    shutil.rmtree(place)
+    maker.ensure(lock)  # again, with what uv has kept
+    maker.purge()
+    assert [one.name for one in markers.iterdir()] == []
+    assert (place / "lib" / "python3.11" / "site-packages" / "hostile.py").is_file()
+
+
+def test_the_attacks_run_where_the_environment_s_interpreter_is_started(maker, index, tmp_path):
+    """The wheels are real: started by hand, the interpreter runs their code."""
+    marker = tmp_path / "ran"
+    index.add("hostile", "1.0", files={"a.pth": f"import os; open({str(marker)!r}, 'w').close()\n"})
+    place = maker.ensure(locked("hostile", index.folder))
+    assert not marker.exists()
+    subprocess.run([place / "bin" / "python", "-I", "-c", ""], check=True)
+    assert marker.exists()
+
+
+def test_a_package_with_bytecode_of_its_own_changes_nothing_in_the_cache_of_uv(maker, index):
+    index.add("hostile", "1.0", files={"__pycache__/hostile.cpython-311.pyc": "shipped"})
+    place = maker.ensure(locked("hostile", index.folder))
+    cached = list(Path(os.environ["UV_CACHE_DIR"]).rglob("hostile.cpython-311.pyc"))
+    assert [one.read_text() for one in cached] == ["shipped"]
+    assert python(place, "import hostile; print(hostile.VERSION)") == "1.0"
+    assert next(place.rglob("hostile.cpython-311.pyc")).read_bytes() != b"shipped"
+
+
+def test_a_run_in_the_sandbox_imports_its_packages_with_their_pth_files(maker, index, tmp_path):
+    index.add("tool", "3.0", files={"tool.pth": "import sys; sys.from_pth = True\n"})
+    wheel = next(index.folder.glob("tool-3.0-*.whl"))
+    lock = f"tool==3.0 --hash=sha256:{hashlib.sha256(wheel.read_bytes()).hexdigest()}\n"
+    with folders() as top:
+        made = Maker(top / "environments", maker.source)
+        lab = Lab(top, mode())
+        code = "import sys, tool, rowsmith; print(tool.VERSION, rowsmith.HERE, sys.from_pth, tool.__cached__)"
+        ran = lab.run(code, environment=made.ensure(lock), read_only=(Path(sys.base_prefix),))
+    assert ran.code == 0, ran.output
+    version, here, from_pth, cached = ran.output.split()
+    assert (version, here, from_pth) == ("3.0", "True", "True")
+    assert cached.endswith("/tool.cpython-311.pyc")
+
+
+def test_a_module_that_takes_all_memory_to_compile_only_ends_the_compiling(maker, index):
+    files = {"zz_bomb.py": "x = [" + "0," * 20_000_000 + "]\n"}
+    index.add("hostile", "1.0", files=files)
+    place = maker.ensure(locked("hostile", index.folder))
+    compiled = {one.name.partition(".")[0] for one in place.glob("lib/*/site-packages/__pycache__/*.pyc")}
+    assert "zz_bomb" not in compiled
+    assert "hostile" in compiled
+    assert python(place, "import hostile; print(hostile.VERSION)") == "1.0"
+
+
+def test_a_module_that_does_not_compile_does_not_stop_the_others(maker, index):
+    index.add("hostile", "1.0", files={"a_template.py": "def {{name}}: 1\n", "deep.py": "(" * 5_000})
+    place = maker.ensure(locked("hostile", index.folder))
+    compiled = {one.name.partition(".")[0] for one in place.glob("lib/*/site-packages/__pycache__/*.pyc")}
+    assert "hostile" in compiled
+    assert not compiled & {"a_template", "deep"}
 
 
 # --- The common libraries -----------------------------------------------------------------------------------

@@ -59,13 +59,24 @@ def test_values_of_sensitive_columns_are_in_no_message_and_no_key(pushing, ask, 
     assert {row[1]["id"] for row in told} == {"********"}
 
 
-def test_a_table_that_refuses_every_row_alike_is_not_tried_a_million_times(pushing, ask, monkeypatch):
+def test_every_row_is_tried_although_all_are_rejected(pushing, ask):
+    push_id = pushing.push(people(12_000, age=lambda i: 95, name=lambda i: None if i % 2 else "x"))
+    done = pushing.do(push_id)
+    assert (done.status, counts(done)) == ("completed", (0, 12_000, 0))
+    with reading() as session:
+        found = session.query(PushRow.row, PushRow.code, PushRow.column).order_by(PushRow.row).all()
+    assert [row for row, _, _ in found] == list(range(1, 12_001))
+    odd, even = {row[1] for row in found[::2]}, {row[1] for row in found[1::2]}
+    assert (odd, even) == ({"not_null"}, {"check"})
+
+
+def test_stop_when_all_fail_ends_a_push_whose_first_rows_fail_for_one_reason(pushing, ask, monkeypatch):
     monkeypatch.setattr(limits, "PUSH_CHUNK_ROWS", 100)
-    push_id = pushing.push(people(5_000, age=lambda i: 95))
+    push_id = pushing.push(people(5_000, age=lambda i: 95), ask={"on_error": "stop_when_all_fail"})
     done = pushing.do(push_id)
     assert (done.status, counts(done)) == ("failed", (0, 1_000, 0))
     assert done.error["code"] == "target_failed"
-    assert "first 1,000 rows of people were all refused" in done.error["message"]
+    assert "first 1,000 rows of people all failed" in done.error["message"]
 
 
 def test_stop_keeps_the_rows_before_the_first_refused_one_and_sends_no_other(pushing, ask, small_chunks):

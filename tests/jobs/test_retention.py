@@ -213,6 +213,22 @@ def test_finished_work_goes_with_all_that_hangs_on_it(any_app, clock):
     assert (output.deleted_at, output.run_id) == (clock(), None)  # in the trash
 
 
+def test_a_file_that_a_run_stored_outside_of_its_outputs_stays(any_app, clock):
+    free = Place("free", clock())
+    run = free.run(FREE.work_days + 1)
+    names = ("inputs/replaced.csv", "outputs/report.csv", "outputs/run_other/a.csv", f"outputs/{run}/a.csv")
+    with writing() as session:
+        for name in names:
+            file = {"size": 1, "content_type": "text/csv", "sha256": "0", "storage_key": f"files/{name}"}
+            place = {"workspace_id": free.at["workspace_id"], "run_id": run}
+            session.add(WorkspaceFile(name=name, **file, **place))
+    retention.sweep(clock(), Turn())
+    with reading() as session:
+        files = session.scalars(sa.select(WorkspaceFile)).all()
+    assert {file.name for file in files if file.deleted_at is None} == set(names[:3])
+    assert {file.run_id for file in files} == {None}
+
+
 def test_a_push_stays_as_long_as_a_retry_of_it_is_young(any_app, clock):
     free = Place("free", clock())
     home = free.push(FREE.work_days + 30, rows=3)

@@ -41,6 +41,37 @@ def test_every_kind_of_line_end_and_any_byte_makes_lines(data, lines):
     assert lines_of(data, *[1] * len(data)) == lines, "byte by byte"
 
 
+@pytest.mark.parametrize(
+    "line",
+    [
+        "rowsmith: failed",
+        "Rowsmith: failed",
+        "rowsmith:failed",
+        " rowsmith: failed",
+        "\t\u00a0rowsmith: failed",
+        "\x1b[31mrowsmith\x1b[0m: failed",
+        "row\x1b[0msmith: failed",
+        "\x1b]8;;https://example.org\x1b\\rowsmith: failed",
+        "\x07rowsmith: failed",
+        "\u200browsmith: failed",
+        "row\u00adsmith: failed",
+        "\ufeff\u202arowsmith: failed",
+        "ｒｏｗｓｍｉｔｈ: failed",
+    ],
+)
+def test_line_of_a_program_does_not_look_like_one_of_the_service(line):
+    assert lines_of(f"before\n{line}\n".encode()) == ["before", f"| {line}"]
+    long = "x" * limits.RUN_LINE_BYTES
+    assert lines_of(f"{long}{line}\n".encode()) == [long, f"| {line}"], "where a long line goes on"
+
+
+@pytest.mark.parametrize(
+    "line", ["rowsmith", "rowsmith failed", "using rowsmith: 1.0", "a rowsmith: b", "| x", ""]
+)
+def test_other_lines_stay_as_they_were_printed(line):
+    assert lines_of(f"{line}\n".encode()) == [line]
+
+
 def test_pieces_of_any_size_make_the_same_lines():
     chance = random.Random(20261122)
     text = "".join(chance.choice(["ä", "x", "😀", "\n", "\r\n", "\r", " "]) for _ in range(5_000)).encode()

@@ -112,6 +112,21 @@ def test_it_sees_no_file_and_no_process_of_the_host(walled):
     assert ended.output == "tried\n"
 
 
+def test_command_line_of_the_sandbox_and_of_the_kernel_are_not_readable(walled):
+    if walled.way.name == "landlock":
+        pytest.skip("the processes of the host are not readable at all there")
+    ended = walled.run(
+        """
+        import glob, os
+        for path in sorted(glob.glob("/proc/[0-9]*/cmdline")) + ["/proc/cmdline"]:
+            text = open(path, "rb").read().replace(b"\\0", b" ")
+            print(len([word for word in text.split() if word.startswith(b"--")]), os.environ["TOP"].encode() in text)
+        """,
+        env={"TOP": str(walled.top)},
+    )
+    assert ended.output == "2 False\n0 False\n0 False\n"  # of bubblewrap: --args and --
+
+
 def test_terminate_reaches_it_and_it_may_tidy_up(lab):
     started = lab.start(
         """
@@ -213,6 +228,58 @@ def test_what_it_takes_is_told_while_it_runs(lab):
 def test_the_cap_that_ends_it_is_named(lab, source, caps, word):
     ended = lab.run(source + "\nimport time; time.sleep(60)", caps=caps)
     assert (ended.stopped_by, ended.code) == (word, -signal.SIGKILL), ended.output
+
+
+def test_ordinary_programs_do_not_meet_the_limits_on_kernel_memory(lab):
+    """Calls that are not available have replacements in the standard library, and the caps leave room for them."""
+    ended = lab.run(
+        """
+        import asyncio, fcntl, os, shutil, socket, sqlite3, subprocess, sys, tempfile
+
+        shutil.copyfile("main.py", "copy.py")
+        assert open("copy.py").read() == open("main.py").read()
+        one, other = socket.socketpair()
+        one.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 1 << 20)
+        assert one.sendfile(open("main.py", "rb")) == os.path.getsize("main.py")
+        with sqlite3.connect("data.db") as database:
+            database.execute("create table t (a)")
+            database.executemany("insert into t values (?)", ((n,) for n in range(10_000)))
+        with open("data.db") as file:
+            fcntl.flock(file, fcntl.LOCK_EX)
+        async def main():
+            done = await asyncio.create_subprocess_exec(sys.executable, "-c", "print(7)", stdout=subprocess.PIPE)
+            return (await done.communicate())[0]
+        assert asyncio.run(main()) == b"7\\n"
+        held = [tempfile.TemporaryFile() for _ in range(100)] + [socket.socketpair() for _ in range(60)]
+        for pair in held[100:]:
+            pair[0].send(b"x" * 100_000)
+        print("done")
+        """,
+        caps={"memory_bytes": 128 * MB},
+    )
+    assert (ended.code, ended.output, ended.stopped_by) == (0, "done\n", None)
+
+
+def test_processes_share_memory_by_multiprocessing(lab):
+    if lab.way.name == "landlock":
+        pytest.skip("semaphores of multiprocessing need /dev/shm")
+    ended = lab.run(
+        """
+        import multiprocessing as m
+        from multiprocessing import shared_memory
+        def add(number):
+            with total.get_lock():
+                total.value += number
+        total = m.Value("i", 0)
+        with m.get_context("fork").Pool(4) as pool:
+            pool.map(add, range(10))
+        block = shared_memory.SharedMemory(create=True, size=1 << 20)
+        block.buf[:3] = b"abc"
+        block.close(); block.unlink()
+        print(total.value)
+        """
+    )
+    assert (ended.code, ended.output) == (0, "45\n"), ended.output
 
 
 def test_memory_that_processes_share_counts_once(lab):

@@ -97,6 +97,18 @@ def test_filter_of_a_program_on_each_machine(machine, shared, monkeypatch):
     assert says("fchmodat", 0, 0, 0o755) == (fail(0) if shared else ALLOW)
     assert says("openat", 0, 0, 0x41, 0o2644) == no
     assert says("setsid") == (no if shared else ALLOW)
+    assert {says("setsockopt", 3, 1, option) for option in (7, 8, 32, 33)} == {fail(0)}
+    assert says("setsockopt", 3, 1, 9) == says("setsockopt", 3, 6, 7) == ALLOW  # SO_KEEPALIVE; of TCP
+    assert says("mmap", 0, 4096, 3, 0x21) == says("mmap", 0, 4096, 3, 0x4021) == no
+    assert says("mmap", 0, 4096, 3, 0x22) == says("mmap", 0, 4096, 3, 0x01, 5) == ALLOW
+    assert says("fcntl", 3, 1031) == no
+    assert says("fcntl", 3, 6) == says("fcntl", 3, 1030) == ALLOW  # F_SETLK, F_DUPFD_CLOEXEC
+    assert says("socket", 1, 2) == says("socketpair", 1, 3) == fail(errno.EPROTONOSUPPORT)
+    assert says("socketpair", 1, 1 | socket.SOCK_CLOEXEC) == ALLOW
+    closed = (
+        "sendfile splice tee inotify_init1 semget semctl semop msgsnd shmctl landlock_create_ruleset".split()
+    )
+    assert {says(call) for call in closed} == {absent}
 
 
 CLOSED = """

@@ -11,6 +11,7 @@ import pytest
 
 from jobs.sandbox import Unprotected, mode
 from tests.jobs.sandboxing import Lab, Listener, folders, own_address
+from webapp.net import addresses
 
 
 @pytest.fixture(params=["bubblewrap", "bubblewrap without asking", "landlock"])
@@ -85,6 +86,42 @@ def test_the_api_is_reached_under_its_own_address_and_other_services_of_the_host
     ended = lab.run(source, network=network, api=api.address, env=env(api, canary))
     assert ended.output == "hello\nTrue\n"
     assert (api.visits, canary.visits) == (1, 0)
+
+
+def test_the_api_knows_a_program_by_its_address_whatever_the_program_does(lab, api, canary):
+    source = (
+        COMING
+        + """
+print(come("127.0.0.1", API))
+for family, host in ((socket.AF_INET, "127.0.0.1"), (socket.AF_INET, "0.0.0.0"), (socket.AF_INET6, "::")):
+    one = socket.socket(family)
+    one.settimeout(5)
+    try:
+        one.bind((host, 0))
+        one.connect(("::ffff:127.0.0.1" if family == socket.AF_INET6 else "127.0.0.1", API))
+        one.recv(10)
+        one.connect_ex(("", 0))
+    except OSError as error:
+        print(error)
+    one.close()
+again = socket.socket()
+again.settimeout(5)
+again.connect(("127.0.0.1", API))
+again.recv(10)
+import ctypes
+libc = ctypes.CDLL(None)
+libc.connect(again.fileno(), bytes(16), 16)  # disconnects
+try:
+    again.connect(("127.0.0.1", API))
+    again.recv(10)
+except OSError as error:
+    print(error)
+"""
+    )
+    ended = lab.run(source, network="api", api=api.address, env=env(api, canary), api_source=addresses.RUNS)
+    assert ended.output.startswith("hello\n"), ended.output
+    assert set(api.peers) == {addresses.RUNS}
+    assert len(api.peers) >= 2
 
 
 def test_nothing_is_reached_where_there_is_no_network(lab, api, canary):

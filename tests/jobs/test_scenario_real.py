@@ -13,6 +13,7 @@ from werkzeug.serving import make_server
 
 from jobs import environments
 from jobs.sandbox import Unprotected, mode
+from tests.cast import PASSWORD
 from tests.conftest import app, database_url, settings_for  # noqa: F401
 from tests.jobs.running import Running
 from webapp.extensions import db
@@ -42,6 +43,27 @@ except OSError as error:
 """
 
 
+ATTACK = """
+import http.cookiejar, os, re, urllib.error, urllib.parse, urllib.request
+
+base = os.environ["SERVICE_API_URL"]
+ask = urllib.request.build_opener(urllib.request.HTTPCookieProcessor(http.cookiejar.CookieJar()))
+
+def status(path, data=None, **headers):
+    try:
+        return ask.open(urllib.request.Request(base + path, data, headers)).status
+    except urllib.error.HTTPError as error:
+        return error.code
+
+print("metrics", {status("/metrics", **{"X-Forwarded-For": one}) for one in ("", "127.0.0.1", "203.0.113.9")})
+page = ask.open(urllib.request.Request(base + "/sign-in", headers={"Accept": "text/html"})).read().decode()
+token = re.search('name="csrf_token"[^>]*value="([^"]*)"', page)[1]
+for number in range(15):
+    form = {"email": f"{number}-" + os.environ["EMAIL"], "password": "wrong", "csrf_token": token}
+    print("sign-in", status("/sign-in", urllib.parse.urlencode(form).encode(), Accept="text/html"))
+"""
+
+
 @pytest.fixture
 def settings(database_url, shared_redis, tmp_path):
     import socket
@@ -49,7 +71,7 @@ def settings(database_url, shared_redis, tmp_path):
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
-    return settings_for(database_url, shared_redis, tmp_path, port=port)
+    return settings_for(database_url, shared_redis, tmp_path, port=port, metrics=True)
 
 
 @pytest.fixture
@@ -95,3 +117,16 @@ def test_a_scenario_reads_generates_writes_and_reaches_nothing_else(app, api, ca
     assert run.rows_generated == 7
     assert [one["name"] for one in run.outputs] == [f"outputs/{run.id}/rows.json"]
     assert run.max_rss_bytes > 1_000_000
+
+
+def test_program_of_a_run_reads_no_metrics_and_closes_sign_in_for_nobody(
+    app, cast, browser, served, running, settings
+):
+    run = running.run(ATTACK, {"EMAIL": cast.edith.email})
+    log = running.log(run.id)
+    assert (run.status, run.error) == ("completed", None), log
+    said = [line for line in log.splitlines() if line.startswith(("metrics", "sign-in"))]
+    assert said == ["metrics {403}", *["sign-in 403"] * 15]
+    assert app.test_client().get("/metrics").status_code == 200
+    form = {"email": cast.edith.email, "password": PASSWORD}
+    assert browser().submit("/sign-in", form).status_code == 303

@@ -85,7 +85,7 @@ def test_a_run_gets_its_files_and_leaves_its_outputs(app, cast, edith, tmp_path)
         run = Run(scenario_id=scenario.id, scenario_version=1, trigger="api", status="running", **where)
         db.session.add(run)
         db.session.commit()
-        workspace_files.sync(cast.acme, tmp_path / "uploads")
+        workspace_files.sync(cast.acme, cast.main, tmp_path / "uploads")
         assert (tmp_path / "uploads" / "in" / "a.csv").read_bytes() == b"a\n1\n"
         (tmp_path / "outputs").mkdir()
         (tmp_path / "outputs" / "result").write_bytes(b"z" * (limits.STORAGE_PART_BYTES + 5))
@@ -129,7 +129,7 @@ def test_a_server_that_is_gone_is_unavailable_and_changes_nothing(app, cast, edi
     with app.app_context():
         acme = actors.system(cast.acme)
         with pytest.raises(ApiError, match="storage does not answer"):
-            workspace_files.sync(cast.acme, tmp_path / "uploads")
+            workspace_files.sync(cast.acme, cast.main, tmp_path / "uploads")
         assert workspace_files.find(acme, "a").size == 3
         db.session.remove()
     listed = edith.get(URL).json["items"]

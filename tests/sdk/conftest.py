@@ -19,7 +19,8 @@ from tests.fakes.echo_target import EchoTarget
 from tests.sdk.commands import shell  # noqa: F401
 from tests.served import served
 from webapp import ROOT
-from webapp.services import demo
+from webapp.extensions import db
+from webapp.services import actors, connections, demo
 
 PACKAGE = ROOT / "sdk" / "python"
 sys.path.insert(0, str(PACKAGE / "src"))
@@ -85,7 +86,12 @@ def client(origin: str, cast: Cast, monkeypatch: pytest.MonkeyPatch) -> rowsmith
 @pytest.fixture
 def demo_shop(app: Flask, cast: Cast) -> Path:
     """The file of the demo's database with its empty tables, where a newcomer's service has it."""
-    path = Path(app.config["SETTINGS"].data_dir) / "targets" / cast.acme / demo.DATABASE["settings"]["file"]
+    with app.app_context():
+        here = actors.system(cast.acme, cast.main, cast.blue)
+        made = connections.create(here, **demo.DATABASE, verifies=False).id
+        db.session.remove()
+    folder = Path(app.config["SETTINGS"].data_dir) / "targets" / cast.acme / made
+    path = folder / demo.DATABASE["settings"]["file"]
     path.parent.mkdir(parents=True, exist_ok=True)
     with closing(sqlite3.connect(path)) as held:
         held.executescript(";".join(demo.TABLES))

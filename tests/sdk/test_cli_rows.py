@@ -82,7 +82,7 @@ def test_every_key_of_the_requests_has_an_option():
         assert {called.get(key, key) for key in model.model_fields} <= known
     schema = GenerateInput.model_json_schema()["$defs"]
     options = {action.dest for action in root["generate"]._actions}
-    assert {*schema["CsvOptions"]["properties"]} == {"delimiter", "header", "quote"}
+    assert {*schema["CsvOptions"]["properties"]} == {"delimiter", "header", "quote", "escape_formulas"}
     assert {*schema["SqlOptions"]["properties"]} <= options | {"table", "dialect"}
     choices = next(one for one in root["generate"]._actions if one.dest == "sql_dialect").choices
     assert list(choices) == schema["SqlOptions"]["properties"]["dialect"]["enum"]

@@ -130,6 +130,18 @@ def test_a_run_that_is_followed_prints_what_its_program_prints(shell, scenario):
     assert id in shell.good("runs", "--status", "completed").out
 
 
+def test_output_of_a_program_commands_no_terminal(shell, scenario):
+    """Colours stay; links, titles and movements are written out. JSON has the lines as printed."""
+    scenario(r"print('\x1b[31mred\x1b[0m \x1b]8;;https://evil.example\x07click\x1b]8;;\x07 \x1b[2Jx\x0browsmith: ok')")
+    shown = (
+        "\x1b[31mred\x1b[0m \\x1b]8;;https://evil.example\\x07click\\x1b]8;;\\x07 \\x1b[2Jx\\x0browsmith: ok\n"
+    )
+    ended = shell.good("run", "Nightly", "--follow")
+    id = ended.err.split()[0]
+    assert [ended.out, shell.good("logs", id).out, shell.good("logs", id, "--follow").out] == [shown] * 3
+    assert len(shell.good("logs", id, "--json").json["lines"]) == 1
+
+
 def test_a_run_that_fails_ends_with_1(shell, scenario):
     scenario("raise SystemExit(3)")
     ended = shell("run", "Nightly", "--wait", "--json")

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import inspect
+import json
 
 import pytest
 import rowsmith
 from rowsmith import AIField, CustomField, NumberField, ServiceError, Template, error
+from rowsmith.fields import BooleanField, FloatField, UUIDField, WordsField
 
+from tests.jobs.running import running  # noqa: F401 - a fixture
+from tests.sdk.conftest import PACKAGE
 from tests.views.targets import sqlite_target
 from webapp.extensions import db
 
@@ -109,6 +113,50 @@ def test_a_connection_is_made_of_the_arguments_of_the_specification(client, cast
     assert [one["id"] for one in client.get_connections()] == [made["id"]]
 
 
+def test_connection_type_has_the_values_of_the_specification():
+    values = ["db2", "postgresql", "mysql", "mssql", "mongodb", "oracle"]
+    assert [str(kind) for kind in rowsmith.ConnectionType] == values
+    assert rowsmith.ConnectionType("oracle") is rowsmith.ConnectionType.ORACLE
+
+
+@pytest.mark.parametrize("kind", rowsmith.ConnectionType)
+def test_create_connection_accepts_a_connection_type(client, kind):
+    if kind == rowsmith.ConnectionType.DB2:
+        pytest.importorskip("ibm_db", reason="the extra [db2] is not installed")
+    address = "mongodb" if kind == rowsmith.ConnectionType.MONGODB else str(kind)
+    made = client.create_connection("Shop", kind, f"{address}://u:p@db.example.org/shop")
+    assert made["type"] == kind.value
+
+
+def test_typed_helpers_take_the_arguments_of_the_published_client(client):
+    fields = [
+        NumberField("age", {"min": 18, "max": 20}),
+        NumberField(name="size", options={"min": 1, "max": 2}),
+        NumberField("any"),
+        WordsField("words", {"count": 2}),
+        UUIDField("id", None),
+        FloatField("price", {"min": 0, "max": 1}),
+        BooleanField("open"),
+        CustomField("tier", ["a", "b"]),
+        CustomField(name="color", values=["red"]),
+    ]
+    rows = client.generate(Template(name="T", quantity=20, fields=fields))
+    assert {row["age"] for row in rows} == {18, 19, 20}
+    assert {row["size"] for row in rows} == {1, 2}
+    assert {len(row["words"].split()) for row in rows} == {2}
+    assert {row["color"] for row in rows} == {"red"}
+    assert AIField("text", "Write").to_dict() == AIField(name="text", prompt="Write").to_dict()
+
+
+def test_an_option_given_by_name_overrides_the_same_key_of_options():
+    assert NumberField("age", {"min": 1, "max": 9}, min=5).options == {"min": 5, "max": 9}
+
+
+def test_options_that_are_no_dictionary_are_rejected():
+    with pytest.raises(TypeError, match="NumberField: options must be a dictionary, not int"):
+        NumberField("age", 5)
+
+
 def test_an_endpoint_is_made_and_listed(client):
     made = client.create_endpoint({"name": "Hook", "method": "POST", "url": "https://example.org/hook"})
     assert [one["id"] for one in client.get_endpoints()] == [made["id"]]
@@ -177,6 +225,39 @@ def test_files_are_made_listed_and_read(client, tmp_path, monkeypatch):
     assert names == {"inputs/a.txt", "b.bin", "outputs/report.csv", "kept/here/report.csv"}
     with pytest.raises(error.NotFound):
         client.read_file_by_path("inputs/none.txt")
+
+
+def test_scenario_files_are_the_uploads_and_the_outputs_of_the_run(client, origin, running):  # noqa: F811
+    client.create_scenario_file("inputs/a.txt", "a")
+    program = f"""
+import json, os, pathlib, sys
+sys.path.insert(0, {str(PACKAGE / "src")!r})
+import rowsmith
+client = rowsmith.Client(api_url={origin!r})
+path = client.outputs / "report.txt"
+path.write_text(client.run_id)
+client.save_file(path)
+client.create_scenario_file("inputs/a.txt", "replaced by the run")
+print(json.dumps(sorted(file["name"] for file in client.get_scenario_files())))
+"""
+    scenario_id = running.scenario(program)
+    first, second = (running.do(running.again(scenario_id)) for _ in range(2))
+    assert first.status == second.status == "completed", running.log(second.id)
+    # The second run sees what it stored itself, and nothing of the outputs of the first.
+    assert json.loads(running.log(second.id).splitlines()[-1]) == ["inputs/a.txt", "outputs/report.txt"]
+    client.run_id = first.id
+    assert {file["name"] for file in client.get_scenario_files()} == {
+        "inputs/a.txt",
+        f"outputs/{first.id}/report.txt",  # the second run has replaced outputs/report.txt
+    }
+    client.run_id = None
+    assert len(client.get_scenario_files()) == 4
+
+
+def test_files_of_an_unknown_run_are_not_found(client):
+    client.run_id = "run_00000000000000000000000000"
+    with pytest.raises(error.NotFound):
+        client.get_scenario_files()
 
 
 def test_a_relative_path_is_looked_for_in_the_folder_of_outputs(client, tmp_path):

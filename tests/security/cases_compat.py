@@ -9,14 +9,31 @@ from flask import Flask
 from tests.cast import Cast
 from tests.security.matrix import Case
 from webapp.extensions import db
-from webapp.services import actors, scenarios
+from webapp.services import actors, compat_objects, key_maps, scenarios
+from webapp.views.compat.plans import Spec
+
+OBJECTS = {
+    "set": {"description": None, "row_count": 0, "locked": False},
+    "custom_data_type": {"field_config": {"type": "Number"}},
+    "masking_policy": {
+        "description": None, "fields": [], "consistent": True, "reversible": False, "key_map_name": None,
+    },
+    "plan": {"spec": Spec().model_dump(by_alias=True, exclude_none=True)},
+    "template_folder": {"is_database": False},
+    "endpoint_folder": {"is_database": False},
+}  # fmt: skip
 
 
 def prepare(app: Flask, cast: Cast) -> dict[str, Any]:
     acme = actors.system(cast.acme, cast.main, cast.blue)
     made = scenarios.create(acme, name="Of a client", code="print(1)\n")
+    objects = {
+        f"compat_{kind}": compat_objects.create(acme, kind, "Of a client", document).id
+        for kind, document in OBJECTS.items()
+    }
+    key_maps.put(acme, "of_a_client", "Material", {"a": "b"})
     db.session.remove()
-    return {"compat_scenario": made["id"], "blue": cast.blue}
+    return {"compat_scenario": made["id"], "blue": cast.blue, **objects}
 
 
 FIELDS = [{"name": "id", "type": "row_number", "active": True}]
@@ -34,20 +51,40 @@ OF, KEYS = "/compat/scenarios/<scenario_id>", "/compat/apiKeys/<key_id>"
 SCENARIO, THE_KEY = "/compat/scenarios/{compat_scenario}", "/compat/apiKeys/{victors_key}"
 
 
-def _kept(kind: str, plural: str, made: dict[str, Any], changed: dict[str, Any]) -> list[Case]:
+def _kept(
+    kind: str, plural: str, made: dict[str, Any], changed: dict[str, Any], created: int = 200
+) -> list[Case]:
     rule, url = f"/compat/{plural}/<{kind}_id>", f"/compat/{plural}/{{{kind}}}"
     return [
         Case("GET", f"/compat/{plural}", "viewer", scope="read"),
-        Case("POST", f"/compat/{plural}", "editor", body=made, ok=201, scope="write"),
+        Case("POST", f"/compat/{plural}", "editor", body=made, ok=created, scope="write"),
         Case("GET", rule, "viewer", url=url, scope="read"),
         Case("PUT", rule, "editor", url=url, body=changed, scope="write"),
         Case("DELETE", rule, "editor", url=url, scope="write"),
     ]
 
 
+def _objects(
+    kind: str, part: str, plural: str, change: str, *, shown: bool = True, create: str = "", created: int = 200
+) -> list[Case]:
+    """The calls of an object that only these clients have."""
+    rule, url = f"/compat/{plural}/<{part}>", f"/compat/{plural}/{{compat_{kind}}}"
+    body = {"title": "New"} if kind == "plan" else NAME
+    cases = [
+        Case("GET", f"/compat/{plural}", "viewer", scope="read"),
+        Case("POST", f"/compat/{plural}{create}", "editor", body=body, ok=created, scope="write"),
+        Case(change, rule, "editor", url=url, body=body, scope="write"),
+        Case("DELETE", rule, "editor", url=url, scope="write"),
+    ]
+    return [*cases, *([Case("GET", rule, "viewer", url=url, scope="read")] if shown else [])]
+
+
+IN_MAP = {"mapName": "of_a_client", "object": "Material"}
+MAP = "/compat/keymaps/<path:map_name>"
+
 CASES = [
     *_kept("template", "templates", TEMPLATE, NAME),
-    *_kept("connection", "connections", CONNECTION, NAME),
+    *_kept("connection", "connections", CONNECTION, NAME, created=201),
     *_kept("endpoint", "endpoints", ENDPOINT, NAME),
     Case("POST", "/compat/datamaker", "editor", body={"fields": FIELDS, "quantity": 2}, scope="generate"),
     Case("POST", "/compat/connections/test", "editor", body=TRIED, scope="write"),
@@ -62,20 +99,20 @@ CASES = [
     Case("GET", f"{OF}/files/<file_id>", "viewer", url=f"{SCENARIO}/files/{{file}}", scope="read"),
     Case("DELETE", f"{OF}/files/<file_id>", "editor", url=f"{SCENARIO}/files/{{file}}", scope="write"),
     Case("GET", BY_KEY, "viewer", url=f"{BY_KEY}?key={{file}}", scope="read"),
-    Case("POST", "/compat/scenario-files", "editor", body=FILE, ok=201, scope="write"),
+    Case("POST", "/compat/scenario-files", "editor", body=FILE, scope="write"),
     # No case sends a form with a file: whoever may is told what is to be sent.
     Case("POST", f"{OF}/files/upload", "editor", url=f"{SCENARIO}/files/upload", ok=415, scope="write"),
     Case("GET", "/compat/files/<token>", "public", url="/compat/files/unsigned", ok=404),
     # Places and people
     Case("GET", "/compat/projects", "viewer", scope="read"),
-    Case("POST", "/compat/projects", "admin", body=NAME, ok=201, scope="admin"),
+    Case("POST", "/compat/projects", "admin", body=NAME, scope="admin"),
     Case("GET", "/compat/projects/<project_id>", "viewer", url="/compat/projects/{project}", scope="read"),
     Case("PUT", "/compat/projects/<project_id>", "admin", url="/compat/projects/{project}", body=NAME, scope="admin"),
     Case("DELETE", "/compat/projects/<project_id>", "admin", url="/compat/projects/{project}", scope="admin"),
     Case("GET", "/compat/teams", "viewer", scope="read"),
-    Case("POST", "/compat/teams", "admin", body=NAME, ok=201, scope="admin"),
+    Case("POST", "/compat/teams", "admin", body=NAME, scope="admin"),
     Case("PUT", "/compat/teams/<team_id>", "admin", url="/compat/teams/{team}", body=NAME, scope="admin"),
-    Case("POST", "/compat/setup/teams", "admin", body=NAME, ok=201, scope="admin"),
+    Case("POST", "/compat/setup/teams", "admin", body=NAME, scope="admin"),
     Case("GET", "/compat/users", "viewer", scope="read"),
     Case("GET", "/compat/users/me", "anyone"),
     Case("PUT", "/compat/users/<user_id>", "anyone", url="/compat/users/me", body={"firstName": "New"}),
@@ -93,10 +130,26 @@ CASES = [
     Case("DELETE", "/compat/teamMembers/<member_id>", "admin", url="/compat/teamMembers/{member}", scope="admin"),
     # Keys: everybody their own, admins all
     Case("GET", "/compat/apiKeys", "viewer", scope="admin"),
-    Case("POST", "/compat/apiKeys", "viewer", body=NAME, ok=201, scope="admin"),
+    Case("POST", "/compat/apiKeys", "viewer", body=NAME, scope="admin"),
     Case("PUT", KEYS, "viewer", url=THE_KEY, body=NAME, expect={"edith": 404}),
     Case("DELETE", KEYS, "viewer", url=THE_KEY, expect={"edith": 404}),
     Case("GET", "/compat/validate/apiKey", "anyone"),
+    # What only these clients have
+    *_objects("set", "set_id", "sets", "PATCH"),
+    *_objects("custom_data_type", "type_id", "customDataTypes", "PUT", shown=False),
+    *_objects("masking_policy", "policy_id", "masking-policies", "PATCH"),
+    *_objects("plan", "plan_id", "plans", "PATCH", create="/save"),
+    *_objects("template_folder", "folder_id", "templateFolders", "PUT", shown=False),
+    *_objects("endpoint_folder", "folder_id", "endpointFolders", "PUT", shown=False, created=201),
+    Case("GET", "/compat/keymaps", "viewer", scope="read"),
+    Case(
+        "POST", "/compat/keymaps/entries", "editor", body={**IN_MAP, "entries": [{"oldKey": "a", "newKey": "b"}]},
+        scope="write",
+    ),
+    Case("POST", "/compat/keymaps/lookup", "viewer", body={**IN_MAP, "oldKeys": ["a"]}, scope="read"),
+    # A map has no id: everybody reads and drops those of their own project.
+    Case("GET", f"{MAP}/entries", "viewer", url="/compat/keymaps/of_a_client/entries", scope="read"),
+    Case("DELETE", MAP, "editor", url="/compat/keymaps/of_a_client", scope="write"),
     # What there is not
     *(
         Case(method, rule, "anyone", ok=404)
@@ -104,7 +157,7 @@ CASES = [
         for method in ("GET", "POST", "PUT", "PATCH", "DELETE")
     ),
     *(
-        Case(method, "/compat/<path:rest>", "anyone", url="/compat/sets", ok=404)
+        Case(method, "/compat/<path:rest>", "anyone", url="/compat/shortcuts", ok=404)
         for method in ("GET", "POST", "PUT", "PATCH", "DELETE")
     ),
 ]  # fmt: skip

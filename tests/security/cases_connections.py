@@ -44,6 +44,10 @@ CASES = [
     Case("GET", "/connections/<connection_id>/metadata", "viewer", url=f"{ONE}/metadata", scope="read"),
     Case("GET", "/secrets", "admin", scope="secrets"),
     Case("PUT", "/secrets/<name>", "admin", url="/secrets/fresh", body={"value": "v"}, ok=201, scope="secrets"),
+    Case(
+        "PUT", "/secrets/<name>", "admin", url="/secrets/matrix",
+        body={"allowed_hosts": ["api.example.com"], "project_id": None}, scope="secrets",
+    ),
     Case("DELETE", "/secrets/<name>", "admin", url="/secrets/matrix", scope="secrets"),
     # Pages
     Case("GET", "/connections/new", "editor", person=True),

@@ -21,7 +21,8 @@ def prepare(app: Flask, cast: Cast) -> dict[str, Any]:
     endpoints.delete(acme, endpoints.get(acme, trashed, "write", lock=True))
     settings = {"service_url": "http://127.0.0.1:9/odata"}
     service = connections.create(acme, name="Service", type="odata", settings=settings, verifies=False).id
-    metadata_documents.put(acme, connections.get(acme, service, "write", lock=True), V2)
+    found = metadata_documents.read(connections.get(acme, service, "write"), V2)
+    metadata_documents.put(acme, connections.get(acme, service, "write", lock=True), V2, *found)
     db.session.remove()
     return {"endpoint": kept, "trashed_endpoint": trashed, "odata_service": service}
 

@@ -1,4 +1,4 @@
-"""Who may do what with workspace files: they belong to the workspace, so the project plays no part."""
+"""Who may do what with workspace files: those of the project Main, and one that is shared with the workspace."""
 
 from __future__ import annotations
 
@@ -20,12 +20,14 @@ def prepare(app: Flask, cast: Cast) -> dict[str, Any]:
     kept = workspace_files.find(acme, "inputs/matrix-kept.csv").id
     trashed = workspace_files.find(acme, "matrix-trashed.csv", "write", lock=True)
     workspace_files.delete(acme, trashed)
-    found = {"file": kept, "trashed_file": trashed.id}
+    shared, _ = workspace_files.upload(acme, "matrix-shared.csv", io.BytesIO(b"a"), shared=True)
+    found = {"file": kept, "trashed_file": trashed.id, "shared_file": shared.id}
     db.session.remove()
     return found
 
 
 NAMED, ONE = "/workspace/files/<path:name>", "/workspace/files/{file}"
+SHARED = "/workspace/files/{shared_file}"
 CASES = [
     Case("GET", "/workspace/files", "viewer", scope="read"),
     # No case sends a form with a file: whoever may is told what is to be sent.
@@ -33,6 +35,7 @@ CASES = [
     # The stage has the database of the preparation and not its storage: whoever may is told that the bytes are gone.
     Case("GET", NAMED, "viewer", url=ONE, ok=404, scope="read"),
     Case("DELETE", NAMED, "editor", url=ONE, scope="write"),
+    Case("DELETE", NAMED, "editor", url=SHARED, scope="write"),
     Case(
         "POST", "/workspace/files/<workspace_file_id>/restore", "editor",
         url="/workspace/files/{trashed_file}/restore", scope="write",

@@ -44,6 +44,11 @@ CASES = [
     Case("POST", "/builder/rest", "viewer", body=DRAFT, person=True),
     Case("POST", "/builder/preview", "viewer", body=DRAFT, person=True),
     Case("POST", "/builder/grid", "editor", body={**DRAFT, "count": "5"}, person=True),
+    Case(
+        "POST", "/builder/grid/export", "editor",
+        body={"definition": '{"name": "rows", "fields": [{"name": "n", "type": "row_number"}]}', "format": "csv"},
+        person=True,
+    ),
     Case("POST", "/builder/explain", "viewer", body={**DRAFT, "do": "explain:r1"}, person=True),
     Case("POST", "/builder/estimate", "editor", body={"format": "csv", "count": "5"}, person=True),
     Case("POST", "/builder/tables", "viewer", body={**DRAFT, "do": "tables:r1"}, person=True),

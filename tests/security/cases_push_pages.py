@@ -21,6 +21,8 @@ CASES = [
         "POST", "/datasets/<dataset_id>/push/form", "editor", url="/datasets/{push_dataset}/push/form", body=FORM,
         person=True,
     ),
+    Case("GET", "/destinations", "editor", person=True),
+    Case("GET", "/destinations/target", "editor", url="/destinations/target?connection_id={push_target}", person=True),
     Case(
         "GET", "/connections/<connection_id>/targets", "viewer", url="/connections/{push_target}/targets", person=True,
     ),

@@ -103,7 +103,7 @@ def test_a_referred_secret_is_not_read_out_of_the_servers_answer(edith, api, cas
         psycopg.connect("host=127.0.0.1 port=5432 user=postgres connect_timeout=2").close()
     except psycopg.Error:
         pytest.skip("no PostgreSQL on 127.0.0.1:5432")
-    api(cast.adam).put("/secrets/token", json={"value": SECRET})
+    api(cast.adam).put("/secrets/token", json={"value": SECRET, "allowed_hosts": None})
     settings = {"host": "127.0.0.1", "database": "postgres", "username": "postgres", place: "${token}"}
     answer = edith.post("/connections", json={"name": "Echo", "type": "postgresql", "settings": settings})
     last = answer.json["verification"]["stages"][-1]

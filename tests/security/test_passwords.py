@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from webapp import limits
 from webapp.errors import ApiError
 from webapp.security import passwords
-from webapp.services import people
+from webapp.services import actors, people
 
 TRIED_FIRST = (
     "1234567890",
@@ -66,6 +66,34 @@ def test_what_its_owner_is_called_makes_no_password(password):
     with pytest.raises(ApiError) as told:
         people.check_password(password, about=("ada.l@example.org", "Ada Lovelace"))
     assert told.value.details["fields"][0]["path"] == "password"
+
+
+@pytest.mark.parametrize(
+    ("password", "email"),
+    [
+        ("bob.miller@example.org", "bob.miller@example.org"),
+        ("Bob.Miller@Example.org", "bob.miller@example.org"),
+        ("bob miller example org", "bob.miller@example.org"),
+        ("my bob.miller@example.org password", "bob.miller@example.org"),
+        ("ab@cd.org1", "ab@cd.org"),
+        ("abcdorg-2026", "ab@cd.org"),
+        ("bob.millerbob.miller", "bob.miller@example.org"),
+        ("BOB_MILLER_123", "bob.miller@example.org"),
+        ("mail.example.org", "bob@mail.example.org"),
+        ("max.li+max.li", "max.li@example.org"),
+        ("Northwind Ltd 24", "bob@example.org"),
+    ],
+)
+def test_a_password_made_of_the_email_address_or_workspace_is_refused(password, email):
+    with pytest.raises(ApiError) as told:
+        people.check_password(password, about=(email, "Bo Li", "Northwind Ltd"))
+    assert told.value.details["fields"][0]["code"] == "not_allowed"
+
+
+def test_a_password_that_is_the_email_address_is_refused_for_an_account(app):
+    with app.app_context(), pytest.raises(ApiError) as told:
+        people.create_user(actors.system(), "bob.miller@example.org", password="bob.miller@example.org")
+    assert told.value.code == "validation_error"
 
 
 def test_such_words_may_stand_in_a_longer_one():

@@ -136,10 +136,10 @@ def test_options_lead_nowhere_else(canary, kind, options):
 def test_the_api_says_that_the_network_is_closed_and_who_opens_it(edith, canary, kind):
     settings = {"host": "127.0.0.1", "port": canary.port, "username": "u", "password": "p", "database": "d"}
     answer = edith.post("/connections", json={"name": "x", "type": kind, "settings": settings})
-    if answer.status_code == 422 and answer.json["error"]["code"] == "driver_missing":
-        pytest.skip(f"the driver for {kind} is not installed")
     made = answer.json
     last = made["verification"]["stages"][-1]
+    if last["code"] == "driver_missing":
+        pytest.skip(f"the driver for {kind} is not installed")
     assert (last["name"], last["code"]) == ("resolve", "not_allowed")
     assert "TARGET_NETWORKS" in last["hint"]
     answer = edith.get(f"/connections/{made['id']}/metadata")

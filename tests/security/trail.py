@@ -14,6 +14,7 @@ OF_DATA = {
     ("POST", "/generate"),
     ("POST", "/templates/<template_id>/generate"),
     ("POST", "/builder/grid"),
+    ("POST", "/builder/grid/export"),
 }
 # Calls of the matrix that succeed and change nothing.
 NONE = {

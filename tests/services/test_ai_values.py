@@ -251,7 +251,7 @@ def test_a_connection_that_is_no_model_is_refused(edith, server, app, cast):
 def test_a_model_of_another_workspace_is_not_there(api, cast, server, model):
     made = model()
     mallory = api(cast.mallory)
-    answer = failing(mallory, path_of(mallory, CODE, ai(connection_id=made)))
+    answer = mallory.post("/templates", json={"name": "T", "fields": [CODE, ai(connection_id=made)]})
     assert faults(answer) == {"fields[1].options.connection_id": "unknown_connection"}
     refused(failing(mallory, path_of(mallory, CODE, ai())), 422, "provider_missing")
     assert server.seen == []

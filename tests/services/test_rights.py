@@ -111,6 +111,28 @@ def test_a_disabled_account_is_out_at_once(app, api, cast):
     assert api(cast.edith).get("/me").json["error"]["details"]["reason"] == "revoked"
 
 
+def test_edits_that_change_the_epoch_all_the_time_do_not_refuse_a_request(app, api, cast, monkeypatch):
+    counted = identity.enter_workspace
+
+    def after_an_edit(*given):
+        redis_client().set(rights.epoch_key(cast.acme), clock.now().isoformat())
+        return counted(*given)
+
+    monkeypatch.setattr(identity, "enter_workspace", after_an_edit)
+    statuses = [api(cast.edith).get("/me").status_code for _ in range(5)]
+    assert statuses == [200] * 5
+
+
+def test_fifty_parallel_edits_are_all_carried_out(app, api, cast):
+    created = api(cast.edith).post("/templates", json={"name": "t", "fields": [{"name": "a", "type": "name"}]})
+    path = f"/templates/{created.json['id']}"
+    with ThreadPoolExecutor(50) as threads:
+        edits = [threads.submit(api(cast.edith).patch, path, json={"name": f"t{n}"}) for n in range(50)]
+        statuses = [edit.result().status_code for edit in edits]
+    assert statuses == [200] * 50
+    assert api(cast.edith).get(path).json["version"] == 51
+
+
 # --- Roles ---------------------------------------------------------------------------------------------------
 
 

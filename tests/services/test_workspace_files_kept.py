@@ -90,7 +90,7 @@ def test_a_full_cache_disk_stops_the_sync_with_a_sentence(acme, put, cast, setti
     put("a", os.urandom(4_000_000))
     (Path(settings.data_dir) / "cache").symlink_to(small_disk)
     with pytest.raises(ApiError) as found:
-        workspace_files.sync(cast.acme, tmp_path / "run")
+        workspace_files.sync(cast.acme, cast.main, tmp_path / "run")
     assert found.value.details == {"reason": "disk_full"}
     assert [size for size in files_under(small_disk) if size] == []
 
@@ -121,7 +121,7 @@ def test_a_file_that_was_deleted_too_long_ago_is_not_restored_although_it_is_the
 
 def test_bytes_that_no_row_names_are_swept_when_no_upload_can_still_name_them(app, acme, put, keys):
     named = put("a").storage_key
-    orphan = workspace_files_kept.put(acme.workspace_id, [b"killed between put and commit"]).key
+    orphan = workspace_files_kept.put(acme, 29, [b"killed between put and commit"]).key
     foreign = "files/readme"
     storage.of(app).put(foreign, [b"not ours"])
     now = clock.now()

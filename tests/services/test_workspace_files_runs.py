@@ -71,14 +71,14 @@ def test_every_live_file_lies_under_its_name_and_outputs_do_not(acme, put, folde
     put("outputs/run_1/old.csv", b"3")
     put("outputs.csv", b"4")
     workspace_files.delete(acme, put("gone.csv"))
-    workspace_files.sync(cast.acme, folder)
+    workspace_files.sync(cast.acme, cast.main, folder)
     assert tree(folder) == {"customers.csv": b"1", "in/Bücher/größe.csv": b"22", "outputs.csv": b"4"}
     assert [oct(one.stat().st_mode)[-3:] for one in folder.rglob("*.csv")] == ["444"] * 3
 
 
 def test_files_of_another_workspace_are_not_there(acme, put, folder, cast):
     put("ours.csv")
-    workspace_files.sync(cast.mallory_inc, folder)
+    workspace_files.sync(cast.mallory_inc, cast.mallorys, folder)
     assert tree(folder) == {}
 
 
@@ -91,10 +91,10 @@ def test_a_file_is_fetched_once_and_shared(acme, put, tmp_path, cast, monkeypatc
         workspace_files_kept, "pieces", lambda key, *more: fetched.append(key) or real(key, *more)
     )
     for name in ("one", "two"):
-        workspace_files.sync(cast.acme, tmp_path / name)
+        workspace_files.sync(cast.acme, cast.main, tmp_path / name)
     assert len(fetched) == 1
     assert (tmp_path / "one" / "a").stat().st_ino == (tmp_path / "two" / "b").stat().st_ino
-    workspace_files.sync(cast.acme, tmp_path / "three", link=False)
+    workspace_files.sync(cast.acme, cast.main, tmp_path / "three", link=False)
     assert (tmp_path / "three" / "a").stat().st_ino != (tmp_path / "one" / "a").stat().st_ino
     assert (tmp_path / "three" / "a").read_bytes() == b"same"
 
@@ -106,7 +106,7 @@ def test_where_links_cannot_be_made_files_are_copied(acme, put, folder, cast, mo
         raise OSError(18, "Invalid cross-device link")
 
     monkeypatch.setattr(os, "link", refuse)
-    workspace_files.sync(cast.acme, folder)
+    workspace_files.sync(cast.acme, cast.main, folder)
     assert tree(folder) == {"a": b"bytes"}
 
 
@@ -123,7 +123,7 @@ def test_a_file_that_is_replaced_while_it_is_synced_is_the_old_or_the_new_one_wh
         return real(key, *more)
 
     monkeypatch.setattr(workspace_files_kept, "pieces", between)
-    workspace_files.sync(cast.acme, folder)
+    workspace_files.sync(cast.acme, cast.main, folder)
     assert tree(folder) == {"a": b"the new one"}
 
 
@@ -141,7 +141,7 @@ def test_a_file_that_is_deleted_for_good_meanwhile_is_left_out(acme, put, folder
         return real(key, *more)
 
     monkeypatch.setattr(workspace_files_kept, "pieces", between)
-    workspace_files.sync(cast.acme, folder)
+    workspace_files.sync(cast.acme, cast.main, folder)
     assert tree(folder) == {"b": b"stays"}
 
 
@@ -150,10 +150,10 @@ def test_bytes_that_are_gone_or_damaged_stop_the_sync(app, acme, put, folder, ca
     store = storage.of(app)
     store.put(key, [b"wrong"])
     with pytest.raises(ApiError, match="damaged"):
-        workspace_files.sync(cast.acme, folder)
+        workspace_files.sync(cast.acme, cast.main, folder)
     store.delete(key)
     with pytest.raises(ApiError, match="not in the storage") as found:
-        workspace_files.sync(cast.acme, folder)
+        workspace_files.sync(cast.acme, cast.main, folder)
     assert found.value.code == "unavailable"
     assert tree(folder) == {}
 
@@ -165,12 +165,12 @@ def test_the_cache_lets_go_of_what_was_used_longest_ago(acme, put, tmp_path, cas
         put(name, name.encode() * 100)
         monkeypatch.setattr(clock, "epoch", lambda at=moment + place: at)
         if name != "c":
-            workspace_files.sync(cast.acme, tmp_path / name)
+            workspace_files.sync(cast.acme, cast.main, tmp_path / name)
     kept = workspace_files.find(acme, "a").sha256
     for one in cache(tmp_path):
         os.utime(one, (1 if one.name != kept else 2, 1))
     workspace_files.delete(acme, workspace_files.find(acme, "b", "write", lock=True))
-    workspace_files.sync(cast.acme, tmp_path / "last")
+    workspace_files.sync(cast.acme, cast.main, tmp_path / "last")
     assert {one.read_bytes()[:1] for one in cache(tmp_path)} == {b"a", b"c"}
     assert tree(tmp_path / "b")["b"] == b"b" * 100, "a run keeps what it was given"
 
@@ -188,7 +188,7 @@ def test_a_file_that_is_evicted_between_the_look_and_the_link_is_fetched_again(
         return real(source, target, **more)
 
     monkeypatch.setattr(os, "link", evicted)
-    workspace_files.sync(cast.acme, folder)
+    workspace_files.sync(cast.acme, cast.main, folder)
     assert tree(folder) == {"a": b"bytes"}
 
 
@@ -201,7 +201,7 @@ def test_runs_may_sync_at_once(app, acme, put, tmp_path, cast, monkeypatch):
 
     def call(number: int) -> None:
         with app.app_context():
-            workspace_files.sync(cast.acme, tmp_path / f"run{number}")
+            workspace_files.sync(cast.acme, cast.main, tmp_path / f"run{number}")
         found.append(tree(tmp_path / f"run{number}"))
 
     threads = [threading.Thread(target=call, args=(number,)) for number in range(6)]
@@ -344,7 +344,7 @@ def test_a_folder_that_is_not_there_holds_nothing(acme, run, tmp_path):
 def test_outputs_of_a_run_are_not_put_before_the_next(acme, run, folder, tmp_path, cast):
     (folder / "a").write_text("x")
     workspace_files.store_outputs(run, folder)
-    workspace_files.sync(cast.acme, tmp_path / "next")
+    workspace_files.sync(cast.acme, cast.main, tmp_path / "next")
     assert tree(tmp_path / "next") == {}
     assert db.session.query(WorkspaceFile).count() == 1
     db.session.rollback()
@@ -352,13 +352,13 @@ def test_outputs_of_a_run_are_not_put_before_the_next(acme, run, folder, tmp_pat
 
 def test_a_damaged_cache_is_not_believed(acme, put, tmp_path, cast):
     put("a", b"right")
-    workspace_files.sync(cast.acme, tmp_path / "one")
+    workspace_files.sync(cast.acme, cast.main, tmp_path / "one")
     (held,) = cache(tmp_path)
     held.chmod(0o644)
     held.write_bytes(b"cut")
-    workspace_files.sync(cast.acme, tmp_path / "two")
+    workspace_files.sync(cast.acme, cast.main, tmp_path / "two")
     assert (tmp_path / "two" / "a").read_bytes() == b"right"
-    assert workspace_files_sync._listed(cast.acme)[0].size == 5
+    assert workspace_files_sync._listed(cast.acme, cast.main)[0].size == 5
 
 
 def test_an_output_that_the_virus_scanner_finds_is_left_out_and_the_others_are_kept(app, acme, run, folder):

@@ -10,17 +10,38 @@ from flask import Flask
 from sqlalchemy import select
 
 from jobs import export as job
-from tests.cast import Cast, Person, Program
+from tests.cast import VERSION, Cast, Person, Program
 from tests.views.speak import make
 from webapp import limits, storage
 from webapp.extensions import db, writing
 from webapp.models import ExportPart
+from webapp.services import actors, api_keys, people
 
 
 @pytest.fixture
 def edith(api: Callable[..., Program], cast: Cast) -> Program:
     """A program of Edith's, an editor."""
     return api(cast.edith)
+
+
+@pytest.fixture
+def rita(app: Flask, cast: Cast) -> Program:
+    """A program of Rita's, an editor of the team Red alone. Tessa is one of the team Blue."""
+    with app.app_context():
+        here = actors.system(cast.acme)
+        user = people.create_user(here, "rita@example.org", name="Rita")
+        people.add_member(here, user, "editor", team_id=cast.red)
+        _, text = api_keys.create(
+            here, "Rita's key", api_version=VERSION, project_id=cast.red_project, user_id=user.id
+        )
+        db.session.remove()
+    return Program(app, text)
+
+
+@pytest.fixture
+def tessa(api: Callable[..., Program], cast: Cast) -> Program:
+    """A program of Tessa's, an editor of the team Blue alone."""
+    return api(cast.tessa)
 
 
 @pytest.fixture

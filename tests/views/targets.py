@@ -61,9 +61,10 @@ def connection(app: Flask, cast: Cast, type: str, settings: dict[str, Any], **mo
 
 
 def sqlite_target(app: Flask, cast: Cast, script: str = SHOP, **more: Any) -> Target:
-    """A file in Acme's folder."""
+    """A file of the project Main."""
     name = f"shop_{uuid.uuid4().hex[:8]}.db"
-    path = Path(app.config["SETTINGS"].data_dir) / "targets" / cast.acme / name
+    connection_id = connection(app, cast, "sqlite", {"file": name}, **more)
+    path = Path(app.config["SETTINGS"].data_dir) / "targets" / cast.acme / connection_id / name
     path.parent.mkdir(parents=True, exist_ok=True)
 
     def execute(statement: str) -> list[Any]:
@@ -72,7 +73,7 @@ def sqlite_target(app: Flask, cast: Cast, script: str = SHOP, **more: Any) -> Ta
 
     with closing(sqlite3.connect(path)) as held:
         held.executescript(script)
-    return Target(connection(app, cast, "sqlite", {"file": name}, **more), execute)
+    return Target(connection_id, execute)
 
 
 @contextmanager

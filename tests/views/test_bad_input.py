@@ -248,7 +248,7 @@ def test_the_templates_own_quantity_is_held_to_the_limit_too(api, cast):
         ("seed", 7),
         ("seed", ""),
         ("format", "xml"),
-        ("format", "CSV"),
+        ("format", "cvs"),
         ("offset", -1),
         ("offset", "0"),
         ("offset", limits.MAX_OFFSET + 1),

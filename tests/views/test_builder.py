@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import re
 
 import orjson
@@ -222,6 +223,27 @@ def test_any_page_of_the_rows_is_the_one_generate_would_make(edith, api, cast, s
     rows = api(cast.edith).post(f"/templates/{saved['id']}/generate", json=ask).json
     cells = re.findall(r'<td class="n">(\d+)</td>', grid.text)
     assert cells == [str(value) for row in rows for value in row.values()]
+
+
+def test_export_of_the_grid_downloads_exactly_its_rows(edith):
+    form = form_of(edith.get("/templates/new?names=id,first_name,email"))
+    form["seed"] = "shown"
+    grid = send(edith, "/builder/grid", form, count="60", goto="60")
+    definition = html.unescape(re.search(r'name="definition" form="grid-export" value="([^"]+)"', grid.text)[1])
+    shown = [html.unescape(cell) for cell in re.findall(r"<td[^>]*>([^<]*)</td>", grid.text)]
+    csv = edith.submit("/builder/grid/export", {"definition": definition, "format": "csv"})
+    assert (csv.status_code, csv.mimetype) == (200, "text/csv")
+    lines = csv.text.splitlines()
+    assert len(lines) == 61
+    assert shown == [cell for line in lines[51:] for cell in line.split(",")]
+    rows = edith.submit("/builder/grid/export", {"definition": definition, "format": "json"}).json
+    assert [str(value) for row in rows[50:] for value in row.values()] == shown
+
+
+@pytest.mark.parametrize("definition", ["", "[]", "{", '{"fields": []}'])
+def test_export_of_the_grid_rejects_a_definition_that_is_not_one(edith, definition):
+    answer = edith.submit("/builder/grid/export", {"definition": definition, "format": "csv"})
+    assert answer.status_code in (400, 422)
 
 
 def test_more_rows_than_a_call_may_ask_for_is_said_on_the_page(browser, cast):

@@ -73,7 +73,7 @@ def test_a_saved_password_is_not_in_the_form_and_stays_when_that_is_saved(page):
 
 def test_tables_are_shown_and_become_linked_templates(page, settings, cast):
     where = made(page)
-    file = sqlite3.connect(settings.data_dir / "targets" / cast.acme / "box.db")
+    file = sqlite3.connect(next((settings.data_dir / "targets" / cast.acme).rglob("box.db")))
     file.executescript(
         "create table owner(id integer primary key, name varchar(20) not null);"
         "create table pet(id integer primary key, owner_id integer not null references owner(id), name text);"

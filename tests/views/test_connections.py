@@ -5,10 +5,13 @@ from __future__ import annotations
 import logging
 import os
 import sys
+import tomllib
 
 import pytest
 
 from tests.views.speak import faults
+from webapp import ROOT
+from webapp.connectors.base import DRIVER_PACKAGES, DriverMissing
 
 SECRET = "canary-7f3a9c"
 
@@ -69,11 +72,26 @@ def test_another_type_is_refused_with_what_there_is(edith, word, code):
     assert faults(answer) == {"type": code}
 
 
-def test_a_kind_whose_driver_is_not_there_names_its_extra(edith, monkeypatch):
+def test_db2_connection_is_saved_and_edited_without_the_driver_and_only_using_it_needs_the_extra(edith, monkeypatch):
     monkeypatch.setitem(sys.modules, "ibm_db", None)
-    answer = edith.post("/connections", json={"name": "x", "type": "db2", "settings": {"host": "127.0.0.1"}})
-    assert (answer.status_code, answer.json["error"]["code"]) == (422, "driver_missing")
-    assert answer.json["error"]["details"]["extra"] == "db2"
+    settings = {"host": "127.0.0.1", "port": 1, "database": "d", "username": "u", "password": "p"}
+    created = edith.post("/connections", json={"name": "x", "type": "db2", "settings": settings})
+    assert (created.status_code, created.json["verification"]["status"]) == (201, "failed")
+    path = f"/connections/{created.json['id']}"
+    changed = edith.patch(path, json={"name": "y", "settings": {**settings, "port": 2}})
+    assert (changed.status_code, changed.json["settings"]["port"]) == (200, 2)
+    template = edith.post("/templates", json={"name": "t", "fields": [{"name": "n", "type": "row_number"}]}).json["id"]
+    push = {"connection_id": created.json["id"], "target": "t", "count": 1}
+    for used in (edith.post(f"/templates/{template}/push", json=push), edith.get(f"{path}/metadata")):
+        assert used.status_code in (422, 502), used.text
+    assert edith.delete(path).status_code == 200
+
+
+def test_missing_driver_names_the_command_that_installs_it():
+    extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
+    assert {name: extras[name] for name in DRIVER_PACKAGES} == {name: [one] for name, one in DRIVER_PACKAGES.items()}
+    hint = DriverMissing("Db2", "db2").hint
+    assert ".venv/bin/uv pip install --python .venv/bin/python 'ibm_db>=3.2'" in hint
 
 
 def test_a_password_never_comes_back_and_a_mask_keeps_it(edith):
@@ -114,16 +132,16 @@ def test_a_stolen_database_and_the_log_hold_no_password(edith, database_bytes, c
 
 
 def test_an_edited_secret_is_used_at_once_and_one_in_use_stays(edith, api, cast, settings):
-    adam = api(cast.adam)
-    assert adam.put("/secrets/where", json={"value": "one.db"}).status_code == 201
+    adam, folder = api(cast.adam), settings.data_dir / "targets" / cast.acme
+    assert adam.put("/secrets/where", json={"value": "one.db", "allowed_hosts": None}).status_code == 201
     body = {"name": "By reference", "type": "sqlite", "settings": {"file": "${where}"}}
     made = edith.post("/connections", json=body).json
     assert made["settings"] == {"file": "${where}"}
-    assert (settings.data_dir / "targets" / cast.acme / "one.db").is_file()
+    assert (folder / made["id"] / "one.db").is_file()
     assert "one.db" not in str(made["verification"])
     assert adam.put("/secrets/where", json={"value": "two.db"}).status_code == 200
     edith.post(f"/connections/{made['id']}/verify")
-    assert (settings.data_dir / "targets" / cast.acme / "two.db").is_file()
+    assert (folder / made["id"] / "two.db").is_file()
     refused = adam.delete("/secrets/where")
     assert refused.status_code == 409
     assert [one["id"] for one in refused.json["error"]["details"]["used_by"]] == [made["id"]]
@@ -134,7 +152,7 @@ def test_metadata_is_kept_until_it_is_asked_for_again(edith, box, settings, cast
 
     path = f"/connections/{box['id']}/metadata"
     assert edith.get(path).json["entities"] == []
-    file = settings.data_dir / "targets" / cast.acme / "box.db"
+    file = settings.data_dir / "targets" / cast.acme / box["id"] / "box.db"
     made = sqlite3.connect(file)
     made.executescript("create table owner(id integer primary key, name varchar(20) not null);"
                        "create table pet(id integer primary key, owner_id integer references owner(id));")
@@ -188,7 +206,7 @@ def test_a_target_that_goes_before_the_sample_is_told_as_the_targets_fault(edith
     from webapp.connectors import apart
     from webapp.connectors.base import ConnectorError
 
-    made = sqlite3.connect(settings.data_dir / "targets" / cast.acme / "box.db")
+    made = sqlite3.connect(settings.data_dir / "targets" / cast.acme / box["id"] / "box.db")
     made.execute("create table pet(id integer primary key, name varchar(20))")
     made.close()
     edith.get(f"/connections/{box['id']}/metadata?refresh=true")

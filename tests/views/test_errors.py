@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pyarrow as pa
 import pytest
 
 from webapp.errors import CODES, ApiError, Fault, did_you_mean, validation_error
@@ -90,3 +91,28 @@ def test_validation_error_lists_all_faults_at_once_with_paths_and_hints():
 def test_did_you_mean_names_the_nearest_word_or_nothing():
     assert did_you_mean("Delimeter", ["delimiter", "header"]) == "Did you mean `delimiter`?"
     assert did_you_mean("zzz", ["delimiter", "header"]) is None
+
+
+@pytest.mark.parametrize(
+    ("raised", "status", "code"),
+    [
+        (MemoryError(), 503, "unavailable"),
+        (pa.lib.ArrowMemoryError("malloc of size 9 failed"), 503, "unavailable"),
+        (RecursionError(), 400, "invalid_request"),
+        (pa.lib.ArrowCapacityError("array cannot contain more than 2147483646 bytes"), 413, "payload_too_large"),
+    ],
+)
+def test_a_request_that_exceeds_the_process_is_told_so_and_logged(
+    api, cast, monkeypatch, caplog, raised, status, code
+):
+    from webapp.services import tenancy
+
+    def exhausted(*_args, **_more):
+        raise raised
+
+    monkeypatch.setattr(tenancy, "listing", exhausted)
+    answer = api(cast.edith).get("/projects")
+    assert (answer.status_code, answer.json["error"]["code"]) == (status, code)
+    assert answer.json["error"]["message"].startswith("The request ")
+    assert ("Retry-After" in answer.headers) == (status == 503)
+    assert "test_errors.py" in caplog.text  # the trace

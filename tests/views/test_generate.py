@@ -60,6 +60,9 @@ def test_every_format_has_its_type_and_a_file_name(edith, format, kind, extensio
     [
         ("text/csv", "text/csv"),
         ("TEXT/CSV; q=0.9, */*;q=0.1", "text/csv"),
+        ("text/csv; charset=utf-8", "text/csv"),
+        ("Text/CSV;Charset=UTF-8;header=present;q=0.8", "text/csv"),
+        ("text/csv;charset=utf-8;q=0.5, application/json", "application/x-ndjson"),
         ("text/csv, application/json", "text/csv"),
         ("application/json, text/csv;q=0.5", "application/x-ndjson"),
         ("text/csv;q=0", "application/x-ndjson"),
@@ -111,6 +114,36 @@ def test_the_headers_are_enough_to_have_the_same_rows_again(edith, path):
 def test_an_offset_request_is_the_tail_of_the_whole(edith, path):
     whole = edith.post(f"{path}/generate", json={"count": 1000, "seed": "s"}).json
     assert edith.post(f"{path}/generate", json={"count": 10, "offset": 990, "seed": "s"}).json == whole[-10:]
+
+
+@pytest.mark.parametrize("path", ["/generate", "/preview"])
+def test_the_same_seed_gives_the_same_bytes_of_a_draft_on_every_day(edith, monkeypatch, path):
+    fields = [{"name": "d", "type": "date", "options": {"min": "-30d", "max": "now"}}]
+    ask = {"fields": fields, "seed": "s", "count": 3}
+    answers = []
+    for year in (2026, 2031):
+        monkeypatch.setattr(clock, "now", lambda year=year: datetime(year, 6, 1, tzinfo=UTC))
+        answers.append(edith.post(path, json=ask))
+    assert answers[0].status_code == 200
+    assert answers[0].data == answers[1].data
+    assert edith.post("/generate", json=ask).headers["X-Now"] == "2026-01-01T00:00:00Z"
+    asked = {**ask, "now": "present"}
+    assert edith.post(path, json=asked).data != answers[1].data
+    assert edith.post("/generate", json=asked).headers["X-Now"] == "2031-06-01T00:00:00Z"
+    anchored = {**ask, "anchor": "2020-02-03T04:05:06Z"}
+    assert edith.post("/generate", json=anchored).headers["X-Now"] == "2020-02-03T04:05:06Z"
+    del ask["seed"]
+    assert edith.post("/generate", json=ask).headers["X-Now"] == "2031-06-01T00:00:00Z"
+
+
+def test_a_saved_template_takes_the_time_of_the_clock_where_it_is_asked_for(edith, monkeypatch):
+    made = make(edith, anchor="2020-02-03T04:05:06Z")
+    monkeypatch.setattr(clock, "now", lambda: datetime(2031, 1, 1, tzinfo=UTC))
+    sent = {"seed": "s", "now": "present"}
+    assert (
+        edith.post(f"/templates/{made['id']}/generate", json=sent).headers["X-Now"] == "2031-01-01T00:00:00Z"
+    )
+    assert faults(edith.post(f"/templates/{made['id']}/generate", json={"now": "soon"})) == {"now": "invalid"}
 
 
 def test_a_seed_alone_hangs_on_the_anchor_and_none_on_the_present(edith, monkeypatch):
@@ -202,11 +235,15 @@ PLACE = [{"name": name, "type": name} for name in ("city", "country", "time_zone
 
 
 def test_an_override_in_a_group_narrows_the_choice_or_warns(edith):
-    fits = edith.post("/preview", json={"fields": PLACE, "seed": "s", "overrides": {"country": "Austria"}}).json
+    fits = edith.post(
+        "/preview", json={"fields": PLACE, "seed": "s", "overrides": {"country": "Austria"}}
+    ).json
     assert fits["warnings"] == []
     assert {row["country"] for row in fits["rows"]} == {"Austria"}
     assert {row["time_zone"] for row in fits["rows"]} == {"Europe/Vienna"}
-    none = edith.post("/preview", json={"fields": PLACE, "seed": "s", "overrides": {"country": "Atlantis"}}).json
+    none = edith.post(
+        "/preview", json={"fields": PLACE, "seed": "s", "overrides": {"country": "Atlantis"}}
+    ).json
     assert {row["country"] for row in none["rows"]} == {"Atlantis"}
     assert len(none["warnings"]) == 1
 
@@ -220,7 +257,9 @@ def test_a_locale_of_the_request_stands_in_for_the_templates(edith):
     assert {row["country"] for row in home} == {"United States"}
     assert {row["country"] for row in abroad} == {"Austria"}
     assert edith.post(f"{path}/preview", json={"seed": "s", "locale": "de_AT"}).json["rows"] == abroad[:3]
-    assert faults(edith.post(f"{path}/generate", json={**ask, "locale": "xx_YY"})) == {"locale": "unknown_locale"}
+    assert faults(edith.post(f"{path}/generate", json={**ask, "locale": "xx_YY"})) == {
+        "locale": "unknown_locale"
+    }
 
 
 def test_a_viewer_previews_but_does_not_generate(edith, api, cast, path):
@@ -250,14 +289,14 @@ def test_rows_are_spent_and_never_beyond_the_hour(api, cast):
 
 
 def test_what_fails_in_the_first_block_is_422_and_gives_its_rows_back(edith, monkeypatch, path):
-    from webapp.engine.block import Bound
+    from webapp.engine.block import Block
     from webapp.engine.errors import SpecError
     from webapp.errors import Fault
 
     def broken(*_):
         raise SpecError([Fault("fields[0]", "cannot", "It cannot be made.")])
 
-    monkeypatch.setattr(Bound, "block", broken)
+    monkeypatch.setattr(Block, "column", broken)
     assert faults(edith.post(f"{path}/generate", json={"count": 10_000})) == {"fields[0]": "cannot"}
     assert rows_used(edith) == 0
 
@@ -275,7 +314,9 @@ def test_what_nobody_foresaw_is_500_and_gives_its_rows_back(edith, monkeypatch, 
 
 
 def test_a_stream_that_is_left_gives_its_unmade_rows_back_and_says_so(edith, api, cast, path):
-    answer = edith.post(f"{path}/generate", json={"count": 100_000, "seed": "s", "format": "csv"}, buffered=False)
+    answer = edith.post(
+        f"{path}/generate", json={"count": 100_000, "seed": "s", "format": "csv"}, buffered=False
+    )
     pieces = answer.iter_encoded()
     next(pieces)
     next(pieces)

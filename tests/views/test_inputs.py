@@ -29,8 +29,24 @@ def test_a_body_of_another_type_is_415(api, cast):
     assert code_of(answer) == (415, "unsupported_media_type")
 
 
-def test_a_form_of_a_program_is_read_too(api, cast):
-    assert api(cast.adam).post("/teams", data={"name": "By form"}).status_code == 201
+@pytest.mark.parametrize("kind", ["application/x-www-form-urlencoded", "multipart/form-data"])
+def test_a_form_with_a_key_is_415(api, cast, kind):
+    answer = api(cast.adam).post("/teams", data={"name": "By form"}, content_type=kind)
+    assert code_of(answer) == (415, "unsupported_media_type")
+    assert answer.json["error"]["details"] == {"content_type": kind, "expected": ["application/json"]}
+
+
+def test_an_empty_body_that_curl_calls_a_form_is_an_empty_object(api, cast):
+    kind = "application/x-www-form-urlencoded"
+    assert code_of(api(cast.adam).post("/teams", data=b"", content_type=kind)) == (422, "validation_error")
+
+
+def test_a_form_with_a_key_means_no_other_method(api, cast):
+    adam = api(cast.adam)
+    team = adam.post("/teams", json={"name": "Green"}).json["id"]
+    answer = adam.post(f"/teams/{team}?_method=DELETE", data={"x": "y"})
+    assert answer.status_code == 405
+    assert adam.get("/teams").json["total"] == 3
 
 
 def test_a_body_past_10_mb_is_413(api, cast):

@@ -119,7 +119,7 @@ def test_nothing_of_another_workspace_moves_here_or_there(api, cast, shop):
     assert lies_in(api(cast.edith), shop["alone"]) == cast.main
 
 
-@pytest.mark.parametrize("strange", ["fil_01M7Y5BT16VAMSDNZ2PWHH1947", "exp_x", "nonsense", ""])
+@pytest.mark.parametrize("strange", ["sec_01M7Y5BT16VAMSDNZ2PWHH1947", "exp_x", "nonsense", ""])
 def test_what_lies_in_no_project_does_not_move(api, cast, strange):
     answer = api(cast.edith).post(f"/projects/{cast.side}/move", json={"objects": [strange]})
     assert answer.json["error"]["details"]["fields"][0]["path"] == "objects[0]"

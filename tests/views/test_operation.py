@@ -18,7 +18,8 @@ from tests.conftest import close_app, settings_for
 from webapp import clock, create_app, limits
 from webapp.extensions import db, redis_client, writing
 from webapp.models import AuditEntry, Export, Run, Scenario
-from webapp.services import heartbeat, metrics, operation, parts
+from webapp.net import addresses
+from webapp.services import actors, heartbeat, metrics, operation, parts, tenancy
 
 TOKEN = "scrape-me-with-this-token-and-no-other-01"
 
@@ -26,8 +27,8 @@ TOKEN = "scrape-me-with-this-token-and-no-other-01"
 # --- Readiness ------------------------------------------------------------------------------------------------
 
 
-def test_readiness_tells_each_part_its_queues_and_no_place(api, app):
-    details = api().get("/health/ready").json["error"]["details"]
+def test_readiness_tells_each_part_its_queues_and_no_place(api, app, cast):
+    details = api(cast.adam).get("/health/ready").json["error"]["details"]
     assert details["parts"]["storage"] | {"ms": 0} == {"state": "ok", "kind": "file", "ms": 0}
     assert details["parts"]["worker"]["state"] == "missing"
     said = str(details)
@@ -36,11 +37,11 @@ def test_readiness_tells_each_part_its_queues_and_no_place(api, app):
     assert settings.redis_url not in said
 
 
-def test_strangers_learn_the_leading_number_of_versions_alone(api, app):
+def test_admins_see_the_leading_number_of_versions_only(api, app, cast):
     with app.app_context():
         heartbeat.beat(redis_client(), heartbeat.WORKER, "secret-host:1", clock.epoch())
         heartbeat.beat(redis_client(), heartbeat.RUNNER, "secret-host:2", clock.epoch())
-    answer = api().get("/health/ready")
+    answer = api(cast.adam).get("/health/ready")
     assert answer.status_code == 200
     told = answer.json
     assert "." not in told["parts"]["database"]["version"] + told["parts"]["redis"]["version"]
@@ -48,7 +49,7 @@ def test_strangers_learn_the_leading_number_of_versions_alone(api, app):
     assert "secret-host" not in answer.text
 
 
-def test_a_part_that_hangs_is_slow_and_the_others_are_told(app, api, monkeypatch):
+def test_a_part_that_hangs_is_slow_and_the_others_are_told(app, api, cast, monkeypatch):
     monkeypatch.setattr(limits, "READY_SECONDS", 0.2)
     with app.app_context():
         asked = parts._questions()["storage"]
@@ -60,7 +61,7 @@ def test_a_part_that_hangs_is_slow_and_the_others_are_told(app, api, monkeypatch
         return "ok", {}
 
     monkeypatch.setattr(asked, "_ask", hang)
-    first, second = (api().get("/health/ready").json["error"] for _ in range(2))
+    first, second = (api(cast.adam).get("/health/ready").json["error"] for _ in range(2))
     assert (
         first["details"]["parts"]["storage"]["state"]
         == second["details"]["parts"]["storage"]["state"]
@@ -71,13 +72,48 @@ def test_a_part_that_hangs_is_slow_and_the_others_are_told(app, api, monkeypatch
     assert calls == [1]  # whoever comes meanwhile does not ask again
 
 
-def test_a_schema_older_than_the_release_is_not_ready(app, api):
+def test_a_schema_older_than_the_release_is_not_ready(app, api, cast):
     with app.app_context(), writing() as session:
         session.execute(sa.text("CREATE TABLE alembic_version (version_num VARCHAR(32) NOT NULL)"))
         session.execute(sa.text("INSERT INTO alembic_version VALUES ('0001')"))
-    told = api().get("/health/ready").json["error"]
+    told = api(cast.adam).get("/health/ready").json["error"]
     assert told["details"]["parts"]["database"]["state"] == "behind"
     assert "database (its schema is older than this release)" in told["message"]
+
+
+@pytest.fixture
+def all_ready(app):
+    """A worker and a runner that were heard of."""
+    with app.app_context():
+        heartbeat.beat(redis_client(), heartbeat.WORKER, "secret-host:1", clock.epoch())
+        heartbeat.beat(redis_client(), heartbeat.RUNNER, "secret-host:2", clock.epoch())
+
+
+def test_readiness_without_an_admins_credential_is_a_status_only(api, browser, cast, all_ready):
+    wrong = cast.adam.key[:-4] + "xxxx"
+    programs = api(), api("nonsense"), api(wrong), api(cast.edith), api(cast.victor)
+    for caller in (*programs, browser(), browser(cast.edith)):
+        answer = caller.get("/health/ready")
+        assert (answer.status_code, answer.json) == (200, {"status": "ok"})
+    for admin in (api(cast.adam), browser(cast.adam)):
+        assert "parts" in admin.get("/health/ready").json
+
+
+def test_what_is_missing_is_shown_to_admins_only(api, cast):
+    error = api().get("/health/ready").json["error"]
+    assert error["message"] == "The service is not ready."
+    assert set(error["details"]) == {"request_id"}
+    assert api(cast.adam).get("/health/ready").json["error"]["details"]["worker"] is False
+
+
+def test_a_key_that_asks_for_readiness_again_and_again_is_not_refused(app, api, cast, all_ready):
+    with app.app_context():
+        tenancy.change_workspace(
+            actors.system(cast.acme), {"plan": "enterprise", "own_limits": {"requests_per_minute": 2}}
+        )
+    told = [api(cast.adam).get("/health/ready") for _ in range(4)]
+    assert [answer.status_code for answer in told] == [200] * 4
+    assert ["parts" in answer.json for answer in told] == [True, True, False, False]
 
 
 # --- Metrics --------------------------------------------------------------------------------------------------
@@ -196,6 +232,28 @@ def test_behind_a_proxy_of_this_machine_its_address_opens_nothing(counting):
     for headers in ({}, {"X-Forwarded-For": "127.0.0.1"}, {"X-Forwarded-For": "203.0.113.9"}):
         answer = app.test_client().get("/metrics", headers={"X-Forwarded-Proto": "https", **headers})
         assert (answer.status_code, answer.json["error"]["code"]) == (403, "forbidden")
+
+
+@pytest.mark.parametrize("networks", [(), ("127.0.0.0/8", f"{addresses.RUNS}/32")])
+def test_program_of_a_run_reads_no_metrics_without_the_token(counting, networks):
+    app = counting(metrics_networks=networks)
+    for address in (addresses.RUNS, f"::ffff:{addresses.RUNS}"):
+        answer = app.test_client().get("/metrics", environ_base={"REMOTE_ADDR": address})
+        assert (answer.status_code, answer.json["error"]["code"]) == (403, "forbidden")
+    assert app.test_client().get("/metrics").status_code == 200
+
+
+def test_program_of_a_run_does_not_pass_for_a_trusted_proxy(counting):
+    app = counting(trusted_proxies=("127.0.0.0/8",), metrics_networks=("203.0.113.0/24",))
+    how = {"environ_base": {"REMOTE_ADDR": addresses.RUNS}, "headers": {"X-Forwarded-For": "203.0.113.9"}}
+    assert app.test_client().get("/metrics", **how).status_code == 403
+
+
+def test_loopback_of_ipv6_reads_metrics_only_where_it_is_named(counting):
+    """Programs of runs and everybody else come from the one address ::1 there."""
+    for networks, status in (((), 403), (("::1/128",), 200)):
+        app = counting(metrics_networks=networks)
+        assert app.test_client().get("/metrics", environ_base={"REMOTE_ADDR": "::1"}).status_code == status
 
 
 def test_networks_that_are_named_read_metrics(counting):

@@ -10,6 +10,8 @@ import pytest
 from tests.views.speak import make
 from tests.views.targets import CUSTOMERS, SHOP, shop, sqlite_target, work  # noqa: F401
 from webapp import limits
+from webapp.extensions import db
+from webapp.models import Connection
 from webapp.views import push_form, pushes_shown
 
 HX = {"HX-Request": "true"}
@@ -57,6 +59,48 @@ def test_rows_seed_and_locale_are_carried_from_the_export_dialog_and_sent(page, 
     assert (form["seed"], form["count"], form["locale"]) == ("s-7", "23", "fr_FR")
     push = api(cast.edith).get(sent(page, customers, form, work)).json
     assert (push["counts"]["delivered"], push["seed"], push["request"]["locale"]) == (23, "s-7", "fr_FR")
+
+
+def options(text: str) -> dict[str, str]:
+    """The options of a list as value to label."""
+    found = re.findall(r'<option value="([^"]*)"[^>]*>([^<]*)</option>', text)
+    return {html.unescape(value): html.unescape(label) for value, label in found}
+
+
+def test_export_dialog_offers_connections_with_their_tables(page, customers, shop):  # noqa: F811
+    dialog = page.get(f"/builder/{customers}/export").text
+    assert shop.connection_id in options(dialog)
+    target = page.get(f"/destinations/target?connection_id={shop.connection_id}", headers=HX).text
+    assert '<select id="x-target" name="target">' in target
+    assert ">customers<" in target
+
+
+def test_destination_search_finds_the_101st_connection_a_table_and_an_endpoint(app, page, api, cast, customers, shop):  # noqa: F811
+    edith = api(cast.edith)
+    edith.get(f"/connections/{shop.connection_id}/metadata")
+    with app.app_context():
+        place = {"workspace_id": cast.acme, "project_id": cast.main, "team_id": cast.blue}
+        rest = {"type": "rest", "settings": {"base_url": "http://127.0.0.1:1/"}, **place}
+        rows = [Connection(name=f"api {n}", **rest) for n in range(101)]
+        db.session.add_all(rows)
+        db.session.commit()
+        ids = [row.id for row in rows]
+    edith.post("/endpoints", json={"name": "first endpoint", "connection_id": ids[0], "path": "/x"})
+    everything = page.get("/destinations").text
+    assert "more: search by name" in everything
+    assert ids[0] not in options(everything)
+    assert options(page.get("/destinations?q=api 0").text) == {ids[0]: "api 0"}
+    (table, label), = options(page.get("/destinations?q=custom").text).items()
+    assert table == f"{shop.connection_id}/customers"
+    assert "customers (" in label
+    assert "first endpoint" in options(page.get("/destinations?q=first").text).values()
+    assert "No results for" in page.get("/destinations?q=zzzz").text
+    form = form_of(page.get(f"/templates/{customers}/push?connection_id={table}").text)
+    assert (form["connection_id"], form["target"]) == (shop.connection_id, "customers")
+
+
+def test_destinations_are_not_shown_to_a_viewer(browser, cast, shop):  # noqa: F811
+    assert browser(cast.victor).get("/destinations").status_code == 403
 
 
 def test_a_number_of_rows_that_is_none_is_told_in_the_form(page, customers, shop):  # noqa: F811

@@ -6,8 +6,12 @@ import orjson
 import pytest
 
 from tests.views.speak import faults, make, refused
-from tests.views.targets import CUSTOMERS, ORDERS, postgres_target, shop, work  # noqa: F401
+from tests.views.targets import CUSTOMERS, ORDERS, connection, postgres_target, shop, work  # noqa: F401
 from webapp import limits
+from webapp.connectors.base import ConnectorError, Lost
+from webapp.connectors.sqlite_session import SqliteSession
+from webapp.connectors.sqlite_target import SqliteTarget
+from webapp.services import actors, operation, push_order
 
 IDENTITY = """
 CREATE TABLE people (
@@ -253,3 +257,132 @@ def test_pushes_are_found_by_what_they_belong_to(edith, queued, shop):  # noqa: 
         assert edith.get(f"/pushes?{query}").json["total"] == 1, query
     for query in ("template_id=tpl_x", "connection_id=con_x", "status=completed", "q=order"):
         assert edith.get(f"/pushes?{query}").json["total"] == 0, query
+
+
+# --- A commit in doubt ----------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def in_doubt(edith, shop, work, monkeypatch):  # noqa: F811
+    """A failed push of 30 rows: 10 delivered, 10 whose commit is in doubt, 10 never sent. `arrived` says whether the
+    target has committed them before it went away."""
+
+    def do(arrived: bool) -> dict:
+        monkeypatch.setattr(limits, "PUSH_FIRST_ROWS", 10)
+        monkeypatch.setattr(limits, "PUSH_CHUNK_ROWS", 10)
+        path = f"/templates/{make(edith, name='Customers', fields=CUSTOMERS)['id']}/push"
+        ask = {"connection_id": shop.connection_id, "count": 30, "target_wait_seconds": 0}
+        push = edith.post(path, json=ask)
+        assert push.status_code == 201, push.json
+        real_commit, real_open, commits = SqliteTarget.commit, push_order._opened, []
+
+        def commit(target):
+            commits.append(1)
+            if len(commits) == 2 and not arrived:
+                target.rollback()
+                raise Lost("The connection was lost.")
+            real_commit(target)
+            if len(commits) == 2:
+                raise Lost("The connection was lost.")
+
+        def opened(*args):
+            if commits:
+                raise ConnectorError("Nobody listens there.", reason="refused", transient=True)
+            return real_open(*args)
+
+        with monkeypatch.context() as away:
+            away.setattr(SqliteTarget, "commit", commit)
+            away.setattr(push_order, "_opened", opened)
+            work(push.json["id"])
+        failed = edith.get(f"/pushes/{push.json['id']}").json
+        assert (failed["status"], failed["error"]["code"]) == ("failed", "target_failed")
+        assert {name: failed["counts"][name] for name in ("delivered", "unknown", "pending")} == {
+            "delivered": 10, "unknown": 10, "pending": 10,
+        }  # fmt: skip
+        return failed
+
+    return do
+
+
+@pytest.mark.parametrize("arrived", [True, False])
+@pytest.mark.parametrize("states", [["pending"], ["pending", "failed", "unknown"]])
+def test_resuming_settles_a_commit_in_doubt_before_it_sends_rows(edith, shop, work, in_doubt, arrived, states):  # noqa: F811
+    failed = in_doubt(arrived)
+    again = edith.post(f"/pushes/{failed['id']}/retry", json={"states": states})
+    assert (again.status_code, again.json["counts"]["total"]) == (201, 20)
+    work(again.json["id"])
+    done = edith.get(f"/pushes/{again.json['id']}").json
+    sent = 10 if arrived else 20
+    assert (done["status"], done["counts"]["total"], done["counts"]["delivered"]) == ("completed", sent, sent)
+    assert edith.get(f"/pushes/{failed['id']}").json["counts"] == {
+        "total": 30, "delivered": 30, "failed": 0, "unknown": 0, "pending": 0, "undone": 0,
+    }  # fmt: skip
+    assert shop.execute("SELECT count(*), count(DISTINCT id) FROM customers") == [(30, 30)]
+    log = edith.get(f"/pushes/{done['id']}/logs").text
+    assert f"10 rows that were in doubt {'had' if arrived else 'had not'} arrived" in log
+    undo = edith.post(f"/pushes/{failed['id']}/undo", json={})
+    assert undo.status_code == 201, undo.json
+    work(undo.json["id"])
+    assert shop.count("customers") == 0
+
+
+def test_rows_in_doubt_that_the_target_cannot_tell_about_stay_unknown(edith, shop, work, in_doubt, monkeypatch):  # noqa: F811
+    failed = in_doubt(True)
+    monkeypatch.setattr(SqliteSession, "settled", lambda *_: None)
+    again = edith.post(f"/pushes/{failed['id']}/retry", json={"states": ["pending"]})
+    work(again.json["id"])
+    counts = edith.get(f"/pushes/{failed['id']}").json["counts"]
+    assert (counts["delivered"], counts["unknown"], counts["failed"]) == (20, 10, 0)
+    assert shop.count("customers") == 30
+
+
+# --- Waiting for the target -----------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def waiting(edith, shop, work, monkeypatch):  # noqa: F811
+    """A push whose target cannot be reached, and that has released its worker."""
+
+    def refused_by_target(*_args):
+        raise ConnectorError("Nobody listens there.", reason="refused", transient=True)
+
+    path = f"/templates/{make(edith, name='Customers', fields=CUSTOMERS)['id']}/push"
+    push = edith.post(path, json={"connection_id": shop.connection_id, "count": 30}).json
+    monkeypatch.setattr(limits, "PUSH_TARGET_WAITS", (20.0,))
+    with monkeypatch.context() as away:
+        away.setattr(push_order, "_opened", refused_by_target)
+        work(push["id"])
+    return edith.get(f"/pushes/{push['id']}").json
+
+
+def test_a_waiting_push_says_when_the_next_try_is(browser, cast, edith, waiting):
+    assert (waiting["status"], waiting["attempt"], waiting["error"]) == ("running", 1, None)
+    told = waiting["waiting"]
+    assert (told["reason"], told["message"], told["tries"]) == ("refused", "Nobody listens there.", 1)
+    assert 10 <= told["next_try_in_seconds"] <= 20
+    page = browser(cast.edith).get(f"/pushes/{waiting['id']}").text
+    assert "Waiting for the target" in page
+    assert "next try in" in page
+    log = edith.get(f"/pushes/{waiting['id']}/logs").text
+    assert "Waiting for the target, next try in 20 s." in log
+
+
+def test_a_waiting_push_is_cancelled_immediately(edith, waiting, shop):  # noqa: F811
+    answer = edith.delete(f"/pushes/{waiting['id']}")
+    assert (answer.status_code, answer.json["status"], answer.json["waiting"]) == (200, "cancelled", None)
+    assert answer.json["counts"]["pending"] == 30
+
+
+def test_releasing_a_waiting_push_tries_the_target_immediately(app, cast, edith, waiting, shop, work):  # noqa: F811
+    with app.app_context():
+        operation.release(actors.system(cast.acme), waiting["id"], 1)
+    work(waiting["id"])
+    done = edith.get(f"/pushes/{waiting['id']}").json
+    assert (done["status"], done["counts"]["delivered"], done["waiting"]) == ("completed", 30, None)
+
+
+def test_only_pushes_to_databases_wait_for_their_target(app, cast, edith):
+    to = connection(app, cast, "rest", {"base_url": "http://127.0.0.1:9"})
+    path = f"/templates/{make(edith, name='Customers', fields=CUSTOMERS)['id']}/push"
+    answer = edith.post(path, json={"connection_id": to, "target": "x", "target_wait_seconds": 5})
+    assert faults(answer) == {"target_wait_seconds": "not_for_this_type"}

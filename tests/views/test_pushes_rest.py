@@ -61,6 +61,14 @@ def test_each_row_is_one_post_with_the_row_as_its_body(edith, target, customers,
     assert target.most_at_once > 1
 
 
+def test_error_of_a_target_commands_no_terminal_through_the_log(edith, target, send):
+    target.on("/api/customers", Answer(422, "\x1b]0;owned\x07\x1b[2J no such country"))
+    push = send({"parallel": 1})
+    log = edith.get(f"/pushes/{push['id']}/logs").text
+    assert "no such country" in log
+    assert not {"\x1b", "\x07", "\x9b"} & set(log)
+
+
 def test_the_log_has_the_status_of_each_row(edith, target, send):
     target.on("/api/customers", *[Answer(201)] * 3, Answer(422, {"error": "no such country"}), Answer(201))
     push = send({"parallel": 1})
@@ -216,3 +224,43 @@ def test_a_json_path_that_could_run_away_is_refused(edith, target):
     settings = {"base_url": target.url("/"), "capture": {"id": "$..*..*"}}
     answer = edith.post("/connections", json={"name": "x", "type": "rest", "settings": settings})
     assert faults(answer) == {"settings.capture.id": "invalid"}
+
+
+@pytest.mark.parametrize("dry_run", [True, False])
+@pytest.mark.parametrize(
+    "template", [{"path": "/people/{{nope}}"}, {"headers": {"X-Id": "{{nope}}"}}, {"body": {"id": "{{nope.id}}"}}]
+)
+def test_a_template_that_names_a_missing_field_is_rejected_by_dry_run_and_push(
+    app, cast, edith, target, customers, template, dry_run
+):
+    to = connection(app, cast, "rest", {"base_url": target.url("/api"), "retry": QUICK})
+    body = {"connection_id": to, "count": 5, "request_template": template, "dry_run": dry_run}
+    used = edith.get("/usage").json["rows"]["used"]
+    answer = edith.post(f"{customers}/push", json=body)
+    assert answer.status_code == 422, answer.json
+    assert faults(answer) == {"request_template": "unknown_field"}
+    assert "firstName" in answer.json["error"]["details"]["fields"][0]["hint"]
+    assert edith.get("/usage").json["rows"]["used"] == used
+    assert target.calls() == []
+
+
+def test_every_row_is_tried_although_all_are_rejected(edith, target, send):
+    target.on("/api/customers", Answer(422, {"error": "no"}))
+    push = send(count=300)
+    assert (push["status"], push["counts"]["failed"]) == ("completed", 300)
+    assert len(target.calls("/api/customers")) == 300
+
+
+def test_stop_when_all_fail_ends_the_push_after_the_first_rows(edith, target, send):
+    target.on("/api/customers", Answer(422, {"error": "no"}))
+    push = send(count=300, on_error="stop_when_all_fail")
+    assert (push["status"], push["counts"]["delivered"]) == ("failed", 0)
+    assert 100 <= push["counts"]["failed"] < 200
+    assert "all failed for the same reason" in push["error"]["message"]
+
+
+def test_a_target_that_answers_no_request_ends_the_push_early(edith, target, send):
+    target.on("/api/customers", Answer(raw=b""))
+    push = send({"retry": {"retries": 0}}, count=300)
+    assert push["status"] == "failed"
+    assert push["counts"]["pending"] > 100

@@ -8,6 +8,8 @@ import time
 import pytest
 
 from webapp import limits
+from webapp.extensions import writing
+from webapp.models import Membership
 from webapp.services import actors, tenancy
 
 
@@ -68,6 +70,34 @@ def test_a_good_key_is_not_held_up_by_its_addresss_failures(app, api, cast, monk
     monkeypatch.setattr(limits, "ADDRESS_REQUESTS_PER_MINUTE", 1)
     assert [api().get("/me").status_code for _ in range(2)] == [401, 429]
     assert api(cast.edith).get("/me").status_code == 200
+
+
+def test_a_removed_members_key_does_not_use_up_the_workspaces_requests(app, api, cast, monkeypatch):
+    """Each of its requests counts for its address, as those of a revoked key do."""
+    edith, olivia = api(cast.edith), api(cast.olivia)
+    assert edith.get("/me").status_code == 200
+    [whole] = olivia.get(f"/members?user_id={cast.edith.user_id}").json["items"]
+    assert olivia.delete(f"/members/{whole['id']}?everywhere=true").status_code == 200
+    rate(app, cast.acme, 12)
+    for _ in range(40):
+        assert edith.get("/templates").status_code == 403
+    last = edith.get("/templates")
+    assert last.headers["X-RateLimit-Limit"] == str(limits.ADDRESS_REQUESTS_PER_MINUTE)
+    assert olivia.get("/templates").status_code == 200
+    monkeypatch.setattr(limits, "ADDRESS_REQUESTS_PER_MINUTE", 10)
+    assert edith.get("/templates").status_code == 429
+
+
+def test_a_member_who_comes_back_uses_the_workspaces_requests_again(app, api, cast):
+    edith, olivia = api(cast.edith), api(cast.olivia)
+    [whole] = olivia.get(f"/members?user_id={cast.edith.user_id}").json["items"]
+    olivia.delete(f"/members/{whole['id']}?everywhere=true")
+    assert edith.get("/templates").status_code == 403
+    with app.app_context(), writing() as session:
+        session.add(Membership(workspace_id=cast.acme, user_id=cast.edith.user_id, role="editor"))
+    before = int(edith.get("/templates").headers["X-RateLimit-Remaining"])
+    assert int(edith.get("/templates").headers["X-RateLimit-Remaining"]) == before - 1
+    assert edith.get("/templates").headers["X-RateLimit-Limit"] == "6000"
 
 
 def test_health_spends_nothing(api, monkeypatch):

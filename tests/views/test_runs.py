@@ -7,6 +7,7 @@ from __future__ import annotations
 import json
 import threading
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 from sqlalchemy import select, update
@@ -271,6 +272,34 @@ def test_a_follower_who_is_far_behind_gets_what_the_window_no_longer_holds(
     hub.detach(feed, lines=True)
 
 
+TERMINAL = {
+    "\x1b[31mred\x1b[0m": "\x1b[31mred\x1b[0m",
+    "\x1b[38;5;196mred\x1b[m": "\x1b[38;5;196mred\x1b[m",
+    "a\tb ä 😀": "a\tb ä 😀",
+    "\x1b]8;;https://evil.example\x07click\x1b]8;;\x07": "\\x1b]8;;https://evil.example\\x07click\\x1b]8;;\\x07",
+    "\x1b]0;title\x07": "\\x1b]0;title\\x07",
+    "\x1b]52;c;ZXZpbA==\x07": "\\x1b]52;c;ZXZpbA==\\x07",
+    "\x1b[2J\x1b[H": "\\x1b[2J\\x1b[H",
+    "\x1b[1A\x1b[2K": "\\x1b[1A\\x1b[2K",
+    "\x1b[?1049h": "\\x1b[?1049h",
+    "\x1bP+q544e\x1b\\": "\\x1bP+q544e\\x1b\\",
+    "\x1bc": "\\x1bc",
+    "\x9b2J": "\\x9b2J",
+    "a\x08\x08b\x0bc\x0cd\x7f": "a\\x08\\x08b\\x0bc\\x0cd\\x7f",
+    "\x1b[31;\x1b[0mm": "\\x1b[31;\x1b[0mm",
+}
+
+
+def test_text_of_a_log_commands_no_terminal_and_events_are_as_printed(edith, running, scenario_id):
+    run_id = edith.post(f"/scenarios/{scenario_id}/run").json["id"]
+    begin(running, run_id, *TERMINAL)
+    path = f"/scenarios/{scenario_id}/runs/{run_id}/logs"
+    assert edith.get(path).text.split("\n")[:-1] == list(TERMINAL.values())
+    end(running, run_id)
+    told = [one["data"] for one in events_of(edith.get(f"{path}?follow=true").text) if one["event"] == "log"]
+    assert told[: len(TERMINAL)] == list(TERMINAL)
+
+
 def test_emptying_redis_loses_no_line_and_no_end(edith, running, scenario_id):
     from webapp.extensions import redis_client
 
@@ -352,6 +381,54 @@ def test_a_run_sets_the_secrets_that_its_scenario_names_and_no_other(as_run, run
     with running.app.app_context():
         found = secrets.listing(actors.system(cast.acme)).items
         assert [(one.name, secrets.opened(one)) for one in found] == [("TOKEN", "fresh")]
+
+
+@pytest.fixture
+def key_of(api, running) -> Callable[[str], Any]:
+    """A program with the key of a run that goes on."""
+
+    def issue(run_id: str) -> Any:
+        begin(running, run_id)
+        with running.app.app_context(), writing() as session:
+            run = session.get_one(Run, run_id)
+            return api(run_keys.issue(session, run, running.cast.edith.user_id, clock.now()))
+
+    return issue
+
+
+@pytest.mark.parametrize("how", ["run", "rerun"])
+def test_scenario_that_starts_itself_ends_at_the_limit_of_depth(edith, running, scenario_id, key_of, how):
+    run_id = edith.post(f"/scenarios/{scenario_id}/run").json["id"]
+    started = []
+    while len(started) < 2 * limits.MAX_RUN_DEPTH:
+        path = "run" if how == "run" else f"runs/{run_id}/rerun"
+        answer = key_of(run_id).post(f"/scenarios/{scenario_id}/{path}")
+        if answer.status_code != 201:
+            break
+        started.append(answer.json["id"])
+        run_id = started[-1]
+    assert len(started) == limits.MAX_RUN_DEPTH
+    error = answer.json["error"]
+    assert (answer.status_code, error["code"], error["details"]["needs"]) == (403, "forbidden", "depth")
+    assert running.read(started[-1]).parent_id == started[-2]
+    # From outside it starts as before.
+    assert edith.post(f"/scenarios/{scenario_id}/run").status_code == 201
+    again = edith.post(f"/scenarios/{scenario_id}/runs/{run_id}/rerun")
+    assert (again.status_code, running.read(again.json["id"]).depth) == (201, 0)
+
+
+def test_a_run_starts_no_more_runs_than_it_may_have_unfinished(
+    edith, running, scenario_id, key_of, monkeypatch
+):
+    monkeypatch.setattr(limits, "MAX_RUNS_OF_RUN", 3)
+    program = key_of(edith.post(f"/scenarios/{scenario_id}/run").json["id"])
+    started = [program.post(f"/scenarios/{scenario_id}/run").json["id"] for _ in range(3)]
+    answer = program.post(f"/scenarios/{scenario_id}/run")
+    assert (answer.status_code, answer.json["error"]["code"]) == (429, "quota_exceeded")
+    assert answer.json["error"]["details"]["limit"] == 3
+    assert int(answer.headers["Retry-After"]) > 0
+    running.do(started[0])
+    assert program.post(f"/scenarios/{scenario_id}/run").status_code == 201
 
 
 def test_an_editor_sets_no_secret_by_the_same_way(edith):

@@ -5,6 +5,7 @@ Promise 14 of docs/promises.md.
 
 from __future__ import annotations
 
+import re
 import threading
 from datetime import timedelta
 
@@ -236,7 +237,7 @@ def test_a_password_that_is_tried_first_is_refused_and_the_old_one_stays(browser
     here = browser(cast.edith)
     answer = here.submit("/me/password", {"old_password": PASSWORD, "new_password": password})
     assert answer.status_code == 422
-    assert "Take a few words" in answer.text
+    assert re.search("a few (unrelated )?words", answer.text)
     assert sign_in_as(browser(), cast.edith.email, password).status_code == 422
     assert sign_in_as(browser(), cast.edith.email).status_code == 303
 
@@ -247,7 +248,7 @@ def test_an_invitation_takes_no_password_that_is_tried_first(api, browser, cast,
     path = url.removeprefix("http://localhost")
     answer = browser().submit(path, {"name": "New", "password": password})
     assert answer.status_code == 422
-    assert "Take a few words" in answer.text
+    assert re.search("a few (unrelated )?words", answer.text)
     assert browser().submit(path, {"name": "New", "password": "entirely new words"}).status_code == 303
 
 

@@ -13,7 +13,7 @@ from werkzeug.serving import BaseWSGIServer, WSGIRequestHandler, make_server
 
 from tests.jobs.waiting import eventually
 from tests.views.speak import make, rows_used
-from webapp.engine.block import Bound
+from webapp.engine.block import Block
 from webapp.extensions import reading
 from webapp.models import AuditEntry
 
@@ -87,14 +87,14 @@ def test_a_client_that_stays_gets_every_byte(server, edith, cast):
 
 def test_a_stream_that_breaks_is_never_a_whole_answer(server, edith, cast, monkeypatch):
     path = f"/templates/{make(edith)['id']}/generate"
-    real = Bound.block
+    real = Block.column
 
-    def block(bound, start, count):
-        if start:
+    def column(block, name):
+        if block.rows[0]:
             raise RuntimeError("the second block cannot be made")
-        return real(bound, start, count)
+        return real(block, name)
 
-    monkeypatch.setattr(Bound, "block", block)
+    monkeypatch.setattr(Block, "column", column)
     got = b""
     with ask(server, cast.edith.key, path, {"count": 10_000, "format": "csv"}) as client:
         while piece := client.recv(65536):

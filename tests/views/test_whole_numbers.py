@@ -67,7 +67,8 @@ def test_too_many_is_too_many_with_a_point_too(edith, path):
     assert faults(edith.post(f"{path}/generate", json={"count": 0.0})) == {"count": "out_of_range"}
 
 
-def test_a_form_says_whole_numbers_in_digits(edith):
+def test_a_form_says_whole_numbers_in_digits(browser, cast, edith):
+    page = browser(cast.edith)
     words = {"fields[0].name": "w", "fields[0].type": "words", "fields[0].options.count": "4"}
     lines = {
         "fields[1].name": "l",
@@ -78,13 +79,12 @@ def test_a_form_says_whole_numbers_in_digits(edith):
     inner = {"fields[1].options.fields[0].name": "i", "fields[1].options.fields[0].type": "sequence"}
     inner["fields[1].options.fields[0].options.pad"] = "6"
     form = {"name": "By form", "quantity": "5", **words, **lines, **inner}
-    answer = edith.post("/templates", data=form)
-    assert answer.status_code == 201, answer.json
-    first, second = (field["options"] for field in answer.json["fields"])
+    answer = page.submit("/templates", data=form)
+    assert answer.status_code == 303, answer.text
+    (saved,) = edith.get("/templates").json["items"]
+    first, second = (field["options"] for field in saved["fields"])
     assert (first["count"], second["count"], second["fields"][0]["options"]["pad"]) == (4, 2, 6)
-    assert list(faults(edith.post("/templates", data={**form, "fields[0].options.count": "4.5"}))) == [
-        "fields[0].options.count"
-    ]
+    assert page.submit("/templates", data={**form, "fields[0].options.count": "4.5"}).status_code == 422
 
 
 def test_every_model_of_options_counts_this_way():

@@ -9,9 +9,13 @@ import threading
 import tracemalloc
 
 import pytest
+import sqlalchemy as sa
 
 from tests.views.uploading import URL, address, problem, send
-from webapp import limits
+from webapp import limits, storage
+from webapp.extensions import db
+from webapp.models import AuditEntry, StorageHold, WorkspaceFile
+from webapp.services import holding
 
 
 @pytest.fixture
@@ -101,6 +105,7 @@ def test_the_quota_holds_and_tells_its_numbers(edith, small, stored):
     assert problem(over) == (429, "quota_exceeded")
     assert over.json["error"]["details"] == {
         "limit_bytes": 100, "used_bytes": 60, "free_bytes": 40, "file_bytes": 41, "files": 1,
+        "trash_bytes": 0, "uploading_bytes": 0,
     }  # fmt: skip
     assert "100 bytes" in over.json["error"]["message"]
     assert send(edith, "b", b"x" * 40).status_code == 201
@@ -108,9 +113,89 @@ def test_the_quota_holds_and_tells_its_numbers(edith, small, stored):
     assert problem(send(edith, "a", b"y" * 61)) == (429, "quota_exceeded")
     assert edith.get(address("a")).data == b"y" * 60
     gone = edith.delete(address("a")).json["id"]
-    assert send(edith, "c", b"x" * 60).status_code == 201
-    assert problem(edith.post(f"{URL}/{gone}/restore")) == (429, "quota_exceeded")
-    assert len(stored()) == 3
+    made = send(edith, "c", b"x" * 60)
+    assert made.json["purged"] == [{"id": gone, "name": "a", "size": 60}]
+    assert problem(edith.post(f"{URL}/{gone}/restore")) == (404, "not_found")
+    assert len(stored()) == 2
+
+
+def test_deleting_and_uploading_again_does_not_fill_the_disk(app, edith, small, stored):
+    """The trash counts towards the quota, and the oldest of it goes for good where space is needed."""
+    gone = []
+    for number in range(30):
+        made = send(edith, f"f{number}", bytes([number]) * 40)
+        assert made.status_code == 201
+        gone.append(edith.delete(address(f"f{number}")).json["id"])
+        assert sum(one.size for one in storage.of(app).listing("files")) <= 100
+    assert len(stored()) == 2
+    assert [edith.post(f"{URL}/{one}/restore").status_code for one in gone[-3:]] == [404, 200, 200]
+    assert problem(send(edith, "last", b"x" * 21)) == (429, "quota_exceeded")
+    with app.app_context():
+        purged = db.session.scalars(sa.select(AuditEntry).where(AuditEntry.action == "workspace_file.purge")).all()
+        assert [one.details["name"] for one in purged] == [f"f{number}" for number in range(28)]
+        db.session.remove()
+
+
+def test_many_empty_files_in_the_trash_are_bounded(app, edith, small):
+    for number in range(12):
+        send(edith, f"f{number}", b"")
+        edith.delete(address(f"f{number}"))
+    with app.app_context():
+        assert db.session.scalar(sa.select(sa.func.count()).select_from(WorkspaceFile)) <= 2 * 3
+        db.session.remove()
+
+
+def test_twenty_uploads_at_the_same_time_never_exceed_the_quota_on_the_disk(app, api, cast, small, monkeypatch):
+    """Not even while the bytes are being stored: the size is reserved first."""
+    monkeypatch.setattr(limits, "MAX_WORKSPACE_FILES", 100)
+    real, most, ready = storage.Storage.put, [], threading.Barrier(20)
+
+    def slow(self, key, chunks):
+        size = real(self, key, chunks)
+        most.append(sum(one.size for one in storage.of(app).listing("files")))
+        return size
+
+    monkeypatch.setattr(storage.Storage, "put", slow)
+    answers = []
+
+    def call(number):
+        mine = api(cast.edith)
+        ready.wait()
+        answer = send(mine, f"f{number}", b"x" * 30)
+        if answer.status_code == 201 and number % 2:
+            mine.delete(address(f"f{number}"))
+        answers.append(answer.status_code)
+
+    threads = [threading.Thread(target=call, args=(number,)) for number in range(20)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert set(answers) <= {201, 429}
+    assert answers.count(201) >= 3
+    assert max(most) <= 100
+    with app.app_context():
+        assert db.session.scalar(sa.select(sa.func.count()).select_from(StorageHold)) == 0
+        db.session.remove()
+
+
+def test_an_upload_that_is_cut_short_leaves_no_reservation(app, edith, small, monkeypatch):
+    monkeypatch.setattr(storage.Storage, "put", lambda *_: (_ for _ in ()).throw(OSError(5, "broken")))
+    assert send(edith, "a", b"x" * 60).status_code == 503
+    monkeypatch.undo()
+    with app.app_context():
+        assert db.session.scalar(sa.select(sa.func.count()).select_from(StorageHold)) == 0
+        db.session.remove()
+
+
+def test_a_backup_keeps_deleted_files_from_being_purged(app, edith, small, stored):
+    send(edith, "a", b"x" * 60)
+    edith.delete(address("a"))
+    with app.app_context(), holding.holding():
+        answer = send(edith, "b", b"x" * 60)
+        assert problem(answer) == (429, "quota_exceeded")
+        assert "backup" in answer.json["error"]["message"]
+    assert send(edith, "b", b"x" * 60).status_code == 201
 
 
 def test_the_number_of_files_is_bounded(edith, small):

@@ -168,10 +168,26 @@ def words(patient: Patient) -> Iterator[Finding]:
         yield Finding(OK, "vocabularies", told)
 
 
+def secret_hosts(patient: Patient) -> Iterator[Finding]:
+    """Whether named secrets can be sent to any host."""
+    if patient.known.get("database") != revisions.head():
+        return
+    table = sa.table("secrets", sa.column("name"), sa.column("allowed_hosts"))
+    anywhere = sa.select(sa.func.count()).where(table.c.name.is_not(None), table.c.allowed_hosts.is_(None))
+    with reading(patient) as connection:
+        count = connection.execute(anywhere).scalar_one()
+    if count:
+        told = f"Editors can send {count} named {'secret' if count == 1 else 'secrets'} to any host."
+        yield Finding(WARN, "secrets", told, "set the allowed hosts under Settings, Secrets")
+    else:
+        yield Finding(OK, "secrets", "Every named secret is restricted to certain hosts.")
+
+
 CHECKS: Final[tuple[tuple[str, Check], ...]] = (
     ("database", answers),
     ("integrity", whole),
     ("clock", agrees),
     ("keys", vault_keys),
     ("vocabularies", words),
+    ("secrets", secret_hosts),
 )

@@ -36,13 +36,15 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _tell(done: Restored) -> int:
     print(f"The backup of {done.manifest.made_at} is restored, revision {done.revision}.")
-    for kind in ("runs", "pushes"):
-        if count := done.ended.get(kind):
-            print(
-                f"  {count} {kind} were going on or waiting then; they have ended as failed and are not repeated"
-            )
-    if count := done.ended.get("exports"):
-        print(f"  {count} exports were being made then; they are made again")
+    for kind, outcome in (
+        ("runs", "open at the time of the backup: ended as failed, not repeated"),
+        ("pushes", "open at the time of the backup: ended as failed, not repeated"),
+        ("exports", "open at the time of the backup: created again by the workers"),
+    ):
+        if work := done.ended.get(kind):
+            print(f"  {len(work)} {kind} {outcome}")
+            for description in work:
+                print(f"    {description}")
     if done.manifest.lacking or done.manifest.lacking_vocabularies:
         print("  Some of it was not in the backup: ./rowsmith backup --verify FILE names it")
     if done.lost_secrets:

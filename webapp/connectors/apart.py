@@ -19,6 +19,7 @@ import sys
 import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict
 from typing import Any, Final
 
 import orjson
@@ -27,8 +28,10 @@ import pyarrow as pa
 from webapp import limits
 from webapp.connectors.base import STAGES, Connector, ConnectorError, Session
 from webapp.connectors.channel import HttpConnector
+from webapp.connectors.http_token import HandedToken, StoredToken, TokenAuth, TokenStore
 from webapp.connectors.wire import stage_to_json, to_json
 from webapp.net.gate import Gate
+from webapp.net.session import open_session
 
 _turns = threading.BoundedSemaphore(limits.APART_AT_ONCE)
 # What the child gets of our environment: the way to Python, to libraries and to certificate authorities.
@@ -86,19 +89,44 @@ def _asked(
         "folder": connector.folder,
         "read_only": connector.read_only,
         "networks": [str(one) for one in connector.gate.allowed],
+        "secrets": {name: list(entries) for name, entries in connector.gate.secrets.items()},
         "seconds": seconds,
         "parent": os.getpid(),
         "document": _document(connector),
         **more,
     }
+    auth = _token_auth(connector)
+    if auth is not None:
+        asked["token"] = asdict(auth.stored())
     if not _turns.acquire(timeout=limits.APART_TURN_SECONDS):
         return [], ConnectorError(
             "Too many targets are being asked at this moment.", reason="busy", hint="Try again.", transient=True
         )
     try:
-        return _read(*_carried_out(orjson.dumps(asked), seconds), seconds)
+        said, late = _carried_out(orjson.dumps(asked), seconds)
     finally:
         _turns.release()
+    if auth is not None:
+        _keep_token(auth, said)
+    return _read(said, late, seconds)
+
+
+def _token_auth(connector: Connector) -> TokenAuth | None:
+    """The OAuth token that the child uses: it is fetched here, where it is shared with other processes."""
+    credentials = connector.token_credentials if isinstance(connector, HttpConnector) else None
+    if credentials is None:
+        return None
+    return credentials.on_wire(open_session(connector.gate, verify_tls=connector.settings.trust))
+
+
+def _keep_token(auth: TokenAuth, said: bytes) -> None:
+    """Keep the token that the child used last, or drop the one that the target rejected."""
+    try:
+        found = orjson.loads(said.splitlines()[-1])
+    except (IndexError, orjson.JSONDecodeError):
+        return  # the child was killed
+    if "token" in found:
+        auth.keep(StoredToken(**found["token"]) if found["token"] else None)
 
 
 def _document(connector: Connector) -> str | None:
@@ -153,15 +181,17 @@ def _read(said: bytes, late: bool, seconds: float) -> tuple[list[Any], Connector
 # --- In the child -------------------------------------------------------------------------------------------
 
 
-def answered(asked: Mapping[str, Any]) -> Iterator[Any]:
-    """The parts of what the child says to one question. Raises ConnectorError."""
+def answered(asked: Mapping[str, Any], tokens: TokenStore) -> Iterator[Any]:
+    """The parts of what the child says to one question; `tokens` has the OAuth token. Raises ConnectorError."""
     from webapp.connectors import KINDS
 
     kind = KINDS[asked["kind"]]
     settings = kind.Settings.model_validate_json(orjson.dumps(asked["settings"]))
-    connector = kind(settings, Gate(asked["networks"]), asked["folder"], asked["read_only"])
+    connector = kind(settings, Gate(asked["networks"], asked["secrets"]), asked["folder"], asked["read_only"])
     if isinstance(connector, HttpConnector) and asked["document"] is not None:
         connector.document = base64.b64decode(asked["document"])
+    if isinstance(connector, HttpConnector) and connector.token_credentials is not None:
+        connector.token_credentials.share_tokens(tokens)
     if asked["question"] == "stages":
         yield from (stage_to_json(one) for one in connector.stages())
         return
@@ -202,13 +232,15 @@ def main() -> None:
         out.write(orjson.dumps(line) + b"\n")
         out.flush()
 
+    tokens = HandedToken(StoredToken(**asked["token"]) if "token" in asked else None)
     try:
-        for part in answered(asked):
+        for part in answered(asked, tokens):
             say({"part": part})
-        say({"done": True})
+        ended: dict[str, Any] = {"done": True}
     except ConnectorError as error:
         told = {name: getattr(error, name) for name in ("message", "code", "reason", "hint", "transient", "details")}
-        say({"error": told})
+        ended = {"error": told}
+    say(ended | {"token": asdict(tokens.entry) if tokens.entry else None})
     os._exit(0)  # a driver's threads are not waited for
 
 

@@ -79,6 +79,17 @@ class Lost(ConnectorError):
         super().__init__(message, reason="lost", transient=True, **kwargs)
 
 
+# What installs the driver of each extra; the same as in pyproject.toml.
+DRIVER_PACKAGES: Final = {
+    "postgresql": "psycopg[binary]",
+    "mysql": "pymysql",
+    "mssql": "pymssql",
+    "oracle": "oracledb",
+    "mongodb": "pymongo",
+    "db2": "ibm_db>=3.2",
+}
+
+
 class DriverMissing(ConnectorError):
     """The Python package for a kind is not installed."""
 
@@ -87,7 +98,8 @@ class DriverMissing(ConnectorError):
             f"The driver for {kind} is not installed.",
             code="driver_missing",
             reason="driver_missing",
-            hint=f"Install the extra [{extra}]: pip install 'rowsmith-server[{extra}]'.",
+            hint="In Rowsmith's folder, run .venv/bin/uv pip install --python .venv/bin/python "
+            f"'{DRIVER_PACKAGES[extra]}' and restart.",
             details={"extra": extra},
         )
 

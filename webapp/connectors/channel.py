@@ -22,6 +22,7 @@ from typing import Any, ClassVar, Final, Literal, Protocol
 import pyarrow as pa
 
 from webapp.connectors.base import Capabilities, Connector, ConnectorError, Link, Writing
+from webapp.connectors.http_auth import ClientCredentials
 from webapp.connectors.shape import Entity, Metadata
 
 LOCATION: Final = "@location"
@@ -138,6 +139,12 @@ class HttpConnector(Connector):
         """Nothing beside what is always installed."""
         return None
 
+    @property
+    def token_credentials(self) -> ClientCredentials | None:
+        """The credentials that OAuth tokens are fetched with, None for other kinds of authentication."""
+        auth = getattr(self.settings, "auth", None)
+        return auth if isinstance(auth, ClientCredentials) else None
+
     @abstractmethod
     def open(self, timeout: float | None = None) -> Channel:
         """Ready to send; nothing is connected before the first request."""
@@ -148,5 +155,6 @@ class HttpConnector(Connector):
 
     @classmethod
     def read_document(cls, document: bytes) -> Metadata:
-        """Metadata from an uploaded document. Raises `ConnectorError` (reason `bad_document`), which says where."""
+        """Metadata from an uploaded document, read in this very process; services go through `documents.metadata`.
+        Raises `ConnectorError` (reason `bad_document`), which says where."""
         raise ConnectorError(f"{cls.title} reads no document.", reason="unsupported")

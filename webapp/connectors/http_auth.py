@@ -13,12 +13,12 @@ from typing import Annotated, Any, Final, Literal
 from urllib.parse import parse_qsl, quote, urlencode, urlsplit
 
 import requests
-from pydantic import AfterValidator, ConfigDict, Field
+from pydantic import AfterValidator, ConfigDict, Field, PrivateAttr
 from requests.auth import AuthBase, HTTPBasicAuth
 
 from webapp import limits
 from webapp.connectors.base import Settings
-from webapp.connectors.http_token import Renewing, TokenAuth
+from webapp.connectors.http_token import Renewing, TokenAuth, TokenStore
 from webapp.net.session import NetError, Reply, Session, checked, exchange
 
 SECRET: Final = {"secret": True}
@@ -152,11 +152,16 @@ class ClientCredentials(_Kind):
     client_secret: _Text = Field(repr=False, json_schema_extra=SECRET)
     scope: _Text | None = None
     client_auth: Literal["post", "basic"] = "post"
+    _store: TokenStore | None = PrivateAttr(None)
 
-    def on_wire(self, session: Session) -> AuthBase:
+    def share_tokens(self, store: TokenStore) -> None:
+        """Share the tokens of these credentials with other processes."""
+        self._store = store
+
+    def on_wire(self, session: Session) -> TokenAuth:
         """See `_Kind.on_wire`. Applied to a request it fetches a token where there is none, which raises
         ConnectorError (code `token_request_failed`)."""
-        return TokenAuth(self, session)
+        return TokenAuth(self, session, self._store)
 
 
 Auth = Annotated[

@@ -18,7 +18,9 @@ from webapp.net.session import NetError, Reply, Session, checked, shown
 METHODS: Final = ("HEAD", "OPTIONS", "GET")
 """In this order, until one is of use (specification, section 4)."""
 _OF_NO_USE: Final = frozenset({400, 404, 405, 406, 411, 415, 500, 501})  # another method may do better
-_CODES: Final = {"not_allowed": "target_not_allowed", "timeout": "target_timeout"}
+_CODES: Final = {
+    "not_allowed": "target_not_allowed", "secret_host": "target_not_allowed", "timeout": "target_timeout",
+}  # fmt: skip
 _HINTS: Final = {
     "tls_failed": "Check the target's certificate, or switch the check off for a test system.",
     "redirected": "Give the address that it leads to.",
@@ -26,6 +28,7 @@ _HINTS: Final = {
     "refused": "Is the server running, and is this its port?",
     "unresolved": "Check the spelling of the host.",
     "not_allowed": "The operator can open this network with TARGET_NETWORKS.",
+    "secret_host": "An admin can allow the host for this secret under Settings, Secrets.",
 }
 
 

@@ -1,7 +1,9 @@
-"""Tokens of OAuth 2.0 client credentials: fetched once for all threads, kept in this process, renewed in time.
+"""Cache of OAuth 2.0 client-credentials tokens: one fetch for all threads, and for all processes that share a store.
 
-They are kept until 60 s before their end (specification, section 8), for `limits.TOKEN_DEFAULT_SECONDS` where the
-answer tells no lifetime that can be read. One that was shown to be worth nothing (401) is dropped at once.
+A token is cached until 60 s before it expires (specification, sections 5 and 8), or for `limits.TOKEN_DEFAULT_SECONDS`
+where the response has no usable `expires_in`. A token that a target rejects with 401 is dropped immediately.
+
+Each process keeps its tokens in memory. A `TokenStore`, where one is set, shares them between processes.
 """
 
 from __future__ import annotations
@@ -14,17 +16,17 @@ import threading
 import time
 from abc import abstractmethod
 from collections import OrderedDict
-from collections.abc import Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, Final, Protocol
 from urllib.parse import quote_plus
 
 import orjson
 import requests
 from requests.auth import AuthBase
 
-from webapp import limits
+from webapp import clock, limits
 from webapp.connectors.base import ConnectorError
 from webapp.connectors.redaction import without
 from webapp.net.session import NetError, Reply, Session, exchange
@@ -37,6 +39,65 @@ _TICK: Final = 0.1  # seconds: how often a thread that waits for another's token
 _WORD: Final = re.compile(r"[A-Za-z0-9_.-]{1,60}")
 _TOKEN: Final = re.compile(r"[!-~]+")
 _PASSING: Final = frozenset({"timeout", "reset", "refused", "unreachable", "unresolved", "bad_response"})
+
+
+@dataclass(frozen=True, slots=True)
+class StoredToken:
+    """A token that processes share, or why the last attempt to fetch one failed. `until` and `failed_at` are seconds
+    since 1970; the token is used before `until`."""
+
+    token: str = ""
+    until: float = 0.0
+    failed_at: float = 0.0
+    failure: dict[str, Any] | None = None
+
+
+class TokenStore(Protocol):
+    """Tokens shared between processes. `key` identifies the credentials. No method raises when the store is down."""
+
+    scope: str
+    """What the tokens belong to. Tokens of different scopes are never mixed, even where their credentials are equal."""
+
+    def load(self, key: str) -> StoredToken | None:
+        """Return what is stored, None if there is nothing."""
+
+    def save(self, key: str, entry: StoredToken) -> None:
+        """Store a token, or a failure."""
+
+    def drop(self, key: str, token: str) -> None:
+        """Remove a token, unless another one has replaced it."""
+
+    def fetching(self, key: str, wait: Callable[[], None]) -> AbstractContextManager[None]:
+        """Hold the right to fetch: one process at a time has it. `wait` is called between attempts to get it, and may
+        raise."""
+
+
+class HandedToken:
+    """The store of a process that gets at most one token from the process that started it, and returns the one that it
+    has at its end (`entry`)."""
+
+    scope = "handed"
+
+    def __init__(self, entry: StoredToken | None) -> None:
+        # A failure that was handed over holds for the whole process, which does not try again.
+        self.entry = replace(entry, failed_at=math.inf) if entry is not None and entry.failure else entry
+
+    def load(self, key: str) -> StoredToken | None:
+        """See `TokenStore.load`."""
+        return self.entry
+
+    def save(self, key: str, entry: StoredToken) -> None:
+        """See `TokenStore.save`."""
+        self.entry = entry
+
+    def drop(self, key: str, token: str) -> None:
+        """See `TokenStore.drop`."""
+        self.entry = None
+
+    @contextmanager
+    def fetching(self, key: str, wait: Callable[[], None]) -> Iterator[None]:
+        """See `TokenStore.fetching`."""
+        yield
 
 
 @dataclass(slots=True)
@@ -101,10 +162,11 @@ class Renewing(AuthBase):
 class TokenAuth(Renewing):
     """`Authorization: Bearer` with the token of now."""
 
-    def __init__(self, settings: ClientCredentials, session: Session) -> None:
-        self._settings, self._session = settings, session
+    def __init__(self, settings: ClientCredentials, session: Session, store: TokenStore | None = None) -> None:
+        self._settings, self._session, self._store = settings, session, store
         digest = hashlib.sha256(settings.model_dump_json().encode() + repr(session.verify).encode())
-        self._entry = tokens.entry(digest.hexdigest())
+        self._key = digest.hexdigest()
+        self._entry = tokens.entry(f"{store.scope if store else ''} {self._key}")
         self._mine = threading.local()  # threads share this object, and each drops what it sent itself
 
     def __call__(self, r: requests.PreparedRequest) -> requests.PreparedRequest:
@@ -113,22 +175,77 @@ class TokenAuth(Renewing):
         return r
 
     def token(self) -> str:
-        """The token of now. Raises ConnectorError (code `token_request_failed`, target_not_allowed where the address
-        guard closes the way); of threads that ask at the same time one fetches it, and all get its token or error."""
-        asked, entry = time.monotonic(), self._entry
+        """Return a valid token. Threads that need one at the same time share one fetch, and its error; so do processes
+        that share a store. Raises ConnectorError (code `token_request_failed`, or `target_not_allowed` for an address
+        that is blocked)."""
+        asked, since, entry = time.monotonic(), clock.epoch(), self._entry
         with self._held():
             if entry.token and time.monotonic() < entry.until:
                 return entry.token
             if entry.failure is not None and entry.failed_at >= asked:
                 raise entry.failure
-            try:
-                entry.token, lasts = _fetched(self._settings, self._session)
-            except ConnectorError as error:
-                if not self._session.stopped:  # which concerns nobody else
-                    entry.failure, entry.failed_at = error, time.monotonic()
-                raise
-            entry.until, entry.failure = time.monotonic() + lasts, None
-            return entry.token
+            if self._store is None:
+                return self._fetch()
+            if self._take(self._store.load(self._key), since):
+                return entry.token
+            with self._store.fetching(self._key, self._wait):
+                if self._take(self._store.load(self._key), since):
+                    return entry.token
+                return self._fetch()
+
+    def stored(self) -> StoredToken:
+        """Return a valid token with its expiry, or the failure to get one, for a process of its own."""
+        try:
+            token = self.token()
+        except ConnectorError as error:
+            return _failure(error)
+        return StoredToken(token, clock.epoch() + max(self._entry.until - time.monotonic(), 0.0))
+
+    def keep(self, stored: StoredToken | None) -> None:
+        """Keep what another process returned: the token it fetched; None where the target rejected the last one."""
+        with self._held():
+            if stored is None or stored.token != self._entry.token:
+                if self._store is not None and self._entry.token:
+                    self._store.drop(self._key, self._entry.token)
+                self._entry.token = ""
+            if self._store is not None and stored is not None and stored.token:
+                self._store.save(self._key, stored)
+
+    def _take(self, stored: StoredToken | None, since: float) -> bool:
+        """Use what another process fetched. Raise its error if that is not older than `since`."""
+        if stored is None:
+            return False
+        if stored.failure is not None:
+            if stored.failed_at >= since:
+                raise ConnectorError(**stored.failure)
+            return False
+        lasts = stored.until - clock.epoch()
+        if lasts <= 0:
+            return False
+        self._entry.token, self._entry.until = stored.token, time.monotonic() + lasts
+        self._entry.failure = None
+        return True
+
+    def _fetch(self) -> str:
+        entry, store = self._entry, self._store
+        try:
+            entry.token, lasts = _fetched(self._settings, self._session)
+        except ConnectorError as error:
+            if not self._session.stopped:  # a stopped session says nothing about the token endpoint
+                entry.failure, entry.failed_at = error, time.monotonic()
+                if store is not None:
+                    store.save(self._key, _failure(error))
+            raise
+        entry.until, entry.failure = time.monotonic() + lasts, None
+        if store is not None and lasts > 0:
+            store.save(self._key, StoredToken(entry.token, clock.epoch() + lasts))
+        return entry.token
+
+    def _wait(self) -> None:
+        """Wait a moment. Raises NetError when the session is stopped."""
+        if self._session.stopped:
+            raise NetError("reset", "The request was stopped.")
+        time.sleep(_TICK)
 
     @contextmanager
     def _held(self) -> Iterator[None]:
@@ -153,6 +270,8 @@ class TokenAuth(Renewing):
             if not entry.accepted:
                 entry.refused_at, entry.accepted = now, True
                 return False
+            if self._store is not None:
+                self._store.drop(self._key, entry.token)
             entry.token, entry.accepted = "", False
             return True
 
@@ -165,6 +284,11 @@ class TokenAuth(Renewing):
         return [one for one in {self._entry.token, getattr(self._mine, "token", "")} if one]
 
 
+def _failure(error: ConnectorError) -> StoredToken:
+    told = {name: getattr(error, name) for name in ("message", "code", "reason", "hint", "transient", "details")}
+    return StoredToken(failed_at=clock.epoch(), failure=told)
+
+
 def _fetched(settings: ClientCredentials, session: Session) -> tuple[str, float]:
     """A new token, and for how many seconds it is kept."""
     where = shown(settings.token_url)
@@ -173,8 +297,8 @@ def _fetched(settings: ClientCredentials, session: Session) -> tuple[str, float]
             seconds, most = limits.TOKEN_SECONDS, limits.TOKEN_BYTES
             reply = exchange(own, _request(settings), timeout_seconds=seconds, max_bytes=most, follow=False)
     except NetError as error:
-        if error.reason == "not_allowed":
-            raise ConnectorError(error.message, code="target_not_allowed", reason="not_allowed") from None
+        if error.reason in ("not_allowed", "secret_host"):
+            raise ConnectorError(error.message, code="target_not_allowed", reason=error.reason) from None
         raise _failed(
             f"The token endpoint cannot be asked: {error.message}",
             error.reason,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, Final
 
 import pyarrow as pa
 from bson import json_util
@@ -208,14 +208,34 @@ def _chosen(columns: Sequence[str]) -> dict[str, int]:
     return {catalog.ID: 0, **dict.fromkeys(columns, 1)}
 
 
+_CODE: Final = frozenset({"$where", "$function", "$accumulator"})
+
+
+def _operators(value: Any) -> Iterator[str]:
+    if isinstance(value, Mapping):
+        for key, inner in value.items():
+            yield key
+            yield from _operators(inner)
+    elif isinstance(value, list):
+        for inner in value:
+            yield from _operators(inner)
+
+
 def _condition(where: str) -> dict[str, Any]:
     """A condition as JSON, MongoDB's extended one too ({"$oid": ...})."""
     if not where.strip():
         return {}
     try:
         found = json_util.loads(where)
-    except (ValueError, TypeError) as error:
-        found = error
+        runs_code = bool(_CODE.intersection(_operators(found)))
+    except (ValueError, TypeError, RecursionError) as error:
+        found, runs_code = error, False
+    if runs_code:
+        raise ConnectorError(
+            "The condition runs JavaScript on the server.",
+            reason="bad_query",
+            hint=f"Do without {', '.join(sorted(_CODE))}.",
+        )
     if not isinstance(found, dict):
         raise ConnectorError(
             "The condition is not a JSON object.",

@@ -31,6 +31,8 @@ _READS: Final = re.compile(
     r"(?:\s|\(|--[ \t][^\n]*\n|#[^\n]*\n|/\*(?![!M]).*?\*/)*(select|with|values|table|show|desc|describe|explain)\b",
     re.I | re.S,
 )
+# Comments may stand between the words, so that anything between them counts.
+_INTO_FILE: Final = re.compile(r"\binto\b(?:\s|/\*.*?\*/|--[^\n]*\n|#[^\n]*\n)*\b(?:outfile|dumpfile)\b", re.I | re.S)
 _PLAIN_OPTION: Final = re.compile(r"-?[0-9]+(\.[0-9]+)?|ON|OFF|DEFAULT", re.I)
 
 
@@ -182,7 +184,7 @@ class MysqlSession(Session):
     ) -> Iterator[pa.RecordBatch]:
         """See `Session.keys`."""
         names = sql.listed(DIALECT, columns)
-        condition = f" WHERE ({where}\n)" if where.strip() else ""
+        condition = sql.where_clause("mysql", where)
         condition += sql.ordered(DIALECT, columns, order)
         for batch in self._streamed(f"SELECT {names} FROM {sql.qualified(DIALECT, entity.parts)}{condition}"):
             if batch.num_rows:
@@ -336,10 +338,11 @@ class MysqlSession(Session):
 
 
 def _judge(statement: str) -> None:
-    """Raises `ConnectorError` for what does more than read."""
-    if not _READS.match(statement):
+    """Raises `ConnectorError` for what does more than read: a read-only transaction keeps tables from being written,
+    but not files of the server."""
+    if not _READS.match(statement) or sql.EXECUTABLE_COMMENT.search(statement) or _INTO_FILE.search(statement):
         raise ConnectorError(
-            "The query does not read.",
+            "Only queries that read are allowed.",
             reason="bad_query",
-            hint="Begin it with SELECT, WITH, VALUES or SHOW.",
+            hint="Begin the query with SELECT, WITH, VALUES or SHOW, and leave out INTO OUTFILE and /*! ... */.",
         )

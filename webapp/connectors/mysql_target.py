@@ -30,7 +30,7 @@ from webapp.connectors.mysql_proof import Proving, counted
 from webapp.connectors.mysql_results import batch_of
 from webapp.connectors.mysql_values import DIALECT, Literals, Writer, texts
 from webapp.connectors.shape import Column
-from webapp.connectors.sieve import Refusal, sift
+from webapp.connectors.sieve import Pace, Refusal, sift
 
 _ROW_NUMBER: Final = b"GET DIAGNOSTICS CONDITION 1 @rowsmith_row = ROW_NUMBER"
 _ALIEN: Final = (
@@ -49,6 +49,7 @@ class MysqlTarget(Target):
         self._most = min(packet, limits.MYSQL_STATEMENT_BYTES) - limits.MYSQL_STATEMENT_MARGIN
         self._longest = packet - limits.MYSQL_STATEMENT_MARGIN
         self._rows = limits.MYSQL_STATEMENT_ROWS
+        self._pace = Pace(limits.MYSQL_STATEMENT_ROWS, limits.MYSQL_STATEMENT_ROWS)
         self._table = sql.qualified(DIALECT, writing.entity.parts)
         self._names = [DIALECT.quoted(column.name) for column in writing.columns]
         self._head = f"INSERT INTO {self._table} ({', '.join(self._names)}) VALUES ".encode()
@@ -137,7 +138,7 @@ class MysqlTarget(Target):
                 message = f"The row takes {literals.size(at, end):,} bytes; max_allowed_packet is the most."
                 found = [Failure(at, "too_long", message)]
             else:
-                found = sift(np.arange(at, end), attempt)
+                found = sift(np.arange(at, end), attempt, self._pace)
             failures += (replace(one, index=int(rows[one.index])) for one in found)
             if found:  # most of the next statements are then shorter than the way to the next bad row
                 gap = (end - at) // (len(found) + 1)

@@ -10,7 +10,7 @@ from urllib.parse import urlencode
 import requests
 
 from webapp import limits
-from webapp.connectors import odata_answers, odata_entities, odata_metadata
+from webapp.connectors import documents, odata_answers, odata_entities, odata_metadata
 from webapp.connectors.base import ConnectorError, Writing
 from webapp.connectors.channel import Channel, Hand
 from webapp.connectors.http_stages import of_net
@@ -82,7 +82,7 @@ class OdataChannel(Channel):
         """The service's model, read once: of the uploaded document, else fetched. Raises `ConnectorError`."""
         if self._service is None:
             document = self.connector.document
-            found = odata_metadata.read(self._document() if document is None else document)
+            found = documents.odata_service(self._document() if document is None else document)
             if self.settings.odata_version != "auto":
                 found.version = self.settings.odata_version
             self._service = found

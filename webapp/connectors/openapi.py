@@ -7,11 +7,12 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import ClassVar, Final
 
+import orjson
 import requests
 from pydantic import Field
 
 from webapp import limits
-from webapp.connectors import openapi_document
+from webapp.connectors import documents, openapi_document, wire
 from webapp.connectors.base import (
     ConnectorError,
     Settings,
@@ -61,7 +62,7 @@ class OpenapiConnector(RestConnector):
 
     @classmethod
     def read_document(cls, document: bytes) -> Metadata:
-        """See `HttpConnector.read_document`."""
+        """See `HttpConnector.read_document`. The service calls it through `documents.metadata`."""
         return metadata(openapi_document.read(document), "")
 
     def stages(self) -> Iterator[Stage]:
@@ -113,7 +114,7 @@ class OpenapiConnector(RestConnector):
         """What the document says. Raises `ConnectorError`."""
         at = self.settings.document_url
         if self.document is not None:
-            return metadata(openapi_document.read(self.document), at or "")
+            return wire.from_json(orjson.loads(documents.metadata("openapi", self.document, at or "")[0]))
         if at is None:
             raise ConnectorError(
                 "There is no document.", reason="bad_settings", hint="Upload one, or give document_url."
@@ -136,7 +137,7 @@ class OpenapiConnector(RestConnector):
             told = f"{net.shown(at)} answered {reply.status} instead of the document."
             hint = "Check the address, or download the document and upload it here."
             raise ConnectorError(told, reason="no_document", hint=hint)
-        return metadata(openapi_document.read(reply.body), reply.url)
+        return wire.from_json(orjson.loads(documents.metadata("openapi", reply.body, reply.url)[0]))
 
 
 class OpenapiChannel(RestChannel):

@@ -6,6 +6,7 @@ Nothing is fetched: a reference to another document is a fault that names it.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
@@ -15,13 +16,16 @@ import orjson
 import yaml
 
 from webapp import limits
+from webapp.connectors import yaml_document
 from webapp.connectors.base import ConnectorError
+from webapp.document_process import DocumentError, check_depth, too_deep
 
 Schema = Mapping[str, Any]
+_VARIABLE: Final = re.compile(r"\{([^{}]*)\}")
+_PLACE: Final = re.compile(r"[0-9]{1,9}")
 METHODS: Final = ("post", "put", "patch")
 """Those that bring rows."""
 _JSON: Final = ("application/json", "text/json", "*/*")
-_Loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +78,10 @@ def read(raw: bytes) -> Document:
 def base_url(document: Document, found_at: str) -> str:
     """The first server, against the address that the document came from."""
     first = document.servers[0] if document.servers else ""
-    return urljoin(found_at, first).rstrip("/")
+    try:
+        return urljoin(found_at, first).rstrip("/")
+    except ValueError:  # such as a bracket that does not close
+        return ""
 
 
 def loaded(raw: bytes) -> Mapping[str, Any]:
@@ -82,10 +89,18 @@ def loaded(raw: bytes) -> Mapping[str, Any]:
     if len(raw) > limits.DOCUMENT_BYTES:
         raise _bad(f"The document is larger than {limits.DOCUMENT_BYTES // limits.MB} MB.", "")
     try:
-        whole = orjson.loads(raw) if raw.lstrip()[:1] in (b"{", b"[") else yaml.load(raw, Loader=_Loader)  # noqa: S506
+        if raw.lstrip()[:1] in (b"{", b"["):
+            whole = orjson.loads(raw)
+            check_depth(whole)
+        else:
+            whole = yaml_document.load(raw)
+    except DocumentError as error:
+        raise _bad(error.message, error.hint) from None
     except orjson.JSONDecodeError as error:
+        if "limit" in str(error):
+            raise _bad(too_deep().message, too_deep().hint) from None
         raise _bad(f"This is no JSON: {str(error)[:200]}", "") from None
-    except (yaml.YAMLError, ValueError, RecursionError) as error:
+    except (yaml.YAMLError, ValueError) as error:
         raise _bad(f"This is no YAML: {' '.join(str(error).split())[:200]}", "") from None
     if not isinstance(whole, dict):
         raise _bad("This is no OpenAPI document: it is not an object.", "")
@@ -101,20 +116,22 @@ class Reader:
 
     def __init__(self, whole: Mapping[str, Any], swagger: bool) -> None:
         self._whole, self._swagger = whole, swagger
-        self._left = limits.DOCUMENT_NODES
+        self.left = limits.DOCUMENT_NODES
+        """Schemas that may still be read, those behind references counted each time."""
 
     def servers(self) -> Iterator[str]:
         """Base URLs, variables at their defaults."""
         if self._swagger:
             host, path = self._whole.get("host"), str(self._whole.get("basePath", "/"))
-            schemes = self._whole.get("schemes") or ["https"]
+            schemes = _list(self._whole.get("schemes")) or ["https"]
             yield f"{schemes[0]}://{host}{path}" if host else path
             return
-        for server in _list(self._whole.get("servers")):
+        for server in _list(self._whole.get("servers"))[: limits.DOCUMENT_SERVERS]:
             url = str(_dict(server).get("url", ""))
-            for name, variable in _dict(_dict(server).get("variables")).items():
-                url = url.replace(f"{{{name}}}", str(_dict(variable).get("default", "")))
-            yield url
+            variables = _dict(_dict(server).get("variables"))
+            # Each once, from left to right: what a default says is not expanded again.
+            made = _VARIABLE.sub(lambda found, known=variables: _default(known, found), url[: limits.HTTP_URL_CHARS])
+            yield made[: limits.HTTP_URL_CHARS]
 
     def operations(self) -> Iterator[Operation]:
         """Those that bring a JSON body."""
@@ -174,18 +191,22 @@ class Reader:
                 return self.resolved(schema)
         return {}
 
+    def count(self) -> None:
+        """Count one schema. Raises `ConnectorError` where there are too many."""
+        self.left -= 1
+        if self.left < 0:
+            raise _bad("The document's schemas are too large when their references are followed.", "")
+
     # --- Schemas ----------------------------------------------------------------------------------------------
 
     def resolved(self, schema: Any, seen: tuple[str, ...] = (), depth: int = 0) -> Schema:
         """A schema without `$ref`, `allOf`, `oneOf`, `anyOf`; what refers to itself ends there as an empty one."""
-        self._left -= 1
-        if self._left < 0:
-            raise _bad("The document's schemas are too large when their references are followed.", "")
+        self.count()
         if not isinstance(schema, dict) or depth > limits.DOCUMENT_DEPTH:
             return {}
         reference = schema.get("$ref")
         if isinstance(reference, str):
-            if reference in seen:
+            if reference in seen or len(seen) >= limits.DOCUMENT_LEVELS:
                 return {}
             there = self.resolved(self.target(reference), (*seen, reference), depth)
             beside = {key: value for key, value in schema.items() if key != "$ref"}
@@ -230,13 +251,20 @@ class Reader:
         found: Any = self._whole
         for part in reference[1:].split("/")[1:]:
             name = unquote(part).replace("~1", "/").replace("~0", "~")
-            if isinstance(found, list) and name.isdigit() and int(name) < len(found):
+            if isinstance(found, list) and _PLACE.fullmatch(name) and int(name) < len(found):
                 found = found[int(name)]
             elif isinstance(found, dict) and name in found:
                 found = found[name]
             else:
                 raise _bad(f'There is nothing at "{reference[:200]}" in the document.', "")
         return found
+
+
+def _default(variables: Mapping[str, Any], found: re.Match[str]) -> str:
+    """The default of a variable of a server's address; the variable itself where it has none."""
+    if found[1] not in variables:
+        return found[0]
+    return str(_dict(variables[found[1]]).get("default", ""))[: limits.HTTP_URL_CHARS]
 
 
 def _json_of(content: Mapping[str, Any]) -> Any:

@@ -44,6 +44,10 @@ _AT_CONNECT: Final = (
     ("database", "no_database", "Check the name of the database."),
     ("connection slots", "too_many_connections", "Wait until others have left, or raise max_connections."),
     ("too many clients", "too_many_connections", "Wait until others have left, or raise max_connections."),
+    ("closed the connection", "lost", "Is there a proxy in between whose server is away?"),
+    ("reset by peer", "lost", "Is there a proxy in between whose server is away?"),
+    ("no route to host", "unreachable", "Check the host and the way to it."),
+    ("is unreachable", "unreachable", "Check the host and the way to it."),
     ("timeout", "timeout", "Does a PostgreSQL server listen there, and is it not stuck?"),
     ("refused", "refused", "Is the server running, and is this its port?"),
 )
@@ -87,5 +91,5 @@ def at_connect(error: psycopg.Error, host: str) -> ConnectorError:
         code=code,
         reason=reason,
         hint=hint,
-        transient=reason in ("refused", "timeout", "too_many_connections", "starting"),
+        transient=reason in ("refused", "timeout", "too_many_connections", "starting", "lost", "unreachable"),
     )

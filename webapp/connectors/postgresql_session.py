@@ -24,7 +24,7 @@ from webapp.connectors.base import (
 from webapp.connectors.postgresql_catalog import Catalog
 from webapp.connectors.postgresql_copy import array_texts
 from webapp.connectors.postgresql_errors import translated
-from webapp.connectors.postgresql_target import PostgresqlTarget
+from webapp.connectors.postgresql_target import SYSTEM, PostgresqlTarget, are_there
 from webapp.connectors.shape import Column, ColumnType, Entity, Metadata
 from webapp.connectors.sql_values import plain, read
 from webapp.engine.formats.sql_dialects import DIALECTS
@@ -120,6 +120,15 @@ class PostgresqlSession(Session):
                 if not self.connection.closed:
                     self.connection.execute("ROLLBACK")
 
+    def _one_statement(self, text: str, values: Sequence[Any] = ()) -> None:
+        """Execute a text that a user wrote by the extended protocol, in which the server accepts one statement.
+
+        The simple protocol would carry out `...; COMMIT; BEGIN READ WRITE; ...` and so leave the read-only transaction.
+        psycopg uses the extended one where there are values or results are asked for in binary form; it ignores
+        `prepare=True` on connections that prepare nothing, as these, which may lead through a connection pooler.
+        """
+        self.connection.execute(text.encode(), values or None, binary=True)
+
     def _batch(self, cursor: psycopg.Cursor[Any], entity: Entity | None = None) -> pa.RecordBatch:
         """A result's rows, column by column, from the server's texts."""
         result = cursor.pgresult
@@ -212,7 +221,7 @@ class PostgresqlSession(Session):
     ) -> Iterator[pa.RecordBatch]:
         """See `Session.keys`."""
         names = sql.listed(DIALECT, columns)
-        condition = f" WHERE ({where}\n)" if where.strip() else ""
+        condition = sql.where_clause("postgresql", where)
         condition += sql.ordered(DIALECT, columns, order)
         for batch in self._fetched(f"SELECT {names} FROM {self._table(entity)}{condition}"):
             if batch.num_rows:
@@ -221,8 +230,7 @@ class PostgresqlSession(Session):
     def _fetched(self, query: str) -> Iterator[pa.RecordBatch]:
         """The rows of a query; the last batch has none."""
         with self._reading(limited=False):
-            # Prepared, so that the condition cannot bring a second statement.
-            self.connection.execute(f"DECLARE keys NO SCROLL CURSOR FOR {query}".encode(), prepare=True)
+            self._one_statement(f"DECLARE keys NO SCROLL CURSOR FOR {query}")
             while True:
                 batch = self._batch(self.connection.execute(f"FETCH {limits.TARGET_READ_ROWS} FROM keys".encode()))
                 yield batch
@@ -266,10 +274,8 @@ class PostgresqlSession(Session):
         """See `Session.query`. It may read only, and take `limits.TARGET_QUERY_SECONDS`."""
         statement, found = sql.bound(text, values, "%s", doubled="%")
         with self._reading():
-            # Prepared, so that it is one statement; of a cursor, so that no more rows are made than are wanted.
-            self.connection.execute(
-                f"DECLARE answer NO SCROLL CURSOR FOR {statement}".encode(), found, prepare=True
-            )
+            # A cursor, so that the server produces no more rows than are wanted.
+            self._one_statement(f"DECLARE answer NO SCROLL CURSOR FOR {statement}", found)
             return self._batch(self.connection.execute(f"FETCH {int(limit)} FROM answer".encode()))
 
     # --- statements ---
@@ -278,7 +284,7 @@ class PostgresqlSession(Session):
         """See `Session.execute`."""
         self.may_write()
         with self.talking():
-            self.connection.execute(statement.encode(), prepare=True)
+            self._one_statement(statement)
 
     def create(self, name: str, columns: Sequence[Column], keys: Sequence[str]) -> str:
         """See `Session.create`."""
@@ -322,16 +328,41 @@ class PostgresqlSession(Session):
             try:
                 status = self._one("SELECT txid_status(%s::bigint)", [proof["xid"]])
             except psycopg.errors.InvalidParameterValue:
-                return None  # of the future: another server, or one that was restored from a copy
+                # Of the future: the number was lost in a crash with all that the transaction wrote, or this is another
+                # server.
+                same = proof.get("system") is not None and self._one(f"SELECT {SYSTEM.decode()}") == proof["system"]
+                return False if same else self._rows_there(entity, proof)
             except psycopg.Error as error:
                 raise translated(error, self.connection) from error
             if status != "in progress":
                 # Its sender may sleep in the middle of what came after, and hold locks on those rows.
                 self._ended(proof)
-                return {"committed": True, "aborted": False}.get(status)
+                return self._outcome(entity, proof, status)
             if time.monotonic() > deadline or not self._ended(proof):
                 return None
             time.sleep(limits.PROBE_PAUSE_SECONDS)
+
+    def _outcome(self, entity: Entity, proof: Mapping[str, Any], status: str | None) -> bool | None:
+        """Whether a transaction of that status is the one of a proof, and was committed. After a crash its number may
+        have been used again, unless its end had reached the disk."""
+        if status == "aborted":
+            return False
+        started = self._one("SELECT pg_postmaster_start_time()::text")
+        if status == "committed" and proof.get("server") in (None, started):
+            return True
+        there = self._rows_there(entity, proof)
+        return True if there is None and status == "committed" else there
+
+    def _rows_there(self, entity: Entity, proof: Mapping[str, Any]) -> bool | None:
+        """Whether the rows of a proof are in the table; None where it names none, or only some are there."""
+        rows = proof.get("rows")
+        if not rows:
+            return None
+        try:
+            found = [are_there(self.connection, entity, proof["keys"], [row]) for row in rows]
+        except psycopg.Error as error:
+            raise translated(error, self.connection) from error
+        return found[0] if len(set(found)) == 1 else None
 
     def _ended(self, proof: Mapping[str, Any]) -> bool:
         """Ask the old session to end; False where this account may not."""

@@ -8,7 +8,7 @@ error's DETAIL (foreign keys are checked at a statement's end, when there are no
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from functools import partial
 from typing import Any, Final
@@ -24,6 +24,7 @@ from webapp.connectors.base import ConnectorError, Failure, Sent, Target, Writin
 from webapp.connectors.postgresql_binary import CopyBinary
 from webapp.connectors.postgresql_copy import CopyText, Lines
 from webapp.connectors.postgresql_staged import Staged
+from webapp.connectors.shape import Entity
 from webapp.connectors.sieve import Pace, Refusal, sift
 from webapp.engine.formats.sql_dialects import DIALECTS
 
@@ -34,6 +35,11 @@ _RENEW: Final = b"RELEASE rows; SAVEPOINT rows"
 _BACK: Final = b"ROLLBACK TO rows"
 # `Key (a, b)=(1, x) is not present in table "t".`, in whatever language.
 _KEY: Final = re.compile(r"\((?P<columns>.*?)\)=\((?P<values>.*)\)", re.S)
+# Which cluster this is, where the account may ask: its copies and standbys have the same number.
+SYSTEM: Final = (
+    b"CASE WHEN has_function_privilege('pg_control_system()', 'execute')"
+    b" THEN (SELECT system_identifier::text FROM pg_control_system()) END"
+)
 _LEFT_OUT: Final = Refusal("refused", "A trigger or a rule of the table left this row out without a word.")
 
 
@@ -57,6 +63,8 @@ class PostgresqlTarget(Target):
         # A COPY's context begins with the table's name; then the word for "line" of the server's language.
         self._line = re.compile(rf"^COPY {re.escape(writing.entity.parts[-1])}, \S+ (\d+)", re.M)
         self._staged: Staged | None = None
+        self._unique = _unique(writing)
+        self._inserted: list[list[str]] = []
         self._pace, self._stage_pace = (
             Pace(*limits.TARGET_PIECE_ROWS, limits.TARGET_PIECE_COST_ROWS) for _ in range(2)
         )
@@ -74,21 +82,48 @@ class PostgresqlTarget(Target):
             self._connection.execute(b"BEGIN; SAVEPOINT rows")
         if self._staged is not None:
             self._staged.used = False
-        self._open = True
+        self._open, self._inserted = True, []
 
     @property
     def _stages(self) -> bool:
         return self.writing.mode != "insert" or bool(self.writing.capture)
 
     def proof(self) -> dict[str, Any]:
-        """See `Target.proof`: the transaction's number, and the session that holds it."""
+        """See `Target.proof`: the transaction's number, the session that holds it, and the keys of two rows that it
+        inserted. A server that crashes may use the number again, so after a restart the rows decide."""
         with self._talking():
             row = self._connection.execute(
                 # The function beneath pg_stat_activity, without the tables that the view joins.
-                b"SELECT txid_current(), pid, backend_start::text FROM pg_stat_get_activity(pg_backend_pid())"
+                b"SELECT txid_current(), pid, backend_start::text, pg_postmaster_start_time()::text, "
+                + SYSTEM
+                + b" FROM pg_stat_get_activity(pg_backend_pid())"
             ).fetchone()
         assert row is not None
-        return {"xid": row[0], "pid": row[1], "started": row[2]}
+        proof = {"xid": row[0], "pid": row[1], "started": row[2], "server": row[3], "system": row[4]}
+        rows = [values for values in self._inserted if self._is_there(values)]
+        return {**proof, "keys": list(self._unique), "rows": rows} if rows else proof
+
+    def _is_there(self, values: list[str]) -> bool:
+        """Whether a row is found by its key: a trigger or the column's type may have changed the values."""
+        try:
+            return are_there(self._connection, self.writing.entity, self._unique, [values])
+        except psycopg.Error as error:
+            if self._connection.closed:
+                with self._talking():
+                    raise error
+            self._connection.execute(_BACK)
+            return False
+
+    def _wrote(self, batch: pa.RecordBatch, failures: list[Failure]) -> None:
+        """Remember the keys of the first and the last row that were inserted."""
+        if self.writing.mode != "insert" or not self._unique:
+            return
+        bad = {one.index for one in failures}
+        good = [next((row for row in rows if row not in bad), None) for rows in _from_both_ends(batch.num_rows)]
+        chosen = pa.array(sorted({row for row in good if row is not None}), pa.int64())
+        columns = [self._key(batch, name).take(chosen).cast(pa.string()).to_pylist() for name in self._unique]
+        found = [list(values) for values in zip(*columns, strict=True) if None not in values]
+        self._inserted = [*self._inserted[:1], *found][-2:]
 
     def commit(self) -> None:
         """See `Target.commit`."""
@@ -137,6 +172,7 @@ class PostgresqlTarget(Target):
         if self._staged is None:
             copy = self._copy + b" (FORMAT binary)" if lines.binary else self._copy
             failures += sift(lines.rows, lambda piece: self._copied(copy, lines, piece, batch), self._pace)
+            self._wrote(batch, failures)
             return Sent(sorted(failures, key=_place))
         staged = self._staged
         kept, failures = self._into_stage(staged, batch, lines, failures)
@@ -144,6 +180,7 @@ class PostgresqlTarget(Target):
             failures += self._found(kept, batch, staged.update)
         else:
             failures += sift(kept, lambda piece: self._carried(staged, piece, batch), self._pace)
+        self._wrote(batch, failures)
         return Sent(
             sorted(failures, key=_place), staged.captured(batch.num_rows) if self.writing.capture else None
         )
@@ -313,6 +350,28 @@ class PostgresqlTarget(Target):
         if column not in [one.name for one in self.writing.columns]:
             return None
         return np.flatnonzero(self._key(batch, column).take(pa.array(piece)).is_null())
+
+
+def are_there(
+    connection: psycopg.Connection[Any], entity: Entity, keys: Sequence[str], rows: Sequence[Sequence[str]]
+) -> bool:
+    """Whether a table has a row for each of some keys, whose values are texts."""
+    found = " AND ".join(f"{DIALECT.quoted(name).replace('%', '%%')} = %s" for name in keys)
+    table = sql.qualified(DIALECT, entity.parts).replace("%", "%%")
+    statement = f"SELECT 1 FROM {table} WHERE {found} LIMIT 1".encode()
+    return all(connection.execute(statement, list(values)).fetchone() is not None for values in rows)
+
+
+def _unique(writing: Writing) -> tuple[str, ...]:
+    """The columns of the shortest unique key of which the rows bring every column."""
+    entity, brought = writing.entity, {column.name for column in writing.columns}
+    uniques = [(column.name,) for column in entity.fields if column.unique]
+    known = [tuple(key) for key in (entity.keys, *entity.uniques, *uniques) if key and set(key) <= brought]
+    return min(known, key=len, default=())
+
+
+def _from_both_ends(count: int) -> tuple[range, range]:
+    return range(count), range(count - 1, -1, -1)
 
 
 def _place(failure: Failure) -> int:

@@ -203,7 +203,7 @@ class Fetching:
             return _late()
         error = of_net(tried.error)
         # That of a closed address names the host alone.
-        if self._manner.quiet is not None and error.reason != "not_allowed":
+        if self._manner.quiet is not None and error.reason not in ("not_allowed", "secret_host"):
             error.message = f"{self._shown('')} was not answered ({error.reason})."
         error.message = self._hush(error.message)
         error.args = (error.message,)

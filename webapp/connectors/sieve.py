@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Final
 
 import numpy as np
 
@@ -33,22 +34,37 @@ class Refusal:
         return Failure(int(index), self.reason, self.message, self.native, self.column)
 
 
+_STREAK: Final = 5  # chosen: small beside the rows of a piece, so that few rows are sent in vain
 Attempt = Callable[[np.ndarray], Refusal | None]
 
 
 class Pace:
     """How many rows are tried at once. Where a bad row comes every `gap` rows, pieces of `rows` cost `gap / rows` times
     what a piece costs beside its rows (`cost`, in rows), and half a piece that is sent twice: least at the square root
-    of 2 * cost * gap. The gap is that of the last bad rows, and longer once so many good ones went through."""
+    of 2 * cost * gap. The gap is that of the last bad rows, and longer once so many good ones went through.
 
-    def __init__(self, least: int, most: int, cost: int) -> None:
+    When `_STREAK` rows in succession were rejected one by one, rows are tried one by one until the target accepts one:
+    a table that rejects every row then costs one attempt per row."""
+
+    def __init__(self, least: int, most: int, cost: int = 0) -> None:
         self._least, self._most, self._cost = least, most, cost
         self._gap: float = 0.0
         self._good = 0
-        self.rows = most
+        self._rows = most
+        self._streak = 0
+
+    @property
+    def rows(self) -> int:
+        """How many rows to try next."""
+        return self._rows if self._streak < _STREAK else 1
+
+    def rejected(self, rows: int) -> None:
+        """One attempt has found so many bad rows."""
+        self._streak = self._streak + 1 if rows == 1 else 0
 
     def went(self, rows: int) -> None:
         """So many rows went through at once."""
+        self._streak = 0
         self._good += rows
         if self._gap and self._good > 2 * self._gap:
             self._set(self._good)
@@ -61,7 +77,7 @@ class Pace:
 
     def _set(self, gap: float) -> None:
         self._gap = max(gap, 1.0)
-        self.rows = round(min(max((2 * self._cost * self._gap) ** 0.5, self._least), self._most))
+        self._rows = round(min(max((2 * self._cost * self._gap) ** 0.5, self._least), self._most))
 
 
 def sift(rows: np.ndarray, attempt: Attempt, pace: Pace | None = None) -> list[Failure]:
@@ -81,7 +97,7 @@ def sift(rows: np.ndarray, attempt: Attempt, pace: Pace | None = None) -> list[F
             if pace is not None:
                 pace.went(piece.size)
             continue
-        good = piece.size // 2
+        good, known = piece.size // 2, len(failures)
         if refusal.at is not None and 0 <= refusal.at < piece.size:
             good = refusal.at
             failures.append(refusal.of(piece[good]))
@@ -99,4 +115,6 @@ def sift(rows: np.ndarray, attempt: Attempt, pace: Pace | None = None) -> list[F
             waiting += [piece[good:], piece[:good]]
         if pace is not None:
             pace.stopped(good)
+            if len(failures) > known:
+                pace.rejected(len(failures) - known)
     return sorted(failures, key=lambda one: one.index)

@@ -289,6 +289,56 @@ def bound(text: str, values: Mapping[str, Any], marker: str, *, doubled: str = "
     return "".join(pieces), found
 
 
+# Dialects as the tokenizer calls them; the others are read by standard SQL.
+_TOKENIZERS: Final[Mapping[str, str]] = {
+    "postgresql": "postgres", "mysql": "mysql", "mssql": "tsql", "oracle": "oracle", "sqlite": "sqlite",
+}  # fmt: skip
+
+
+def checked_condition(kind: str, text: str) -> str:
+    """Return a condition that a user wrote, if it stays inside the parentheses it is put in.
+
+    Raises `ConnectorError` (reason `bad_query`) for a parenthesis that closes what it did not open, a second statement,
+    a text or comment without an end, and MySQL's comments that are carried out.
+    """
+    import sqlglot  # takes a while to import, and most references have no condition
+    from sqlglot.tokens import TokenType
+
+    problem = ""
+    depth = 0
+    try:
+        tokens = sqlglot.tokenize(text, read=_TOKENIZERS.get(kind))
+    except sqlglot.errors.TokenError:
+        tokens, problem = [], "A quoted text or a comment in it has no end."
+    for token in tokens:
+        depth += {TokenType.L_PAREN: 1, TokenType.R_PAREN: -1}.get(token.token_type, 0)
+        if depth < 0:
+            problem = "It closes a parenthesis that it does not open."
+        elif token.token_type == TokenType.SEMICOLON:
+            problem = "It contains a semicolon."
+        if problem:
+            break
+    if depth > 0:
+        problem = "It opens a parenthesis that it does not close."
+    if kind == "mysql" and EXECUTABLE_COMMENT.search(text):
+        problem = "It contains a comment that MySQL executes."
+    if problem:
+        raise ConnectorError(
+            f"The condition is not one expression. {problem}",
+            reason="bad_query",
+            hint="Write the part after WHERE, for example: status = 'active'.",
+        )
+    return text
+
+
+EXECUTABLE_COMMENT: Final = re.compile(r"/\*M?!")
+
+
+def where_clause(kind: str, condition: str) -> str:
+    """Return ` WHERE (...)` of a user's condition, or "" without one. Raises as `checked_condition`."""
+    return f" WHERE ({checked_condition(kind, condition)}\n)" if condition.strip() else ""
+
+
 def _filtered(hole: placeholders.Hole, value: Any) -> Any:
     if not hole.filters or value is None:
         return value

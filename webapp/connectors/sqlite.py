@@ -1,7 +1,7 @@
 """SQLite: one file in the workspace's own folder, through Python's own module.
 
-Statements of users run in this process, so the file system is closed to them: no other database is attached, and no
-file is written but this one, up to `limits.SQLITE_FILE_BYTES`.
+Queries of users run in a process of their own (`sqlite_reader`), those of a push in this one. The file system is closed
+to both: no other database is attached, and no file is written but this one, up to `limits.SQLITE_FILE_BYTES`.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import re
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import ModuleType
 from typing import ClassVar, Final, Self
@@ -22,7 +22,7 @@ from webapp.connectors.sqlite_session import SqliteSession, translated
 from webapp.connectors.stages import Step, staged
 
 _URL: Final = re.compile(r"sqlite:(?:///)?")
-_OWN_ENDINGS: Final = ("-journal", "-wal", "-shm")  # files that SQLite keeps beside a database
+OWN_ENDINGS: Final = ("-journal", "-wal", "-shm")  # files that SQLite keeps beside a database
 
 
 class SqliteSettings(Settings):
@@ -39,7 +39,7 @@ class SqliteSettings(Settings):
         if not name:
             raise ValueError("give the name of a file")
         plain = name.isprintable() and not any(sign in name for sign in '/\\:*?"<>|')
-        if not plain or name.startswith((".", "-")) or name.endswith(_OWN_ENDINGS) or name != name.strip():
+        if not plain or name.startswith((".", "-")) or name.endswith(OWN_ENDINGS) or name != name.strip():
             raise ValueError(f"{name!r} is no plain file name: no folders, no signs like / \\ : *, no dot in front")
         return self
 
@@ -57,6 +57,8 @@ class SqliteConnector(Connector):
     can: ClassVar[Capabilities] = Capabilities(schemas=False, name_chars=128)
     Settings: ClassVar[type[Settings]] = SqliteSettings
     settings: SqliteSettings
+    growth: Callable[[], int] = staticmethod(lambda: limits.SQLITE_FILE_BYTES)
+    """How many bytes the next transaction may add to the file; asked before each."""
 
     @classmethod
     def driver(cls) -> ModuleType:
@@ -88,15 +90,13 @@ class SqliteConnector(Connector):
         except (OSError, sqlite3.Error) as error:
             raise ConnectorError(f"{path.name} cannot be opened: {error}", hint="Ask the operator.") from None
         try:
-            page = connection.execute("PRAGMA page_size").fetchone()[0]
-            connection.execute(f"PRAGMA max_page_count = {limits.SQLITE_FILE_BYTES // page}")
             connection.execute("PRAGMA journal_mode = WAL")
             connection.execute("PRAGMA foreign_keys = ON")
             connection.execute("PRAGMA trusted_schema = OFF")
         except sqlite3.Error as error:
             connection.close()
             raise translated(error) from None
-        return SqliteSession(connection, self.read_only)
+        return SqliteSession(connection, path, self.read_only, self.growth)
 
     def stages(self) -> Iterator[Stage]:
         """See `Connector.stages`: the name, the file, the right to write, the first table."""

@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
+import marshal
 import sqlite3
+import struct
+import subprocess
+import sys
+import threading
 import time
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager, suppress
 from decimal import Decimal
+from pathlib import Path
 from typing import Any, Final
+from urllib.parse import quote
 
 import pyarrow as pa
 
 from webapp import limits
-from webapp.connectors import sql, sqlite_catalog
+from webapp.connectors import sql, sqlite_catalog, sqlite_reader
 from webapp.connectors.base import ConnectorError, Session, Target, Writing
 from webapp.connectors.shape import Column, Entity, Metadata
 from webapp.connectors.sql_values import of_objects, read
@@ -20,22 +27,28 @@ from webapp.engine.formats.sql_dialects import DIALECTS
 
 DIALECT: Final = DIALECTS["ansi"]
 _BUSY: Final = ("SQLITE_BUSY", "SQLITE_LOCKED")
-# PRAGMAs that reach beyond the database, or turn off what keeps it whole and small.
-_SHUT_PRAGMAS: Final = frozenset(
-    "temp_store_directory data_store_directory writable_schema max_page_count query_only trusted_schema".split()
-)
+_readers: Final = threading.BoundedSemaphore(limits.SQLITE_READERS)
 
 
 def translated(error: sqlite3.Error | sqlite3.Warning) -> ConnectorError:
     """SQLite's error as ours."""
-    name, said = getattr(error, "sqlite_errorname", None) or "", sql.shortened(str(error))
+    return _error_of(getattr(error, "sqlite_errorname", None) or "", str(error))
+
+
+def _error_of(name: str, message: str) -> ConnectorError:
+    said = sql.shortened(message)
     reason, hint, code, transient = "bad_query", "Check the statement.", "target_failed", False
     if name.startswith(_BUSY):
         reason, hint, transient = "locked", "Another push or program is writing to the file. Try again.", True
+    elif name == "TOO_LARGE":
+        reason, hint = "too_large", "Read fewer rows or shorter values."
     elif name == "SQLITE_INTERRUPT":
         reason, hint, code = "timeout", "The statement took too long or was cancelled.", "target_timeout"
     elif name == "SQLITE_FULL":
-        reason, hint = "full", "The file has reached its largest size, or the disk is full."
+        reason, hint = "full", (
+            "The file has reached its largest size, or the SQLite files of the workspace take all of their quota. "
+            "Delete SQLite connections that are no longer needed."
+        )
     elif name in ("SQLITE_NOTADB", "SQLITE_CORRUPT"):
         reason, hint = "not_sqlite", "The file is not a SQLite database, or is damaged."
     elif name.startswith("SQLITE_READONLY"):
@@ -58,22 +71,28 @@ def translated(error: sqlite3.Error | sqlite3.Warning) -> ConnectorError:
 class SqliteSession(Session):
     """One connection in autocommit; transactions are opened where they are needed."""
 
-    def __init__(self, connection: sqlite3.Connection, read_only: bool) -> None:
-        self.connection, self.read_only = connection, read_only
+    def __init__(
+        self,
+        connection: sqlite3.Connection,
+        path: Path,
+        read_only: bool,
+        growth: Callable[[], int] = lambda: limits.SQLITE_FILE_BYTES,
+    ) -> None:
+        self.connection, self.path, self.read_only, self._growth = connection, path, read_only, growth
         self._closed = self._ours = False
+        self._children: set[subprocess.Popen[bytes]] = set()
+        sqlite_reader.confine(connection, limits.SQLITE_VALUE_BYTES)
         connection.set_authorizer(self._allowed)
         with self.talking():
+            self.bound()
             self._only(read_only)
 
     # --- the connection ---
 
-    def _allowed(self, action: int, first: Any, second: Any, *_: Any) -> int:
-        """SQLite asks before each part of a statement (sqlite3_set_authorizer)."""
-        attaches = action in (sqlite3.SQLITE_ATTACH, sqlite3.SQLITE_DETACH)
-        sets = action == sqlite3.SQLITE_PRAGMA and second is not None and not self._ours
-        if attaches or (sets and str(first).lower() in _SHUT_PRAGMAS):
-            return sqlite3.SQLITE_DENY
-        return sqlite3.SQLITE_OK
+    def _allowed(self, action: int, first: Any, second: Any, *more: Any) -> int:
+        if action == sqlite3.SQLITE_PRAGMA and self._ours:
+            return sqlite3.SQLITE_OK
+        return sqlite_reader.authorized(action, first, second, *more)
 
     @contextmanager
     def talking(self) -> Iterator[None]:
@@ -91,6 +110,8 @@ class SqliteSession(Session):
 
     def cancel(self) -> None:
         """See `Session.cancel`."""
+        for child in list(self._children):
+            child.kill()
         if not self._closed:
             self.connection.interrupt()
 
@@ -108,6 +129,18 @@ class SqliteSession(Session):
                 if not self._closed:
                     self.connection.set_progress_handler(None, 0)
                     self._only(self.read_only)
+
+    def bound(self) -> None:
+        """Bound what the next transaction may add to the file."""
+        self._ours = True
+        try:
+            page = self.connection.execute("PRAGMA page_size").fetchone()[0]
+            size = page * self.connection.execute("PRAGMA page_count").fetchone()[0]
+            most = min(limits.SQLITE_FILE_BYTES, size + self._growth())
+            # The first pages, which make a file a database, always fit; a larger file keeps its size.
+            self.connection.execute(f"PRAGMA max_page_count = {max(2, most // page)}")
+        finally:
+            self._ours = False
 
     def _only(self, reading: bool) -> None:
         self._ours = True
@@ -152,35 +185,70 @@ class SqliteSession(Session):
         names = sql.listed(DIALECT, (column.name for column in entity.fields)) or "*"
         with self._reading():
             cursor = self.connection.execute(f"SELECT {names} FROM {_table(entity)} LIMIT ?", (int(limit),))
-            return _batch(cursor, cursor.fetchall(), entity)
+            return _batch([column[0] for column in cursor.description], cursor.fetchall(), entity)
 
     def keys(
         self, entity: Entity, columns: Sequence[str], where: str = "", order: Sequence[str] | None = None
     ) -> Iterator[pa.RecordBatch]:
         """See `Session.keys`."""
         names = sql.listed(DIALECT, columns)
-        condition = f" WHERE ({where}\n)" if where.strip() else ""
-        with self._reading(limited=False):
-            condition += sql.ordered(DIALECT, columns, order)
-            cursor = self.connection.execute(f"SELECT {names} FROM {_table(entity)}{condition}")
-            try:
-                while rows := cursor.fetchmany(limits.TARGET_READ_ROWS):
-                    yield _batch(cursor, rows, entity)
-            finally:
-                cursor.close()
+        condition = sql.where_clause("sqlite", where) + sql.ordered(DIALECT, columns, order)
+        found, batches = self._read(f"SELECT {names} FROM {_table(entity)}{condition}")
+        for rows in batches:
+            yield _batch(found, rows, entity)
 
     def stream(self, text: str) -> Iterator[pa.RecordBatch]:
         """See `Session.stream`."""
-        with self._reading(limited=False):
-            cursor = self.connection.execute(sql.bound(text, {}, "?")[0])
-            try:
-                while True:
-                    rows = cursor.fetchmany(limits.TARGET_READ_ROWS)
-                    yield _batch(cursor, rows)
-                    if not rows:
-                        return
-            finally:
-                cursor.close()
+        names, batches = self._read(sql.bound(text, {}, "?")[0])
+        for rows in batches:
+            yield _batch(names, rows)
+        yield _batch(names, [])
+
+    def _read(
+        self, statement: str, values: Sequence[Any] = (), limit: int | None = None
+    ) -> tuple[list[str], Iterator[list[Any]]]:
+        """The names and rows of a user's query, carried out by a process of its own (see `sqlite_reader`)."""
+        frames = self._frames(statement, values, limit)
+        try:
+            return next(frames)[0][1], _gathered(frames)
+        except BaseException:
+            frames.close()
+            raise
+
+    def _frames(
+        self, statement: str, values: Sequence[Any], limit: int | None
+    ) -> Iterator[tuple[tuple[Any, ...], int]]:
+        request = {
+            "path": quote(str(self.path)),
+            "statement": statement,
+            "values": tuple(values),
+            "rows": limit,
+            "batch_rows": limits.TARGET_READ_ROWS,
+            "seconds": limits.TARGET_QUERY_SECONDS,
+            "busy_seconds": limits.TARGET_CONNECT_SECONDS,
+            "steps": limits.SQLITE_STEPS,
+            "value_bytes": limits.SQLITE_VALUE_BYTES,
+            "row_bytes": limits.SQLITE_ROW_BYTES,
+            "answer_bytes": None if limit is None else limits.SQLITE_ANSWER_BYTES,
+            "memory_bytes": limits.SQLITE_READER_BYTES,
+            "file_bytes": limits.SQLITE_FILE_BYTES,
+        }
+        if not _readers.acquire(timeout=limits.APART_TURN_SECONDS):
+            raise ConnectorError(
+                "Too many queries are running at the moment.", reason="busy", hint="Try again.", transient=True
+            )
+        try:
+            command = [sys.executable, "-I", "-S", sqlite_reader.__file__]
+            pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.DEVNULL}
+            with subprocess.Popen(command, env={}, cwd="/", **pipes) as child:
+                self._children.add(child)
+                try:
+                    yield from _received(child, marshal.dumps(request))
+                finally:
+                    self._children.discard(child)
+                    child.kill()
+        finally:
+            _readers.release()
 
     def known(self, entity: Entity, columns: Sequence[str], wanted: pa.RecordBatch) -> pa.BooleanArray:
         """See `Session.known`."""
@@ -197,9 +265,8 @@ class SqliteSession(Session):
     def query(self, text: str, values: Mapping[str, Any], limit: int) -> pa.RecordBatch:
         """See `Session.query`. It may read only, and take `limits.TARGET_QUERY_SECONDS`."""
         statement, found = sql.bound(text, values, "?")
-        with self._reading():
-            cursor = self.connection.execute(statement, [_parameter(value) for value in found])
-            return _batch(cursor, cursor.fetchmany(int(limit)))
+        names, batches = self._read(statement, [_parameter(value) for value in found], int(limit))
+        return _batch(names, [row for rows in batches for row in rows])
 
     # --- statements ---
 
@@ -207,6 +274,7 @@ class SqliteSession(Session):
         """See `Session.execute`. What it leaves open is undone."""
         self.may_write()
         with self.talking():
+            self.bound()
             self.connection.execute(statement).close()
             if self.connection.in_transaction:
                 self.connection.execute("ROLLBACK")
@@ -228,7 +296,7 @@ class SqliteSession(Session):
         self.may_write()
         if writing.entity.kind == "view":
             raise ConnectorError(f"{writing.entity.name} is a view.", reason="unsupported", hint="Pick its table.")
-        return SqliteTarget(self.connection, self.talking, writing)
+        return SqliteTarget(self.connection, self.talking, writing, self.bound)
 
     def settled(self, entity: Entity, proof: Mapping[str, Any]) -> bool | None:
         """See `Session.settled`: looks for the row that the proof names, while nobody else can write. Where somebody
@@ -288,12 +356,46 @@ def _parameter(value: Any) -> Any:
     return f"{value:f}" if isinstance(value, Decimal) else str(value)
 
 
-def _batch(cursor: sqlite3.Cursor, rows: list[Any], entity: Entity | None = None) -> pa.RecordBatch:
-    names = [one[0] for one in cursor.description or ()]
+def _gathered(frames: Iterator[tuple[tuple[Any, ...], int]]) -> Iterator[list[Any]]:
+    """The rows of small frames in batches of TARGET_READ_ROWS, or of fewer that are long."""
+    rows: list[Any] = []
+    size = 0
+    for (_, more), width in frames:
+        rows += more
+        size += width
+        if len(rows) >= limits.TARGET_READ_ROWS or size >= limits.SQLITE_ROW_BYTES:
+            yield rows
+            rows, size = [], 0
+    if rows:
+        yield rows
+
+
+def _received(child: subprocess.Popen[bytes], request: bytes) -> Iterator[tuple[tuple[Any, ...], int]]:
+    """The frames of a reader up to its end, with their sizes. Raises `ConnectorError`."""
+    assert child.stdin is not None
+    assert child.stdout is not None
+    with suppress(BrokenPipeError), closing(child.stdin):
+        child.stdin.write(request)
+    while True:
+        head = child.stdout.read(4)
+        data = child.stdout.read(struct.unpack(">I", head)[0]) if len(head) == 4 else b""
+        if not data:
+            raise ConnectorError(
+                "The query was ended.", reason="too_large", hint="It was cancelled, or needed too much memory."
+            )
+        frame = marshal.loads(data)  # noqa: S302 - written by our own process
+        if frame[0] == "end":
+            return
+        if frame[0] == "error":
+            raise _error_of(frame[1], frame[2])
+        yield frame, len(data)
+
+
+def _batch(names: Sequence[str], rows: list[Any], entity: Entity | None = None) -> pa.RecordBatch:
     columns = list(zip(*rows, strict=True)) or [()] * len(names)
     fields = [entity.column(name) if entity else None for name in names]
     arrays = [_column(list(values), field) for values, field in zip(columns, fields, strict=True)]
-    return pa.RecordBatch.from_arrays(arrays, names)
+    return pa.RecordBatch.from_arrays(arrays, list(names))
 
 
 def _column(values: list[Any], column: Column | None) -> pa.Array:

@@ -34,12 +34,16 @@ _PROOF_CHARS: Final = 200
 
 
 class SqliteTarget(Target):
-    """See `Target`. `talking` turns SQLite's errors into ours."""
+    """See `Target`. `talking` turns SQLite's errors into ours; `bound` bounds what a transaction may add."""
 
     def __init__(
-        self, connection: sqlite3.Connection, talking: Callable[[], AbstractContextManager[None]], writing: Writing
+        self,
+        connection: sqlite3.Connection,
+        talking: Callable[[], AbstractContextManager[None]],
+        writing: Writing,
+        bound: Callable[[], None] = lambda: None,
     ) -> None:
-        self.writing = writing
+        self.writing, self._bound = writing, bound
         self._connection, self._talking = connection, talking
         self._names = [column.name for column in writing.columns]
         self._proof: dict[str, Any] = {}
@@ -72,6 +76,7 @@ class SqliteTarget(Target):
         if not self._connection.in_transaction:
             self._proof = {}
             with self._talking():
+                self._bound()
                 self._connection.execute("BEGIN IMMEDIATE")
 
     def proof(self) -> dict[str, Any]:

@@ -10,10 +10,13 @@ from typing import Final
 from webapp.connectors.base import ConnectorError, Stage
 from webapp.net.gate import GateError
 
-_CODES: Final = {"not_allowed": "target_not_allowed", "timeout": "target_timeout"}
+_CODES: Final = {
+    "not_allowed": "target_not_allowed", "secret_host": "target_not_allowed", "timeout": "target_timeout",
+}  # fmt: skip
 _HINTS: Final = {
     "unresolved": "Check the spelling of the host.",
     "not_allowed": "The operator can open this network with TARGET_NETWORKS.",
+    "secret_host": "An admin can allow the host for this secret under Settings, Secrets.",
     "refused": "Is the server running, and is this its port?",
     "timeout": "Is there a firewall in between?",
     "unreachable": "Check the host and the way to it.",

@@ -24,7 +24,9 @@ _QUOTED: Final = re.compile(r"'(?:[^']|'')*'|\"(?:[^\"]|\"\")*\"|\[(?:[^\]]|\]\]
 _READS: Final = re.compile(r"[\s(]*(?:select|with)\b", re.I)
 _CHANGES: Final = re.compile(
     r"\b(?:insert|update|delete|merge|truncate|into|drop|alter|create|grant|revoke|deny|exec|execute|call|declare|begin"
-    r"|commit|rollback|save|set|use|kill|shutdown|backup|restore|dbcc|waitfor|openrowset|opendatasource|openquery)\b",
+    r"|commit|rollback|save|set|use|kill|shutdown|backup|restore|dbcc|waitfor|openrowset|opendatasource|openquery"
+    # of SQL Server, where a statement ends without a sign
+    r"|updatetext|writetext|receive|conversation|reconfigure|checkpoint|revert|trigger|bulk)\b",
     re.I,
 )
 
@@ -132,7 +134,7 @@ class StatementSession(Session):
     ) -> Iterator[pa.RecordBatch]:
         """See `Session.keys`. They come over a connection of their own, which may be given up half-way."""
         names = sql.listed(self.dialect, columns)
-        condition = f" WHERE ({where}\n)" if where.strip() else ""
+        condition = sql.where_clause(self.dialect.name, where)
         ordered = sql.ordered(self.dialect, columns, order)
         if where.strip():
             self._judge(where)

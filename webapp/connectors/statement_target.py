@@ -13,7 +13,7 @@ import pyarrow as pa
 from webapp import limits
 from webapp.connectors import sql
 from webapp.connectors.base import ConnectorError, Failure, Sent, Target, Writing
-from webapp.connectors.sieve import Refusal, sift
+from webapp.connectors.sieve import Pace, Refusal, sift
 from webapp.connectors.sql_values import of_objects
 from webapp.engine.formats.sql_dialects import Dialect
 
@@ -194,8 +194,9 @@ class LiteralTarget(StatementTarget):
         def attempt(piece: np.ndarray) -> Refusal | None:
             return self.attempt(cells, piece.tolist(), mode)
 
+        pace = Pace(self.most_rows, self.most_rows)
         for piece in pieces(rows, cells, keys, self.most_rows, self.most_length, self.length):
-            failures += sift(piece, attempt)
+            failures += sift(piece, attempt, pace)
         bad = {one.index for one in failures}
         stand = [row for row in rows if row not in bad]
         failures += map(self.missing, self.unfound(stand, mode))

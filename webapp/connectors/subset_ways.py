@@ -12,8 +12,9 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from webapp import limits
+from webapp.connectors.base import ConnectorError
 from webapp.connectors.shape import Entity, Relation
-from webapp.connectors.sql import qualified
+from webapp.connectors.sql import checked_condition, qualified
 from webapp.engine.formats.sql_dialects import DIALECTS, Dialect
 from webapp.errors import Fault, validation_error
 
@@ -126,7 +127,10 @@ class Ways:
 def begun(tables: Mapping[str, Entity], kind: str, start: Entity, where: str, limit: int | None) -> Ways:
     """The first rows. Error: validation_error where there is no key to choose so many by."""
     ways = Ways(tables, kind)
-    condition = where
+    try:
+        condition = where = checked_condition(kind, where) if where.strip() else ""
+    except ConnectorError as error:
+        raise refused("bad_query", error.message, error.hint, path="where") from None
     if limit is not None:
         if not start.keys:
             text = f'"{start.name}" has no primary key, so that nobody can say which {limit:,} of its rows are meant.'
@@ -144,7 +148,7 @@ def _first(ways: Ways, start: Entity, where: str, limit: int) -> str:
     _comparable(ways, start, start.keys)
     keys = ways.listed(start.keys)
     rows = f"SELECT {keys} FROM {qualified(ways.dialect, start.parts)}"
-    rows += f" WHERE ({where})" if where else ""
+    rows += f" WHERE ({where}\n)" if where else ""
     offset = "OFFSET 0 ROWS " if ways.kind == "mssql" else ""
     last = f"{offset}FETCH FIRST {limit} ROWS ONLY" if ways.kind in _FETCH_FIRST else f"LIMIT {limit}"
     left = keys if len(start.keys) == 1 else f"({keys})"

@@ -12,9 +12,10 @@ import numpy as np
 import pyarrow as pa
 
 from webapp import limits
-from webapp.engine import capacity, layers, leaks, postprocess, reach
+from webapp.engine import budget, capacity, layers, leaks, postprocess, reach
 from webapp.engine import cells as cellular
 from webapp.engine.bad.spoiler import Spoiler
+from webapp.engine.budget import Meter, TooLarge
 from webapp.engine.compiler import PARENT
 from webapp.engine.errors import SpecError
 from webapp.engine.fields.base import RELATION
@@ -24,7 +25,7 @@ from webapp.engine.outside import Recorder
 from webapp.engine.plan import Plan
 from webapp.errors import Fault, did_you_mean
 
-_BLANK_SALT, _PERMUTATION_SALT = -100, -101
+_PERMUTATION_SALT = -101
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,26 +141,38 @@ class Bound:
         return faults
 
     def block(self, start: int, count: int) -> list[pa.Array]:
-        """The visible columns of rows ``start`` to ``start + count - 1``, in schema order."""
+        """The visible columns of rows ``start`` to ``start + count - 1``, in schema order. Raises `TooLarge` where
+        they exceed the budget of a block."""
         made = Block(self, self.plan.layer, np.arange(start, start + count, dtype=np.uint64))
         columns = {name: made.column(name) for name in self.plan.layer.visible}
         if self.watch is not None:
             self.watch.check(made.rows, columns)
         return list(columns.values()) if self.bad is None else self.bad.columns(made, columns)
 
-    def at(self, rows: np.ndarray) -> Block:
-        """The template's fields at any rows (``uint64[n]``), made as they are asked for."""
-        return Block(self, self.layer, rows)
+    def at(self, rows: np.ndarray, meter: Meter | None = None) -> Block:
+        """The template's fields at any rows (``uint64[n]``), made as they are asked for. ``meter`` is that of the
+        block that keeps them; without one they have a budget of their own."""
+        return Block(self, self.layer, rows, meter=meter)
 
     def blocks(self, offset: int, count: int) -> Iterator[list[pa.Array]]:
-        """The rows from ``offset`` on, block by block: a small first one, then full ones."""
+        """The rows from ``offset`` on, block by block: a small first one, then full ones, or as many rows as fit the
+        budget of a block. Raises `TooLarge` where a single row exceeds it."""
         row, end = offset, offset + count
-        size = min(limits.FIRST_BLOCK_ROWS, self.block_rows)
+        size, growth = min(limits.FIRST_BLOCK_ROWS, self.block_rows), limits.BLOCK_GROWTH
         while row < end:
             size = min(size, end - row)
-            yield self.block(row, size)
+            try:
+                columns = self.block(row, size)
+            except TooLarge as error:
+                if size == 1:
+                    raise TooLarge(error.size, error.path) from None
+                size, growth = max(1, size // limits.BLOCK_STEP), 2
+                continue
+            fitting = 3 * limits.BLOCK_BYTES // 4 * size // max(1, sum(map(budget.size_of, columns)))
+            yield columns
+            del columns  # else it is held while the next one is made
             row += size
-            size = self.block_rows
+            size = max(1, min(self.block_rows, size * growth, fitting))
 
 
 class _Relative(Bound):
@@ -185,6 +198,7 @@ class Block:
         "_kin",
         "bound",
         "layer",
+        "meter",
         "owner",
         "parent",
         "prefix",
@@ -199,9 +213,11 @@ class Block:
         prefix: str = "",
         parent: Block | None = None,
         owner: np.ndarray | None = None,
+        meter: Meter | None = None,
     ) -> None:
         self.bound, self.layer, self.rows, self.prefix = bound, layer, rows, prefix
         self.parent, self.owner = parent, owner
+        self.meter = Meter() if meter is None else meter
         self._columns: dict[str, pa.Array] = {}
         self._groups: dict[tuple[str, str], Any] = {}
         self._kin: dict[str, Kinsfolk] = {}
@@ -229,14 +245,25 @@ class Block:
 
     def _copy(self, rows: np.ndarray, keep: bool) -> Block:
         around = None if self.parent is None else self.parent.at_rows(rows, keep)
-        return Block(self.bound, self.layer, rows, self.prefix, around)
+        return Block(self.bound, self.layer, rows, self.prefix, around, meter=self.meter if keep else None)
 
     def column(self, name: str) -> pa.Array:
         """The finished column ``name``: one of this level, else of the level around it."""
         made = self._columns.get(name)
         if made is None:
             compiled = self.layer.columns.get(name)
-            made = self._from_parent(name) if compiled is None else self._make(compiled, self.prefix + name)
+            before = self.meter.used
+            try:
+                made = self._from_parent(name) if compiled is None else self._make(compiled, self.prefix + name)
+                size = budget.size_of(made)
+                # Objects and arrays are made of columns that are counted already.
+                self.meter.add(max(0, size - (self.meter.used - before)) if made.type.num_fields else size)
+            except TooLarge as error:
+                path = name if compiled is None else compiled.spec.path
+                raise TooLarge(error.size, error.path or path, self.rows.size) from None
+            except pa.ArrowCapacityError:  # an array of more than 2 GB
+                path = name if compiled is None else compiled.spec.path
+                raise TooLarge(2**31, path, self.rows.size) from None
             self._columns[name] = made
         return made
 
@@ -246,19 +273,23 @@ class Block:
         if found is None:
             things = self.group(group, RELATION)
             bound = self.bound.relatives[self.layer.groups[group, RELATION].kind.address]
-            found = self._kin[group] = Kinsfolk(bound, things.rows, things.valid, things.among)
+            found = self._kin[group] = Kinsfolk(bound, things.rows, things.valid, things.among, self.meter)
         return found
 
     def _from_parent(self, name: str) -> pa.Array:
         if self.parent is None:  # a name of this level or a level around it: what is left is the related template's
             return self.related(self.layer.relation).column(name.removeprefix(PARENT))
         column = self.parent.column(name)
-        return column if self.owner is None else column.take(pa.array(self.owner))
+        return column if self.owner is None else budget.taken(column, pa.array(self.owner))
 
     def _make(self, column: Column, path: str) -> pa.Array:
         override = self.bound.overrides.get(path)
         if override is not None:
             return pa.DictionaryArray.from_arrays(pa.array(np.zeros(self.rows.size, np.int32)), override)
+        longest = column.type.max_length
+        most = 2 * limits.BLOCK_BYTES  # few texts are as long as the longest may be
+        if longest is not None and longest * self.rows.size > most and not column.type.measures:
+            raise TooLarge(longest * self.rows.size)
         view = Cells(self, column, path)
         if self.layer.together and (column.name,) in self.layer.together:
             filled = column.type.fill_unique(Dealt(self, column, path, self.together((column.name,))))
@@ -269,7 +300,7 @@ class Block:
         if column.after is not None:
             filled = column.after.apply(filled)
         if column.blank is not None:
-            key = cellular.derive(self.bound.keys[path], _BLANK_SALT)
+            key = cellular.derive(self.bound.keys[path], cellular.BLANK_SALT)
             filled = postprocess.blanked(filled, cellular.blanks(key, self.rows, *column.blank))
         return filled
 
@@ -367,6 +398,11 @@ class Cells(Draws):
         """The rows of another template that this field's group takes."""
         return self._block.related(self._column.spec.group or RELATION)
 
+    @property
+    def meter(self) -> Meter:
+        """What counts the memory of the block."""
+        return self._block.meter
+
     def relative(self, address: str) -> Bound:
         """Another template under the request's seed."""
         return self._block.bound.relatives[address]
@@ -377,7 +413,7 @@ class Cells(Draws):
 
     def inner(self, layer: Layer, rows: np.ndarray, owner: np.ndarray | None) -> Block:
         """A block of nested elements; ``owner`` says which of this block's rows each belongs to."""
-        return Block(self._block.bound, layer, rows, f"{self.path}.", self._block, owner)
+        return Block(self._block.bound, layer, rows, f"{self.path}.", self._block, owner, self._block.meter)
 
 
 class Dealt(Cells):

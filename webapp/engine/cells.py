@@ -28,6 +28,9 @@ _U27, _U30, _U31, _U32 = (np.array(n, np.uint64) for n in (27, 30, 31, 32))
 NARROW = 1 << 20
 """Up to this many outcomes 32 random bits are even enough; beyond it the bias would show."""
 
+BLANK_SALT = -100
+"""Salt of the draws that decide which of a column's cells are blank."""
+
 _FEW = 16
 """Up to so many rows Python's own integers are faster than fifteen calls of numpy."""
 

@@ -274,6 +274,9 @@ class Compiler:
             self._reads.note(self._pending[-1], (scope, name), over)
         if name in scope.columns or name in scope.failed:
             return scope.columns.get(name)
+        if scope.fields[name].invalid:
+            scope.failed.add(name)
+            return None
         waiting = [place for place, (where, field) in enumerate(self._pending) if where is scope and field == name]
         if waiting:
             circle = [self._called(where, field) for where, field in self._pending[waiting[0] :]]

@@ -8,10 +8,11 @@ import numpy as np
 import pyarrow as pa
 
 from webapp import limits
-from webapp.engine import postprocess
+from webapp.engine import budget, postprocess
 
 if TYPE_CHECKING:
     from webapp.engine.block import Bound
+    from webapp.engine.budget import Meter
 
 
 class Kinsfolk:
@@ -19,17 +20,24 @@ class Kinsfolk:
 
     __slots__ = ("_block", "_take", "_valid")
 
-    def __init__(self, bound: Bound, rows: np.ndarray, valid: np.ndarray | None, among: int = 0) -> None:
+    def __init__(
+        self,
+        bound: Bound,
+        rows: np.ndarray,
+        valid: np.ndarray | None,
+        among: int = 0,
+        meter: Meter | None = None,
+    ) -> None:
         scattered = among * limits.DRAWN_REPEATS > rows.size
         distinct, self._take = (rows, None) if scattered else distinct_of(rows)
-        self._block, self._valid = bound.at(distinct), valid
+        self._block, self._valid = bound.at(distinct, meter), valid
 
     def column(self, name: str) -> pa.Array:
         """The other template's column ``name``, a value for each row of the block; blank where there is no row."""
         column = self._block.column(name)
         if self._take is None:
             return column if self._valid is None else postprocess.blanked(column, ~self._valid)
-        return column.take(pa.array(self._take, mask=None if self._valid is None else ~self._valid))
+        return budget.taken(column, pa.array(self._take, mask=None if self._valid is None else ~self._valid))
 
 
 def distinct_of(rows: np.ndarray) -> tuple[np.ndarray, np.ndarray | None]:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from webapp.engine import dates, text
+from webapp.engine import budget, dates, text
 from webapp.engine.formats.nested import json_texts
 
 _HOLE = re.compile(r"\{\{(.*?)\}\}", re.S)
@@ -68,7 +68,13 @@ class Pattern:
             return pa.DictionaryArray.from_arrays(
                 pa.array([0] * n, pa.int32()), pa.array(["".join(self.parts)])
             )
-        pieces = [part if isinstance(part, str) else _filled(part, column) for part in self.parts]
+        pieces: list[str | pa.Array] = []
+        size = 0
+        for part in self.parts:
+            piece = part if isinstance(part, str) else _filled(part, column)
+            size += len(piece.encode()) * n if isinstance(piece, str) else budget.size_of(piece)
+            budget.check(size)
+            pieces.append(piece)
         if len(pieces) == 1:
             return pc.fill_null(pieces[0], "")
         return pc.binary_join_element_wise(*pieces, "", null_handling="replace", null_replacement="")

@@ -6,6 +6,7 @@ to a request (seed, now, overrides) gives a `Bound` (see ``block.py``), which ma
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
@@ -66,15 +67,7 @@ def compile_plan(
 ) -> Plan:
     """Compiles a template; ``locale`` stands in for the template's own, ``library`` holds the templates that its
     relations may reach. Raises `SpecError` with every fault."""
-    asked = locale or spec.locale
-    if asked and not vocabulary.knows_locale(asked):
-        text = f'There is no locale "{asked}".'
-        raise SpecError([Fault("locale", "unknown_locale", text, did_you_mean(asked, vocabulary.locales))])
-    compiler = Compiler(spec, vocabulary, asked, library or Library())
-    layer = compiler._layer(compiler._scope)
-    if compiler.leaves > limits.MAX_ARRAY_PRODUCT:
-        text = f"One row may bear up to {compiler.leaves:,} elements; {limits.MAX_ARRAY_PRODUCT:,} is the most."
-        compiler.faults.append(Fault("fields", "too_many_cells", text, "Lower the largest counts of the arrays."))
+    compiler, layer = _compiled_fields(spec, vocabulary, locale, library)
     if not compiler.faults:
         compiler.weigh()
     bad = None if compiler.faults else compiled_bad(spec, layer, compiler.faults)
@@ -88,3 +81,47 @@ def compile_plan(
     made_from = (locale, library or Library()) if asks else None
     told, leaves = tuple(compiler.warnings), compiler.leaves
     return Plan(spec, layer, vocabulary, told, leaves, relatives, rows, asks, made_from)
+
+
+def _compiled_fields(
+    spec: TemplateSpec, vocabulary: Vocabulary, locale: str | None, library: Library | None
+) -> tuple[Compiler, Layer]:
+    """The compiler after it has compiled every field, with the faults it found."""
+    asked = locale or spec.locale
+    known = not asked or vocabulary.knows_locale(asked)
+    compiler = Compiler(spec, vocabulary, asked if known else None, library or Library())
+    if not known:
+        text = f'There is no locale "{asked}".'
+        hint = did_you_mean(asked, vocabulary.locales)
+        compiler.faults.append(Fault("locale", "unknown_locale", text, hint))
+    layer = compiler._layer(compiler._scope)
+    if compiler.leaves > limits.MAX_ARRAY_PRODUCT:
+        text = f"One row may bear up to {compiler.leaves:,} elements; {limits.MAX_ARRAY_PRODUCT:,} is the most."
+        compiler.faults.append(Fault("fields", "too_many_cells", text, "Lower the largest counts of the arrays."))
+    return compiler, layer
+
+
+# What is only known with the templates that relations reach, or follows from a field that could not be parsed.
+_NEEDS_LIBRARY = frozenset({"unknown_template", "no_cardinality", "no_parent", "related_fault"})
+
+
+def value_faults(spec: TemplateSpec, vocabulary: Vocabulary, locale: str | None = None) -> list[Fault]:
+    """Return what compiling a template finds that does not depend on other templates."""
+    if any(field.invalid for field in spec.walk()):
+        faults = _compiled_fields(spec, vocabulary, locale, None)[0].faults
+    else:
+        try:
+            compile_plan(spec, vocabulary, locale)
+        except SpecError as error:
+            faults = error.faults
+        else:
+            faults = []
+    return [fault for fault in faults if fault.code not in _NEEDS_LIBRARY]
+
+
+def all_faults(error: SpecError, vocabulary: Vocabulary, locale: str | None = None) -> list[Fault]:
+    """Return the faults of parsing (``error``) and those of the fields that could be parsed, by position."""
+    faults = list(error.faults)
+    if error.partial is not None and error.partial.fields:
+        faults += value_faults(error.partial, vocabulary, locale)
+    return sorted(faults, key=lambda fault: [int(number) for number in re.findall(r"\[(\d+)\]", fault.path)])

@@ -18,7 +18,7 @@ import pyarrow.compute as pc
 from pydantic import ConfigDict, Field, model_validator
 
 from webapp import limits, whole
-from webapp.engine import text
+from webapp.engine import budget, text
 from webapp.engine.outside import Question
 
 T = TypeVar("T")
@@ -129,8 +129,22 @@ class Real:
             return pa.array([], column.type)
         first, last = int(rows[0]), int(rows[-1])
         if last - first == rows.size - 1 and (rows.size < 3 or bool(np.all(np.diff(rows) == 1))):
-            return joined(column.slice(first, rows.size))
+            found = column.slice(first, rows.size)
+            budget.check(sum(map(budget.size_of, found.chunks)))
+            return joined(found)
+        if pa.types.is_string(column.type):
+            budget.check(self._taken_bytes(column, rows))
         return joined(column.take(pa.array(rows)))
+
+    def _taken_bytes(self, column: pa.ChunkedArray, rows: np.ndarray) -> int:
+        """The bytes of the texts at some rows."""
+        places = rows.astype(np.int64)
+        chunk = np.searchsorted(self._starts, places, side="right") - 1
+        total = 0
+        for number in np.unique(chunk).tolist():
+            here = places[chunk == number] - self._starts[number]
+            total += int(budget.text_bytes(column.chunk(number)).take(here).sum())
+        return total
 
     def remembered(self, key: Any, find: Callable[[], T]) -> T:
         """What ``find`` found the first time."""

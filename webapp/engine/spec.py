@@ -92,6 +92,8 @@ class FieldSpec:
     type: type[FieldType]
     options: BaseModel
     children: tuple[FieldSpec, ...] = ()
+    invalid: bool = False
+    """Whether it stands in for a field that could not be parsed, so that the fields that read it can be checked."""
 
     @property
     def name(self) -> str:
@@ -165,12 +167,14 @@ def parse(
     source: SourceSpec | None = None,
     invalid: Invalid | None = None,
 ) -> TemplateSpec:
-    """Reads a list of field definitions. Raises `SpecError` with every fault found."""
+    """Reads a list of field definitions. Raises `SpecError` with every fault found, and with the template as far as it
+    could be parsed."""
     parser = _Parser()
     parsed = parser.fields(fields, "fields", depth=1)
+    spec = TemplateSpec(name=name, fields=parsed, locale=locale, source=source, invalid=invalid)
     if parser.faults:
-        raise SpecError(parser.faults)
-    return TemplateSpec(name=name, fields=parsed, locale=locale, source=source, invalid=invalid)
+        raise SpecError(parser.faults, partial=spec)
+    return spec
 
 
 def with_ids(spec: TemplateSpec, new_id: Any) -> TemplateSpec:
@@ -200,23 +204,31 @@ class _Parser:
         if self._count > limits.MAX_FIELDS:
             text = f"A template has at most {limits.MAX_FIELDS} fields; this one has {self._count} or more."
             return self._refuse(path, "too_many", text)
-        parsed = [self._field(item, f"{path}[{i}]", depth) for i, item in enumerate(raw)]
+        parsed = []
+        for i, item in enumerate(raw):
+            if len(self.faults) >= limits.MAX_FIELD_FAULTS:
+                break  # nobody reads on
+            parsed.append(self._field(item, f"{path}[{i}]", depth))
         found = tuple(field for field in parsed if field is not None)
-        self._refuse_doubles(found)
         self.faults.extend(fault for field in found for fault in masking_settings.faults(field, found))
-        return found
+        return self._reject_duplicates(found)
 
     def _refuse(self, path: str, code: str, message: str, hint: str = "") -> tuple[FieldSpec, ...]:
         self.faults.append(Fault(path, code, message, hint))
         return ()
 
-    def _refuse_doubles(self, fields: tuple[FieldSpec, ...]) -> None:
+    def _reject_duplicates(self, fields: tuple[FieldSpec, ...]) -> tuple[FieldSpec, ...]:
+        """The fields, those whose name is taken under another name, so that they are checked too."""
         seen: dict[str, str] = {}
+        out = []
         for field in fields:
             if field.name in seen:
                 text = f'The name "{field.name}" is taken by {seen[field.name]}.'
                 self._refuse(f"{field.path}.name", "duplicate", text, "Give each field its own name.")
+                field = replace(field, common=field.common.model_copy(update={"name": field.path}))
             seen.setdefault(field.name, field.path)
+            out.append(field)
+        return tuple(out)
 
     def _field(self, raw: Any, path: str, depth: int) -> FieldSpec | None:
         if not isinstance(raw, dict):
@@ -226,16 +238,30 @@ class _Parser:
         common = self._common(raw, path)
         kind = self._type(raw.get("type"), path)
         if common is None or kind is None:
-            return None
+            options = raw.get("options")
+            if kind is not None and isinstance(options, dict):  # their faults are reported in the same response
+                own = {key: value for key, value in options.items() if key not in _MOVED_UP}
+                self._options(kind, CommonKeys.model_construct(options=own), path, depth)
+            return self._stand_in(raw.get("name"), path)
         self._check_id(common.id, path)
         if common.invalid is not None and depth > 1:
             text = "Only fields of the template itself can have bad values, not those inside another field."
             hint = "Take it away, or say it of the field around it, which can be missing as a whole."
             self._refuse(f"{path}.invalid", "not_here", text, hint)
+        of_itself = len(self.faults) > before
         options, children = self._options(kind, common, path, depth)
-        if options is None or len(self.faults) > before:
-            return None
+        if options is None or of_itself or (len(self.faults) > before and not children):
+            return self._stand_in(common.name, path)
         return FieldSpec(path, common, kind, options, children)
+
+    def _stand_in(self, name: Any, path: str) -> FieldSpec | None:
+        from webapp.engine.fields import BY_NAME
+
+        if not isinstance(name, str) or not name:
+            return None
+        kind = BY_NAME["null"]
+        common = CommonKeys.model_construct(name=name, type="null")
+        return FieldSpec(path, common, kind, kind.Options(), invalid=True)
 
     def _common(self, raw: dict[str, Any], path: str) -> CommonKeys | None:
         known = {k: v for k, v in raw.items() if k not in READ_ONLY_KEYS}
@@ -314,7 +340,10 @@ def validated(model: type[BaseModel], raw: dict[str, Any], path: str, faults: li
     try:
         return model.model_validate(raw)
     except ValidationError as error:
-        faults.extend(_fault(item, model, path) for item in error.errors(include_url=False, include_context=True))
+        if error.error_count() > limits.MAX_FAULTS:  # listing them would take longer than finding them
+            faults.append(Fault(path, "too_many", f"There are {error.error_count():,} faults here, too many to list."))
+        else:
+            faults.extend(_fault(item, model, path) for item in error.errors(include_url=False, include_context=True))
         return None
 
 

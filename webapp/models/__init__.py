@@ -2,11 +2,12 @@
 
 from webapp.models.audit import AuditEntry, AuditHead, AuditPending, AuditSeal
 from webapp.models.base import JSON_DOC, Base, UtcTime
+from webapp.models.compat import CompatObject, KeyMapEntry
 from webapp.models.connections import Connection, Fetched, MaskingKey, Secret
 from webapp.models.datasets import Dataset, DatasetVersion
 from webapp.models.endpoints import Endpoint
 from webapp.models.exports import Export, ExportPart
-from webapp.models.files import WorkspaceFile
+from webapp.models.files import StorageHold, WorkspaceFile
 from webapp.models.idempotency import IdempotencyRecord
 from webapp.models.imports import TemplateImport
 from webapp.models.keys import ApiKey
@@ -33,6 +34,7 @@ __all__ = [
     "AuditSeal",
     "Base",
     "BrowserSession",
+    "CompatObject",
     "Connection",
     "Dataset",
     "DatasetVersion",
@@ -44,6 +46,7 @@ __all__ = [
     "IdempotencyRecord",
     "Identity",
     "Invitation",
+    "KeyMapEntry",
     "LimitWarning",
     "Mail",
     "MaskingKey",
@@ -63,6 +66,7 @@ __all__ = [
     "SecondFactor",
     "Secret",
     "SignInLink",
+    "StorageHold",
     "Team",
     "Template",
     "TemplateImport",

@@ -44,12 +44,19 @@ class Connection(Updated, SoftDeleted, InProject, Base):
     """Made for one endpoint that has an address of its own; goes with it and is not listed."""
     document_key: Mapped[str | None] = mapped_column(String(300))
     """The storage's key of a metadata document that was uploaded."""
+    file_folder: Mapped[str | None] = mapped_column(String(40))
+    """Of a SQLite connection: the folder, inside the workspace's own, that its file is in. None: the workspace's own
+    folder, for connections from before files belonged to projects."""
     created_by: Mapped[str | None] = reference("users.id", nullable=True, ondelete="SET NULL", index=False)
 
 
 class Secret(Updated, InWorkspace, Base):
     """A sealed text of a workspace. One with a `connection_id` belongs to that connection's settings and is not
-    listed; the others have a name, by which `${name}` finds them."""
+    listed; the others have a name, by which `${name}` finds them.
+
+    Connections may send a named secret to its `allowed_hosts` only (None: to any host), and where it has a
+    `project_id` only connections and scenarios of that project may use it.
+    """
 
     __tablename__ = "secrets"
     __table_args__ = (UniqueConstraint("workspace_id", "name"),)
@@ -57,6 +64,8 @@ class Secret(Updated, InWorkspace, Base):
     id: Mapped[str] = identity("sec")
     name: Mapped[str | None] = mapped_column(String(limits.MAX_NAME_CHARS))
     connection_id: Mapped[str | None] = reference("connections.id", nullable=True, ondelete="CASCADE")
+    allowed_hosts: Mapped[list[Any] | None] = mapped_column(JSON_DOC)
+    project_id: Mapped[str | None] = reference("projects.id", nullable=True, ondelete="CASCADE")
     sealed: Mapped[bytes] = mapped_column(LargeBinary)
     created_by: Mapped[str | None] = reference("users.id", nullable=True, ondelete="SET NULL", index=False)
 

@@ -48,6 +48,12 @@ class Push(Work, Noticed, SoftDeleted, InProject, Base):
     status_code: Mapped[int | None] = mapped_column(Integer)
     """Over HTTP: what the target answered to delivered rows that have no `PushRow`."""
     intent: Mapped[dict[str, Any] | None] = mapped_column(JSON_DOC)
+    retry_at: Mapped[datetime | None]
+    """While it waits for its target: the time before which no worker takes it."""
+    waiting: Mapped[dict[str, Any] | None] = mapped_column(JSON_DOC)
+    """Since when its target has been away, and how often it was tried: `{since, tries, connected, reason, message}`."""
+    unsettled: Mapped[dict[str, Any] | None] = mapped_column(JSON_DOC)
+    """Of an ended push: the chunk whose commit was in doubt. A retry asks the target about it first."""
     progress: Mapped[list[Any]] = mapped_column(JSON_DOC, default=list)
     """Points of the rate chart: [seconds since the start, rows that have their end], thinned out."""
     leaks: Mapped[list[Any] | None] = mapped_column(JSON_DOC)

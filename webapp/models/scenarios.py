@@ -60,6 +60,10 @@ class Run(Work, Noticed, InProject, Base):
     scenario_version: Mapped[int] = mapped_column(Integer)
     of_id: Mapped[str | None] = reference("runs.id", nullable=True, ondelete="SET NULL")
     """The run that this one repeats."""
+    parent_id: Mapped[str | None] = reference("runs.id", nullable=True, ondelete="SET NULL")
+    """The run whose program started this one."""
+    depth: Mapped[int] = mapped_column(Integer, default=0, server_default="0")
+    """How many runs are above this one: 0 for a run that no program started."""
     params: Mapped[dict[str, Any]] = mapped_column(JSON_DOC, default=dict)
     trigger: Mapped[str] = mapped_column(String(16))
     """api, browser, schedule, rerun, or scenario (another run's program)."""

@@ -10,6 +10,11 @@ import ipaddress
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import Final
+
+# Programs of runs call an API on loopback from this address (jobs/sandbox/network.py binds their sockets to it), so
+# that they can be told apart from people and services of this machine. Any other of 127.0.0.0/8 would do.
+RUNS: Final = "127.82.117.110"
 
 Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 Address = ipaddress.IPv4Address | ipaddress.IPv6Address
@@ -33,9 +38,12 @@ class Proxies:
         self._networks: tuple[Network, ...] = tuple(ipaddress.ip_network(n) for n in names if n != "unix")
 
     def trusts(self, peer: str) -> bool:
-        """Whether a peer's forwarding headers count. A peer by a socket file has no address."""
+        """Whether a peer's forwarding headers count. A peer by a socket file has no address. A program of a run is
+        never trusted, also where its address is in a trusted network."""
         if not peer:
             return self._unix
+        if is_run(peer):
+            return False
         address = parse(peer)
         return address is not None and any(
             address.version == network.version and address in network for network in self._networks
@@ -76,6 +84,12 @@ def parse(text: str) -> Address | None:
 def _plain(peer: str) -> str:
     address = parse(peer)
     return str(address) if address else peer
+
+
+def is_run(peer: str) -> bool:
+    """Whether an address is the one from which programs of runs on this machine call the API."""
+    address = parse(peer)
+    return address is not None and str(address) == RUNS
 
 
 def is_loopback(peer: str) -> bool:

@@ -10,11 +10,15 @@ from __future__ import annotations
 import ipaddress
 import socket
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
+from types import MappingProxyType
 from typing import Final
 
 from webapp import limits
+from webapp.net import hosts
 from webapp.net.addresses import Address, Network
+
+NOTHING: Final[Mapping[str, Sequence[str]]] = MappingProxyType({})
 
 # Where clouds tell their machines' credentials: closed even inside a network that the operator opened, unless that
 # network is (a part of) one of these. Link-local; Azure's WireServer; AWS over IPv6; Alibaba; Oracle; Google over IPv6.
@@ -38,7 +42,7 @@ _IPV4: Final = 0xFFFFFFFF
 
 
 class GateError(Exception):
-    """The way is closed or not there. `reason`: not_allowed, unresolved, refused, timeout, unreachable."""
+    """The way is closed or not there. `reason`: not_allowed, secret_host, unresolved, refused, timeout, unreachable."""
 
     def __init__(self, reason: str, message: str) -> None:
         self.reason, self.message = reason, message
@@ -46,15 +50,29 @@ class GateError(Exception):
 
 
 class Gate:
-    """Judges addresses. `allowed` are networks the operator opened beside the public internet."""
+    """Judges addresses. `allowed` are networks the operator opened beside the public internet.
 
-    def __init__(self, allowed: Iterable[str] = ()) -> None:
+    `secrets` are the secrets that a connection sends, by name, with the hosts that each may be sent to: no other host
+    is connected to.
+    """
+
+    def __init__(self, allowed: Iterable[str] = (), secrets: Mapping[str, Sequence[str]] = NOTHING) -> None:
         self.allowed: tuple[Network, ...] = tuple(ipaddress.ip_network(one) for one in allowed)
+        self.secrets = secrets
+
+    def without_secrets(self) -> Gate:
+        """The same for a request that carries nothing of the connection's."""
+        return Gate(map(str, self.allowed)) if self.secrets else self
 
     def addresses(self, host: str, port: int) -> list[str]:
         """The addresses of a host that may be reached, in the resolver's order. GateError when there are none."""
         if not host or not host.isprintable():  # the C library ends a name at its first NUL
             raise GateError("unresolved", "There is no host of that name.")
+        for name, entries in self.secrets.items():
+            if not hosts.allowed(entries, host, port):
+                raise GateError("secret_host", f'The secret "{name}" may not be sent to {host}.')
+        if self.secrets:
+            host = hosts.normal(host)  # what was compared is what is resolved
         try:
             found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
         except (OSError, UnicodeError):

@@ -50,9 +50,9 @@ _FAULTS: Final = (
 class NetError(Exception):
     """No answer, or none that counts.
 
-    `reason`: unresolved, not_allowed, refused, unreachable, timeout, tls_failed, reset (also: stopped), too_large,
-    redirected, bad_response, bad_url. `arrived`: the target may have got the request. Messages name the origin and
-    the path of a URL, and neither headers nor its query.
+    `reason`: unresolved, not_allowed, secret_host, refused, unreachable, timeout, tls_failed, reset (also: stopped),
+    too_large, redirected, bad_response, bad_url. `arrived`: the target may have got the request. Messages name the
+    origin and the path of a URL, and neither headers nor its query.
     """
 
     def __init__(self, reason: str, message: str, arrived: bool = False) -> None:
@@ -159,7 +159,8 @@ def exchange(
     began = time.monotonic()
     until, bare = began + timeout_seconds, False
     for _ in range(limits.HTTP_HOPS + 1):
-        reply = _sent(session, prepared, Flight(session.gate, until), max_bytes, keep_cookies=not bare)
+        gate = session.gate.without_secrets() if bare else session.gate
+        reply = _sent(session, prepared, Flight(gate, until), max_bytes, keep_cookies=not bare)
         location = reply.headers.get("Location") if follow and reply.status in _REDIRECTS else None
         if location is None:
             return replace(reply, ms=round((time.monotonic() - began) * 1000))

@@ -52,14 +52,27 @@ def common(password: str) -> bool:
 
 
 def obvious(password: str, told: Iterable[str]) -> bool:
-    """Whether little is left of a password without the words of its context: the product's name, and those of `told`,
-    which is what everybody knows of its owner, as their name and address (ASVS 6.1.2, 6.2.11)."""
-    words = {PRODUCT, *(word for text in told for word in re.split(r"[\W_]+", text.lower()))}
-    left = password.lower()
-    for word in sorted(words, key=lambda one: (-len(one), one)):
+    """Return whether a password is little more than what anyone knows about its owner.
+
+    `told` has the owner's e-mail address, name and workspace. The product's name counts too, and so do the parts of an
+    e-mail address: case and separators do not matter. A password with an e-mail address in it is always obvious (ASVS
+    6.1.2, 6.2.11, NIST SP 800-63B 3.1.1.2).
+    """
+    left, words = _squeezed(password), {PRODUCT}
+    for text in told:
+        whole = _squeezed(text)
+        if "@" in text and len(whole) >= limits.PASSWORD_OWN_CHARS and whole in left:
+            return True
+        words |= {whole, *map(_squeezed, text.split("@")), *re.split(r"[\W_]+", text.lower())}
+    for word in sorted(words, key=lambda word: (-len(word), word)):
         if len(word) >= limits.PASSWORD_WORD_CHARS:
             left = left.replace(word, "")
     return len(left) < limits.PASSWORD_OWN_CHARS
+
+
+def _squeezed(text: str) -> str:
+    """Return a text in lower case without white space and the separators of names and addresses."""
+    return re.sub(r"[\s._@+\-,;:/|'\"]+", "", text.lower())
 
 
 @lru_cache(maxsize=1)

@@ -19,14 +19,14 @@ import numpy as np
 import orjson
 import pyarrow as pa
 from flask import current_app
-from sqlalchemy import delete, insert, select, update
+from sqlalchemy import delete, func, insert, select, update
 from sqlalchemy.exc import IntegrityError
 
 from webapp import clock, limits, storage
 from webapp.engine.outside import Answer, Question
 from webapp.errors import ApiError
 from webapp.extensions import db, reading, writing
-from webapp.models import END_STATES, Connection, Export, Fetched, Push
+from webapp.models import END_STATES, Connection, Export, Fetched, Push, StorageHold, Workspace
 from webapp.services import audit, real_data
 from webapp.services.actors import Actor
 
@@ -236,12 +236,37 @@ def keep_file(workspace_id: str, connection_id: str, name: str, storage_key: str
 
 def _put(workspace_id: str, name: str, raw: bytes) -> str:
     key = f"{FOLDER}/{workspace_id}/{name}.arrow"
-    store = storage.of(current_app)
     try:
-        store.head(key)
+        storage.of(current_app).head(key)
     except storage.MissingError:
-        store.put(key, [raw])
+        put_file(workspace_id, key, len(raw), [raw])
     return key
+
+
+def put_file(workspace_id: str, key: str, size: int, pieces: Iterable[bytes]) -> None:
+    """Put what was read from outside into the storage; its bytes count towards FETCHED_FILES_BYTES until it is purged.
+    Error: quota_exceeded."""
+    with writing() as session:
+        session.execute(select(Workspace.id).where(Workspace.id == workspace_id).with_for_update(key_share=True))
+        mine = (StorageHold.workspace_id == workspace_id, StorageHold.area == FOLDER, StorageHold.key != key)
+        used = int(session.scalar(select(func.coalesce(func.sum(StorageHold.bytes), 0)).where(*mine)) or 0)
+        most = limits.FETCHED_FILES_BYTES
+        if used + size > most:
+            text = (
+                f"What is kept of rows and values from connections may take {most:,} bytes. {used:,} are used, and "
+                f"{size:,} more are needed. Read fewer rows, or try again later: rows are kept for "
+                f"{limits.SOURCE_KEPT_HOURS} hours, and longer for exports and pushes that need them."
+            )
+            raise ApiError("quota_exceeded", text, {"limit_bytes": most, "used_bytes": used, "file_bytes": size})
+        session.merge(
+            StorageHold(key=key, workspace_id=workspace_id, area=FOLDER, bytes=size, updated_at=clock.now())
+        )
+    try:
+        storage.of(current_app).put(key, pieces)
+    except BaseException:
+        with writing() as session:
+            session.execute(delete(StorageHold).where(StorageHold.key == key))
+        raise
 
 
 def load(where: str) -> Answer:
@@ -313,10 +338,12 @@ def purge(now: datetime) -> int:
     if not ended:
         return 0
     store = storage.of(current_app)
-    for key in files - used - (shared if files else set()):
+    unused = files - used - (shared if files else set())
+    for key in unused:
         store.delete(key)
     gone = [row.id for row in ended if row.storage_key not in used]
     with writing() as session:
+        session.execute(delete(StorageHold).where(StorageHold.area == FOLDER, StorageHold.key.in_(unused)))
         for start in range(0, len(gone), limits.SWEEP_BATCH):
             session.execute(delete(Fetched).where(Fetched.id.in_(gone[start : start + limits.SWEEP_BATCH])))
     return len(gone)

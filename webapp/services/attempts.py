@@ -14,6 +14,7 @@ from flask import current_app
 
 from webapp import clock, limits
 from webapp.errors import ApiError
+from webapp.net import addresses
 from webapp.services.identity import windows
 from webapp.services.windows import Passage
 
@@ -33,8 +34,12 @@ class Attempt:
 def begin(account: str, address: str, *, code: bool = False) -> Attempt:
     """Count an attempt on an account (its e-mail address) from an address. A code counts against the day too.
 
-    Error: rate_limited, with Retry-After.
+    Errors: rate_limited, with Retry-After; forbidden for a program of a run, which has a key and would otherwise close
+    sign-in for others.
     """
+    if addresses.is_run(address):
+        text = "Programs of runs cannot sign in. They use the key in SERVICE_API_KEY."
+        raise ApiError("forbidden", text, {"needs": "person"})
     hashed = hashlib.blake2b(
         account.encode("utf-8", "replace"), key=str(current_app.secret_key).encode()[:64], digest_size=12
     ).hexdigest()

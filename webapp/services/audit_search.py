@@ -35,8 +35,9 @@ _LEADING: Final = {
 # Kinds of objects that have entries, as `services.audit.name_of` calls them.
 KINDS: Final = tuple(
     (
-        "api_key browser_session connection dataset endpoint export invitation masking_key project push run scenario "
-        "secret team template user webhook workspace workspace_file"
+        "api_key browser_session connection custom_data_type dataset endpoint endpoint_folder export invitation "
+        "masking_key masking_policy plan project push run scenario secret set team template template_folder user "
+        "webhook workspace workspace_file"
     ).split()
 )
 _BATCH: Final = 500

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from itertools import islice
-from typing import Any
+from pathlib import Path
+from typing import IO, Any
 
 import orjson
 import pyarrow as pa
 
-from webapp import limits, storage
+from webapp import document_process, limits, storage
+from webapp.engine.data import vocabulary
 from webapp.errors import ApiError, Fault, did_you_mean, validation_error
 from webapp.extensions import db
 from webapp.models import Connection
@@ -20,6 +23,7 @@ from webapp.services import (
     real_files,
     real_spool,
     tenancy,
+    vocabularies,
     workspace_files,
 )
 from webapp.services import workspace_files_kept as kept
@@ -50,16 +54,28 @@ def of_sample(table: str, rows: pa.Table) -> list[Found]:
 def of_file(actor: Actor, name: str, sheet: str | None = None) -> list[Found]:
     """Of the first rows of a workspace file. Errors: not_found, validation_error for what holds no rows."""
     file = workspace_files.find(actor, name)
+    called, key = file.name, file.storage_key
+    plans.vocabulary()  # so that it is on the disk, where the process opens it
+    db.session.rollback()  # nothing is held while the file is read
+    arguments = {"name": called, "sheet": sheet, "vocabulary_folder": str(vocabularies.home())}
     try:
         with real_spool.unnamed() as copy:
-            for piece in kept.pieces(file.storage_key):
+            for piece in kept.pieces(key):
                 copy.write(piece)
-            copy.seek(0)
-            batches = real_files.batches(copy, file.name, sheet)
-            found = _of_batches(batches)
+            found = document_process.run("webapp.services.classify:in_process", copy, arguments)
     except storage.MissingError:
-        raise ApiError("conflict", f'The file "{file.name}" was just replaced. Ask again.') from None
-    return _classified(file.name.rpartition("/")[2].partition(".")[0], found)
+        raise ApiError("conflict", f'The file "{called}" was just replaced. Ask again.') from None
+    except document_process.DocumentError as error:
+        raise validation_error([Fault("file", "not_readable", error.message, error.hint)]) from None
+    return [Found(**one) for one in found]
+
+
+def in_process(file: IO[bytes], name: str, sheet: str | None, vocabulary_folder: str) -> list[dict[str, Any]]:
+    """The columns of a file's first rows. Runs in a document process. Error: validation_error."""
+    found = _of_batches(real_files.batches(file, name, sheet))
+    table = name.rpartition("/")[2].partition(".")[0]
+    words = vocabulary.default(Path(vocabulary_folder))
+    return [asdict(one) for one in personal.classify(table, found, words)]
 
 
 def of_table(actor: Actor, connection_id: str, table: str) -> list[Found]:

@@ -12,6 +12,8 @@ from dataclasses import dataclass, field
 from decimal import Decimal, InvalidOperation
 from typing import Any, Final
 
+from webapp import limits
+
 _CASTS: Final = re.compile(
     r"::\s*(?:\"[^\"]+\"|character varying|double precision|bit varying|(?:timestamp|time) with(?:out)? time zone"
     r"|[a-z_][\w.]*)(?:\(\s*\d+(?:\s*,\s*\d+)?\s*\))?(?:\[\])*",
@@ -53,7 +55,8 @@ class Rule:
 
     def choose(self, values: list[Any]) -> None:
         """Only these values are left."""
-        self.choices = values if self.choices is None else [one for one in self.choices if one in values]
+        kept = set(values)
+        self.choices = values if self.choices is None else [one for one in self.choices if one in kept]
 
 
 def _larger(a: Any, b: Any) -> bool:
@@ -87,12 +90,14 @@ def read(checks: Iterable[str], columns: Iterable[str]) -> Rules:
     known = {name.casefold(): name for name in columns}
     found = Rules({}, {}, {})
     for check in checks:
-        parser = _Parser(check, known)
+        parser = _Parser(check[: limits.CHECK_CHARS], known)
         try:
+            if len(check) > limits.CHECK_CHARS:
+                raise _Unread
             facts = parser.facts()
-        except _Unread:
+        except (_Unread, RecursionError):
             for name in parser.named():
-                found.unread.setdefault(name, []).append(check)
+                found.unread.setdefault(name, []).append(check[: limits.CHECK_CHARS])
             continue
         for fact in facts:
             fact(found)
@@ -169,7 +174,7 @@ class _Parser:
     def _both(self) -> list[Fact]:
         found = self._term()
         while self._take("and"):
-            found = [*found, *self._term()]
+            found += self._term()
         return found
 
     def _term(self) -> list[Fact]:

@@ -2,30 +2,36 @@
 
 from __future__ import annotations
 
+import threading
+from collections import OrderedDict
 from collections.abc import Callable, Mapping
+from datetime import datetime
 from types import MappingProxyType
 from typing import Any, Final
 
 import orjson
 from flask import current_app
 
-from webapp import storage
+from webapp import limits, storage
 from webapp.connectors import KINDS, wire
 from webapp.connectors.base import Connector, ConnectorError, Link, Session
 from webapp.connectors.channel import HttpConnector
 from webapp.connectors.http_token import tokens
+from webapp.connectors.shape import Metadata
+from webapp.connectors.sqlite import SqliteConnector
 from webapp.errors import ApiError, Fault, validation_error
 from webapp.models import Connection
 from webapp.net.gate import Gate
-from webapp.services import connection_settings
+from webapp.services import connection_settings, sqlite_files
+from webapp.services.oauth_tokens import SharedTokens
 
 NOTHING: Final[Mapping[str, Any]] = MappingProxyType({})
-SQLITE: Final = "sqlite"
 
 
-def gate() -> Gate:
-    """The address guard as the operator set it."""
-    return Gate(current_app.config["SETTINGS"].reachable_networks)
+def gate(secrets: Mapping[str, list[str]] = NOTHING) -> Gate:
+    """The address guard as the operator set it. `secrets`: what a connection sends, with the hosts that each named
+    secret may be sent to."""
+    return Gate(current_app.config["SETTINGS"].reachable_networks, secrets)
 
 
 def connector_of(connection: Connection, changed: Mapping[str, Any] = NOTHING) -> Connector:
@@ -42,9 +48,16 @@ def hushing(
     kind = KINDS[connection.type]
     driver(connection.type)
     check_disk(connection.type)
-    settings, secret = connection_settings.opened(connection, kind, changed)
-    folder = current_app.config["SETTINGS"].data_dir / "targets" / connection.workspace_id
-    made = kind(settings, gate(), str(folder), connection.read_only)
+    settings, secret, bound = connection_settings.opened(connection, kind, changed)
+    folder = sqlite_files.folder_of(connection)
+    made = kind(settings, gate(bound), str(folder), connection.read_only)
+    if isinstance(made, SqliteConnector):
+        if bound:
+            text = f'The secret "{next(iter(bound))}" may be sent to certain hosts only, and a file is no host.'
+            raise ApiError("target_not_allowed", text, {"reason": "secret_host"})
+        workspace_id = connection.workspace_id
+        sqlite_files.make_room(workspace_id)
+        made.growth = sqlite_files.allowance(workspace_id)
 
     def hush(text: str) -> str:
         return connection_settings.hushed(text, [*secret, *tokens.texts()])
@@ -52,13 +65,15 @@ def hushing(
     if isinstance(made, HttpConnector):
         made.hush = hush
         made.document = document_of(connection)
+        if made.token_credentials is not None:
+            made.token_credentials.share_tokens(SharedTokens(connection.id))
     return made, hush
 
 
 def check_disk(kind: str) -> None:
     """`validation_error` for a kind whose rows would lie on the disk of whichever machine wrote them, where there are
     several."""
-    if kind == SQLITE and current_app.config["SETTINGS"].hosts > 1:
+    if kind == sqlite_files.KIND and current_app.config["SETTINGS"].hosts > 1:
         text = "A SQLite file lies on the disk of one machine, and this service runs on several."
         raise validation_error([Fault("type", "one_machine", text, "Use PostgreSQL.")])
 
@@ -79,8 +94,7 @@ def open_link(
     """Connect. Raises ApiError as `connector_of`, ConnectorError for the target's own troubles."""
     connector, hush = hushing(connection, changed)
     if isinstance(connector, HttpConnector) and connector.has_entities:
-        found = cached(connection)
-        connector.known = wire.from_json(found) if found is not None else None
+        connector.known = known_metadata(connection)
     try:
         return connector.open(timeout)
     except ConnectorError as error:
@@ -107,11 +121,57 @@ def driver(kind: str) -> None:
 
 
 def told(error: ConnectorError) -> ApiError:
-    """A target's trouble as the API tells it."""
+    """A target's trouble as the API tells it. A request template that names a missing field is the caller's fault."""
+    if error.reason == "unknown_field":
+        return validation_error([Fault("request_template", "unknown_field", error.message, error.hint)])
     details = {"reason": error.reason, **error.details}
     if error.hint:
         details["hint"] = error.hint
     return ApiError(error.code, error.message, details)
+
+
+class _Known:
+    """Metadata that this process has read from the storage, the least recently used first; at most METADATA_KEPT_TABLES
+    tables of all connections together."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._entries: OrderedDict[str, tuple[datetime, Metadata]] = OrderedDict()
+
+    def get(self, connection_id: str, read_at: datetime) -> Metadata | None:
+        with self._lock:
+            held = self._entries.get(connection_id)
+            if held is None or held[0] != read_at:
+                return None
+            self._entries.move_to_end(connection_id)
+            return held[1]
+
+    def put(self, connection_id: str, read_at: datetime, metadata: Metadata) -> None:
+        with self._lock:
+            self._entries.pop(connection_id, None)
+            if len(metadata.entities) > limits.METADATA_KEPT_TABLES:
+                return
+            self._entries[connection_id] = read_at, metadata
+            tables = sum(len(held.entities) for _, held in self._entries.values())
+            while tables > limits.METADATA_KEPT_TABLES:
+                tables -= len(self._entries.popitem(last=False)[1][1].entities)
+
+
+_known: Final = _Known()
+
+
+def known_metadata(connection: Connection) -> Metadata | None:
+    """Its metadata as it was last read, None before that. Parsing thousands of tables takes long, so they are kept."""
+    if connection.metadata_key is None or connection.metadata_at is None:
+        return None
+    found = _known.get(connection.id, connection.metadata_at)
+    if found is None:
+        stored = cached(connection)
+        if stored is None:
+            return None
+        found = wire.from_json(stored)
+        _known.put(connection.id, connection.metadata_at, found)
+    return found
 
 
 def cached(connection: Connection) -> dict[str, Any] | None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final, Protocol, get_args
+from urllib.parse import urlsplit
 
 from pydantic import BaseModel, ValidationError
 from sqlalchemy import select
@@ -19,7 +20,9 @@ from webapp.connectors.redaction import without
 from webapp.errors import ApiError, Fault, did_you_mean, validation_error
 from webapp.extensions import db
 from webapp.models import Connection, Secret
+from webapp.net.urls import PORTS
 from webapp.services import connection_strings, secrets
+from webapp.services.actors import Actor
 from webapp.services.connection_strings import MASK
 
 _STRING: Final = ("connection_string",)
@@ -43,6 +46,7 @@ class Kind(Protocol):
 
     title: str
     Settings: type[Any]
+    default_port: int | None
     harmless: frozenset[str]
     """What may change while a masked secret is kept: none of it decides where the secret goes, or how safely."""
 
@@ -108,38 +112,64 @@ def shown(stored: Mapping[str, Any], kind: Kind) -> dict[str, Any]:
     return out
 
 
-def check(workspace_id: str, kind: Kind, given: Mapping[str, Any], stored: Mapping[str, Any]) -> None:
+Grants = list[tuple[Secret, str]]
+"""Secrets and the hosts that they are to be allowed for."""
+
+
+def check(
+    actor: Actor,
+    project_id: str | None,
+    kind: Kind,
+    given: Mapping[str, Any],
+    stored: Mapping[str, Any],
+) -> Grants:
     """Refuse settings that cannot be. `stored` are the present ones, whose secrets a mask keeps.
 
+    Returns the hosts that named secrets are to be allowed for when the settings are saved (see `secrets.allow`).
     Error: validation_error, with every fault under `settings.`.
     """
     faults = _kept_wrongly(kind, given, stored)
-    faults += secrets.unknown_references(workspace_id, given)
+    places, before = places_of(kind, given), shown(stored, kind)
+    same = bool(stored) and places == places_of(kind, before)
+    kept_names = secrets.referred(secrets.texts(before)) if same else ()
+    found, grants = secrets.check_references(actor, project_id, given, places, kept_names)
+    faults += found
+    faults += value_faults(kind, given)
+    if faults:
+        raise validation_error(faults)
+    return grants
+
+
+def value_faults(kind: Kind, given: Mapping[str, Any]) -> list[Fault]:
+    """Return the faults of settings that need no look at what is stored."""
     known = known_fields(kind)
-    faults += [
+    faults = [
         Fault(f"settings.{key}", "unknown_key", f'{kind.title} has no setting "{key}".', did_you_mean(key, known))
         for key in given
         if key not in known
     ]
     text = _at(given, _STRING)
     if _STRING in secret_paths(kind.Settings) and isinstance(text, str) and not connection_strings.is_clear(text):
-        told = "Where the user, the password and the host of this URL end is not clear."
-        hint = "Percent-encode signs in user and password: @ is %40, / is %2F, : is %3A, ? is %3F, # is %23."
-        faults.append(Fault(f"settings.{_STRING[0]}", "not_encoded", told, hint))
-    fit = {key: value for key, value in given.items() if key in known}
+        message = "The URL is ambiguous: special characters in the user name or password must be percent-encoded."
+        hint = "@ is %40, / is %2F, : is %3A, ? is %3F, # is %23."
+        faults.append(Fault(f"settings.{_STRING[0]}", "not_encoded", message, hint))
     try:
-        kind.Settings.model_validate(fit)
+        kind.Settings.model_validate({key: value for key, value in given.items() if key in known})
     except ValidationError as error:
         faults += [_fault(item) for item in error.errors()]
-    if faults:
-        raise validation_error(faults)
+    return faults
 
 
-def check_changed(connection: Connection, kind: Kind, changed: Mapping[str, Any]) -> None:
-    """Refuse what one push or endpoint says in place of a connection's settings. Error: validation_error."""
+def check_changed(
+    actor: Actor, connection: Connection, kind: Kind, changed: Mapping[str, Any], stored: Mapping[str, Any]
+) -> Grants:
+    """Refuse what one push or endpoint says in place of a connection's settings. `stored` is what an endpoint says
+    already, whose references to secrets may stay. Returns as `check`. Error: validation_error."""
     if not changed:
-        return
-    faults = secrets.unknown_references(connection.workspace_id, changed, "")
+        return []
+    places = places_of(kind, shown(connection.settings, kind))
+    kept_names = secrets.referred(secrets.texts(stored))
+    faults, grants = secrets.check_references(actor, connection.project_id, changed, places, kept_names, front="")
     try:
         kind.Settings.model_validate({**shown(connection.settings, kind), **changed})
     except ValidationError as error:
@@ -147,6 +177,52 @@ def check_changed(connection: Connection, kind: Kind, changed: Mapping[str, Any]
         faults += [_fault(item, ()) for item in told]
     if faults:
         raise validation_error(faults)
+    return grants
+
+
+def leads_there(connection: Connection, kind: Kind, fresh: Mapping[str, Any]) -> bool:
+    """Whether settings lead to the same hosts and ports as those of a connection."""
+    return places_of(kind, fresh) == places_of(kind, shown(connection.settings, kind))
+
+
+def check_moved(actor: Actor, connection: Connection, kind: Kind, fresh: Mapping[str, Any], said: Any) -> Grants:
+    """Refuse new settings of a connection that lead elsewhere, where `said` by endpoints refers to secrets that would
+    go there. Returns as `check`. Error: validation_error."""
+    if leads_there(connection, kind, fresh):
+        return []
+    places = places_of(kind, fresh)
+    sent = {"base_url": [f"${{{name}}}" for name in sorted(secrets.referred(secrets.texts(said)))]}
+    faults, grants = secrets.check_references(actor, connection.project_id, sent, places)
+    if faults:
+        raise validation_error(faults)
+    return grants
+
+
+_URLS: Final = ("base_url", "service_url", "document_url")
+
+
+def places_of(kind: Kind, settings: Mapping[str, Any]) -> list[tuple[str, int]] | None:
+    """The hosts and ports that settings lead to, as far as they say; None where that shows when they are used. What
+    counts in the end is where the connection is made to (see `net.gate`)."""
+    urls = [settings.get(key) for key in _URLS]
+    auth = settings.get("auth")
+    urls.append(auth.get("token_url") if isinstance(auth, Mapping) else None)
+    found = [_place(one) for one in urls if isinstance(one, str)]
+    port = settings.get("port") if isinstance(settings.get("port"), int) else kind.default_port or 0
+    if isinstance(settings.get("host"), str):
+        found.append((settings["host"], port))
+    elif isinstance(settings.get("connection_string"), str) and _STRING in secret_paths(kind.Settings):
+        found += connection_strings.places(settings["connection_string"], kind.default_port or 0)
+    return sorted(set(found)) or None
+
+
+def _place(url: str) -> tuple[str, int]:
+    """Host and port of a URL; of one that cannot be read itself, which no list names."""
+    try:
+        parts = urlsplit(url)
+        return parts.hostname or url, parts.port or PORTS.get(parts.scheme, 0)
+    except ValueError:
+        return url, 0
 
 
 def _fault(item: Any, front: tuple[str, ...] = ("settings",)) -> Fault:
@@ -209,26 +285,30 @@ def _forget(connection: Connection, used: set[str]) -> None:
             db.session.delete(secret)
 
 
-def opened(connection: Connection, kind: Kind, changed: Mapping[str, Any]) -> tuple[Any, list[str]]:
-    """The settings with their secrets, for the connector, and the texts that no message may hold. `changed` stand in
-    for the connection's own.
+def opened(
+    connection: Connection, kind: Kind, changed: Mapping[str, Any]
+) -> tuple[Any, list[str], dict[str, list[str]]]:
+    """The settings with their secrets, for the connector; the texts that no message may hold; and the named secrets
+    among them that may be sent to some hosts only, with these. `changed` stand in for the connection's own.
 
     Errors: unavailable, target_failed.
     """
     told: list[str] = []
+    used: dict[str, Secret] = {}
     plain: dict[str, Any] = {**connection.settings, **changed}
     sealed = secret_paths(kind.Settings)
     for path in sealed:
         value = _at(plain, path)
         if isinstance(value, dict):
             plain = _with(plain, path, _own(connection, ".".join(path), value["secret"]))
-    plain = secrets.filled(connection.workspace_id, plain, told)
+    plain = secrets.filled(connection.workspace_id, connection.project_id, plain, told, used)
     for path in sealed:
         value = _at(plain, path)
         if isinstance(value, str):
             told += connection_strings.hidden(value) if path == _STRING else [value]
     try:
-        return kind.Settings.model_validate(plain), told
+        bound = {name: list(one.allowed_hosts) for name, one in used.items() if one.allowed_hosts is not None}
+        return kind.Settings.model_validate(plain), told, bound
     except ValidationError as error:
         said = "; ".join(str(item["msg"]).removeprefix("Value error, ") for item in error.errors())
         text = hushed(f"The settings no longer fit: {said}.", told)

@@ -51,6 +51,28 @@ def is_clear(text: str) -> bool:
     return not at or not _UNREADABLE.intersection(user + password)
 
 
+def places(text: str, default_port: int) -> list[tuple[str, int]]:
+    """The hosts and ports that a connection string leads to, as far as they can be told: URLs may name several."""
+    text = text.strip()
+    url = _URL.fullmatch(text)
+    if url is None:
+        return [
+            _host_and_port(pair["value"].strip("'\"{}"), default_port)
+            for pair in _PAIR.finditer(text)
+            if _folded(pair["key"]) in _HOSTS
+        ]
+    named = re.split(r"[/?#;]", url["rest"].rpartition("@")[2], maxsplit=1)[0]
+    return [_host_and_port(one, default_port) for one in named.split(",") if one]
+
+
+_HOSTS: Final = frozenset("host hostaddr hostname server address addr datasource networkaddress".split())
+
+
+def _host_and_port(text: str, default_port: int) -> tuple[str, int]:
+    host, _, port = text.rpartition(":") if re.search(r"[^:\]]+:\d+$|\]:\d+$", text) else (text, "", "")
+    return host.strip("[]"), int(port) if port else default_port
+
+
 def _taken_apart(text: str) -> tuple[str, list[str]]:
     text = text.strip()
     secrets: list[str] = []

@@ -2,17 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-from webapp import clock, limits
+from sqlalchemy import select
+
+from webapp import clock, limits, spelling
 from webapp.connectors import KINDS
 from webapp.errors import ApiError, Fault, did_you_mean, validation_error
 from webapp.extensions import db
-from webapp.models import Connection
-from webapp.services import audit, audit_changes, connection_looks, connection_settings, paging, tenancy, uses
+from webapp.models import Connection, Endpoint
+from webapp.services import (
+    audit,
+    audit_changes,
+    connection_looks,
+    connection_settings,
+    paging,
+    secrets,
+    sqlite_files,
+    tenancy,
+    uses,
+)
+from webapp.services import workspace_files_kept as kept
 from webapp.services.actors import Actor, require
-from webapp.services.connection_links import check_disk, driver
+from webapp.services.connection_links import check_disk
 
 ENVIRONMENTS: Final = ("dev", "test", "prod")
 _ALIASES: Final = {
@@ -74,14 +87,31 @@ def listing(
     )
 
 
+def every_with_metadata(actor: Actor) -> Iterator[Connection]:
+    """The project's connections whose tables have been read, newest first."""
+    statement = tenancy.listing(actor, Connection).where(
+        Connection.of_endpoint.is_(False), Connection.metadata_key.is_not(None)
+    )
+    yield from db.session.scalars(statement.order_by(Connection.id.desc()))
+
+
 def kind_of(word: str, path: str = "type") -> str:
-    """The wire name of a kind. Error: validation_error with the nearest one."""
-    found = word.strip().casefold()
+    """The wire name of a kind, in any spelling. Error: validation_error with the nearest one."""
+    found = spelling.plain(word)
     found = _ALIASES.get(found, found)
     if found in KINDS:
         return found
     hint = did_you_mean(found, [*KINDS, *_ALIASES]) or f"There are {', '.join(KINDS)}."
     raise validation_error([Fault(path, "unknown_type", f'There is no type of connection "{word[:50]}".', hint)])
+
+
+def settings_faults(type: str, settings: Mapping[str, Any]) -> list[Fault]:
+    """Return the faults of a new connection's type and settings that need no look at what is stored."""
+    try:
+        kind = kind_of(type)
+    except ApiError as error:
+        return [Fault(**fault) for fault in error.details["fields"]]
+    return connection_settings.value_faults(KINDS[kind], settings)
 
 
 def create(
@@ -96,7 +126,7 @@ def create(
 ) -> Connection:
     """A connection, verified once; one that fails is kept as unverified; commits.
 
-    Errors: forbidden, driver_missing, validation_error with every fault of the settings.
+    Errors: forbidden, validation_error with every fault of the settings.
     """
     connection = draft(
         actor, name=name, type=type, settings=settings, environment=environment, read_only=read_only
@@ -114,15 +144,18 @@ def draft(
     trail is told of it, or by the caller. Errors as `create`."""
     require(actor, "write")
     kind = kind_of(type)
-    driver(kind)
     check_disk(kind)
+    settings = spelling.canonical(KINDS[kind].Settings, settings)
     connection = Connection(
         **tenancy.here(actor), name=name, type=kind, settings={}, created_by=actor.user_id, **columns
     )
-    connection_settings.check(actor.workspace_id, KINDS[kind], settings, {})
+    grants = connection_settings.check(actor, connection.project_id, KINDS[kind], settings, {})
+    secrets.allow(actor, grants)
     db.session.add(connection)
     db.session.flush()
     connection.settings = connection_settings.kept(connection, KINDS[kind], settings)
+    if kind == sqlite_files.KIND:
+        sqlite_files.place(connection)
     told = {"name": name, "connection_type": kind, "environment": connection.environment}
     if tells:
         audit.record(actor, "connection.create", connection, join=True, **told)
@@ -145,10 +178,19 @@ def put_in(actor: Actor, connection: Connection, changes: Mapping[str, Any]) -> 
     audit trail tells it."""
     kind, fresh = KINDS[connection.type], changes.get("settings")
     before = _told(connection)
+    file = sqlite_files.name_of(connection) if connection.type == sqlite_files.KIND else ""
     if fresh is not None:
-        connection_settings.check(actor.workspace_id, kind, fresh, connection.settings)
+        fresh = spelling.canonical(kind.Settings, fresh)
+        grants = connection_settings.check(actor, connection.project_id, kind, fresh, connection.settings)
+        ends = select(Endpoint.settings).where(
+            Endpoint.connection_id == connection.id, Endpoint.deleted_at.is_(None)
+        )
+        grants += connection_settings.check_moved(actor, connection, kind, fresh, list(db.session.scalars(ends)))
+        secrets.allow(actor, grants)
         connection.settings = connection_settings.kept(connection, kind, fresh)
         connection.verification = connection.metadata_key = connection.metadata_at = None
+        if connection.type == sqlite_files.KIND and sqlite_files.name_of(connection) != file:
+            sqlite_files.place(connection)
     for key in ("name", "environment", "read_only"):
         if key in changes:
             setattr(connection, key, changes[key])
@@ -162,17 +204,14 @@ def _told(connection: Connection) -> dict[str, Any]:
 
 
 def delete(actor: Actor, connection: Connection) -> None:
-    """Soft-delete a locked connection; commits. Error: in_use, with what uses it."""
-    users = [
-        {"type": one.type, "id": one.id, "name": one.name} for one in uses.of_connection(connection) if one.blocks
-    ]
-    if users:
-        names = ", ".join(f'{one["type"]} "{one["name"]}"' for one in users[:3])
-        more = f" and {len(users) - 3} more" if len(users) > 3 else ""
-        raise ApiError("in_use", f"{names}{more} use this connection.", {"used_by": users})
+    """Soft-delete a locked connection; commits. Error: in_use, with what uses it in its team and pushes in progress."""
+    uses.refuse(actor, uses.of_connection(connection), "connection")
     tenancy.soft_delete(actor, connection)
 
 
 def restore(actor: Actor, connection: Connection) -> None:
-    """Take a deletion back; commits. Error: not_found after 30 days."""
+    """Take a deletion back; commits. Errors: not_found after 30 days, quota_exceeded (too many SQLite files)."""
+    if connection.type == sqlite_files.KIND and connection.deleted_at is not None:
+        kept.lock(connection.workspace_id)
+        sqlite_files.check_number(connection)
     tenancy.restore(actor, connection)

@@ -9,8 +9,9 @@ from pydantic import Field, model_validator
 from webapp import limits
 from webapp.engine.formats import FORMATS
 from webapp.engine.formats.base import Arrays
-from webapp.services.moments import Moment
+from webapp.services.moments import Now
 from webapp.services.row_requests import (
+    NOW_OF_DATASET,
     CsvSection,
     FormatName,
     GenerateInput,
@@ -53,7 +54,7 @@ class DatasetPreviewInput(RowsInput):
     """Three rows of each table."""
 
     seed: Seed | None = Field(None, description="Stands in for the dataset's own.")
-    now: Moment | None = Field(None, description="What relative dates hang on; else the dataset's anchor.")
+    now: Now | None = Field(None, description=NOW_OF_DATASET)
 
 
 class DatasetExportInput(DatasetPreviewInput):

@@ -131,6 +131,7 @@ def preview(
     Errors: validation_error, those of connections."""
     seed = ask.seed or spec["seed"]
     looks: list[Look] = []
+    left = limits.PREVIEW_BYTES
     warnings = list(spec.get("warnings", ()))
     for member, source in zip(found, sources_of(found), strict=True):
         if fetch:
@@ -143,7 +144,11 @@ def preview(
         with placed(member):
             recipe = fetched.recipe(actor, source, wanted, fetch=fetch, anchored=wanted.now is None)
             warnings += fetched.warnings(source, recipe)
-            looks.append(Look(member, recipe.open().whole(), count))
+            recipe = replace(recipe, count=generate.shown(actor, recipe, recipe.count) if recipe.count else 0)
+            warnings += generate.cut_warnings(recipe, wanted)
+            made = recipe.open().whole(left)
+        left -= len(made)
+        looks.append(Look(member, made, count))
         told = generate.capacity_warnings(replace(recipe, source=replace(source, quantity=count)))
         warnings += [{**one, "path": f"templates[{member.place}].{one['path']}"} for one in told]
     return Preview(looks, seed, warnings)

@@ -112,16 +112,27 @@ def known_templates(actor: Actor, spec: Spec, scope: str | None = None) -> dict[
 
     Error: validation_error with a fault for each other one, and for each that is named twice.
     """
-    wanted = [one["template_id"] for one in spec["templates"]]
+    found, faults = look_up_templates(actor, [table["template_id"] for table in spec["templates"]], scope)
+    if faults:
+        raise validation_error(faults)
+    return found
+
+
+def look_up_templates(
+    actor: Actor, wanted: Sequence[Any], scope: str | None = None
+) -> tuple[dict[str, Template], list[Fault]]:
+    """Return the templates of a dataset's tables by id, and a fault for each that is missing or named twice."""
     statement = select(Template).where(
-        Template.id.in_([one for one in wanted if "\0" not in one]),
+        Template.id.in_([one for one in wanted if isinstance(one, str) and "\0" not in one]),
         Template.workspace_id == actor.workspace_id,
         Template.deleted_at.is_(None),
     )
-    found = {one.id: one for one in db.session.scalars(statement) if _may(actor, one, scope)}
+    found = {template.id: template for template in db.session.scalars(statement) if _may(actor, template, scope)}
     faults = []
     for place, template_id in enumerate(wanted):
         path = f"templates[{place}].template_id"
+        if not isinstance(template_id, str) or not template_id:
+            continue  # the model reports it
         if template_id not in found:
             text = "There is no such template here."
             hint = "It may have been deleted: restore it, or take it out of the dataset."
@@ -129,9 +140,7 @@ def known_templates(actor: Actor, spec: Spec, scope: str | None = None) -> dict[
         elif template_id in wanted[:place]:
             text = f"templates[{wanted.index(template_id)}] is this template already."
             faults.append(Fault(path, "duplicate", text, "A dataset has each template once."))
-    if faults:
-        raise validation_error(faults)
-    return found
+    return found, faults
 
 
 def _may(actor: Actor, template: Template, scope: str | None) -> bool:

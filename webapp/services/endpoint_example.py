@@ -29,7 +29,7 @@ def requests(actor: Actor, given: Mapping[str, Any], template_id: str) -> list[s
     Errors: forbidden, not_found, validation_error with every fault of the endpoint, target_failed (reason
     unknown_field: a `{{field}}` that the rows have not), what the template's own values from outside raise.
     """
-    connection, settings = endpoints.thought_of(actor, unmasked(given))
+    connection, settings, _ = endpoints.thought_of(actor, unmasked(given))
     destination = Destination(connection, None, settings)
     template = tenancy.get(actor, Template, template_id, "read")
     found = heads.Head(template.id, template.version, template.project_id, template.team_id)

@@ -7,17 +7,18 @@ others use a connection that is there. What else an endpoint says stands in for 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any, Final
 from urllib.parse import urlsplit
 
 from sqlalchemy import select
 
-from webapp import clock, limits
+from webapp import clock, limits, spelling
 from webapp.connectors import KINDS
 from webapp.errors import ApiError, Fault, validation_error
 from webapp.extensions import db
 from webapp.models import END_STATES, Connection, Endpoint, Push
-from webapp.services import audit, audit_changes, connection_settings, connections, paging, tenancy
+from webapp.services import audit, audit_changes, connection_settings, connections, paging, secrets, tenancy
 from webapp.services.actors import Actor, require
 
 REQUEST: Final = ("method", "path", "headers", "query_params", "body")
@@ -25,6 +26,7 @@ SENDING: Final = (
     "push_mode", "wrapper_key", "batch_size", "retry", "parallel", "rate_per_second", "capture", "delete_path",
     "idempotent",
 )  # fmt: skip
+NOTHING: Final[Mapping[str, Any]] = MappingProxyType({})
 _NOWHERE: Final = (
     "https://none.invalid"  # stands for an address that is not right, so that the rest can be checked
 )
@@ -90,7 +92,9 @@ def listing(
 def create(actor: Actor, given: Mapping[str, Any]) -> Endpoint:
     """An endpoint; commits. `given` are the words of `as_json`. Errors: forbidden, not_found (the connection),
     validation_error with every fault."""
-    connection, settings = thought_of(actor, given)
+    given = _spelled(given)
+    connection, settings, grants = thought_of(actor, given)
+    secrets.allow(actor, grants)
     if given.get("url"):
         connection = _made(actor, given)
     endpoint = Endpoint(
@@ -134,7 +138,7 @@ def of_operations(
 
 def change(actor: Actor, endpoint: Endpoint, changes: Mapping[str, Any]) -> Endpoint:
     """Change a locked endpoint; commits. A masked secret is kept, as in connections. Errors: as `create`."""
-    before = as_json(endpoint)
+    before, changes = as_json(endpoint), _spelled(changes)
     connection = db.session.get_one(Connection, endpoint.connection_id)
     own = connection.of_endpoint
     others = ("connection_id", "path") if own else ("url", "auth", "environment")
@@ -152,11 +156,15 @@ def change(actor: Actor, endpoint: Endpoint, changes: Mapping[str, Any]) -> Endp
         shown = connection_settings.shown(connection.settings, KINDS[_OWN])
         fresh = {**shown, "base_url": base, "auth": merged["auth"] or {"type": "none"}}
         with told:
-            connection_settings.check(actor.workspace_id, KINDS[_OWN], fresh, connection.settings)
-    settings = _settings(merged, endpoint.settings)
+            connection_settings.check(actor, connection.project_id, KINDS[_OWN], fresh, connection.settings)
+    settings, grants = _settings(merged, endpoint.settings), []
+    leads = connection
+    if fresh is not None and not connection_settings.leads_there(connection, KINDS[_OWN], fresh):
+        leads = _thought(connection, fresh)
     with told:
-        _check(connection, settings)
+        grants = _check(actor, leads, settings, endpoint.settings if leads is connection else {})
     told.all()
+    secrets.allow(actor, grants)
     if fresh is not None:
         connections.put_in(actor, connection, {"settings": fresh, "environment": merged["environment"]})
     endpoint.name = changes.get("name", endpoint.name)
@@ -169,10 +177,13 @@ def change(actor: Actor, endpoint: Endpoint, changes: Mapping[str, Any]) -> Endp
     return endpoint
 
 
-def thought_of(actor: Actor, given: Mapping[str, Any]) -> tuple[Connection, dict[str, Any]]:
-    """The connection and the settings that an endpoint would have; nothing is saved. Secrets of `given` stand in the
-    connection as they are. Errors: as `create`."""
+def thought_of(
+    actor: Actor, given: Mapping[str, Any]
+) -> tuple[Connection, dict[str, Any], connection_settings.Grants]:
+    """The connection and the settings that an endpoint would have, and the hosts that secrets are to be allowed for;
+    nothing is saved. Secrets of `given` stand in the connection as they are. Errors: as `create`."""
     require(actor, "write")
+    given = _spelled(given)
     told = _Told()
     with told:
         _one_address(given)
@@ -186,22 +197,27 @@ def thought_of(actor: Actor, given: Mapping[str, Any]) -> tuple[Connection, dict
             connection = _used(actor, given["connection_id"])
     if connection is None:
         with told:
-            connection_settings.check(actor.workspace_id, KINDS[_OWN], own, {})
-        connection = Connection(workspace_id=actor.workspace_id, type=_OWN, settings=own, read_only=False)
-    settings = _settings({**given, "path": path}, {})
+            connection_settings.check(actor, actor.project_id, KINDS[_OWN], own, {})
+        connection = Connection(
+            workspace_id=actor.workspace_id, project_id=actor.project_id, type=_OWN, settings=own, read_only=False
+        )
+    settings, grants = _settings({**given, "path": path}, {}), []
     with told:
-        _check(connection, settings)
+        grants = _check(actor, connection, settings)
     told.all()
-    return connection, settings
+    return connection, settings, grants
 
 
 def delete(actor: Actor, endpoint: Endpoint) -> None:
     """Soft-delete a locked endpoint; commits. Error: in_use, with the pushes that go there."""
-    going = select(Push.id, Push.target).where(
+    going = select(Push.id, Push.target, Push.team_id).where(
         Push.endpoint_id == endpoint.id, Push.status.not_in(END_STATES), Push.deleted_at.is_(None)
     )
-    users = [{"type": "push", "id": one, "name": target} for one, target in db.session.execute(going)]
-    if users:
+    if rows := db.session.execute(going).all():
+        seen = [(row, actor.role_in(row.team_id) is not None) for row in rows]
+        users = [
+            {"type": "push", "id": row.id if mine else None, "name": row.target if mine else None} for row, mine in seen
+        ]
         raise ApiError("in_use", "Rows are being sent to this endpoint.", {"used_by": users})
     tenancy.soft_delete(actor, endpoint)
 
@@ -212,6 +228,11 @@ def restore(actor: Actor, endpoint: Endpoint) -> None:
 
 
 # --- What it is made of -------------------------------------------------------------------------------------
+
+
+def _spelled(given: Mapping[str, Any]) -> dict[str, Any]:
+    """What is given with the words of a connection's settings (`push_mode`, `auth.type`) as they are stored."""
+    return spelling.canonical(KINDS[_OWN].Settings, given)
 
 
 def _one_address(given: Mapping[str, Any]) -> None:
@@ -279,9 +300,18 @@ def _settings(given: Mapping[str, Any], before: Mapping[str, Any]) -> dict[str, 
     return {**said, **kept, "request_template": before["request_template"] if kept else request}
 
 
-def _check(connection: Connection, settings: Mapping[str, Any]) -> None:
+def _check(
+    actor: Actor, connection: Connection, settings: Mapping[str, Any], stored: Mapping[str, Any] = NOTHING
+) -> connection_settings.Grants:
     told = {name: value for name, value in settings.items() if name != "operation"}
-    connection_settings.check_changed(connection, KINDS[connection.type], told)
+    return connection_settings.check_changed(actor, connection, KINDS[connection.type], told, stored)
+
+
+def _thought(connection: Connection, settings: Mapping[str, Any]) -> Connection:
+    """A connection as it will be, in no session."""
+    return Connection(
+        workspace_id=connection.workspace_id, project_id=connection.project_id, type=_OWN, settings=dict(settings)
+    )
 
 
 class _Told:

@@ -61,6 +61,7 @@ KINDS: Final[Mapping[str, Kind]] = MappingProxyType(
             ended="webapp.services.push_end.settle",
             queue="pushes",
             attempts=limits.MAX_ATTEMPTS,
+            turns="webapp.services.push_end.due",
         ),
         "part": Kind(
             model=ExportPart,

@@ -35,8 +35,9 @@ def retry(actor: Actor, export_id: str) -> Export:
     left = before.count - sum(part.count for part in made)
     told = {"version": before.template_version, "seed": before.pins["seed"], "format": before.format}
     of = ("template", before.template_id or "")
+    inside = before.request.get("quota", {}).get("records", 0) * left // max(1, before.count)
     return exports.queue(
-        actor, again, "export.retry", of, largest=left, made=made, of_export=before.id, **told
+        actor, again, "export.retry", of, largest=left, made=made, records=inside, of_export=before.id, **told
     )
 
 

@@ -134,7 +134,8 @@ def create(actor: Actor, template_id: str, ask: GenerateInput, format: str | Non
         "offset": recipe.offset,
         **({"part_rows": part_rows} if part_rows else {}),
     }
-    return queue(actor, export, "template.export", ("template", found.id), largest=count, **told)
+    inside, of = recipe.records(), ("template", found.id)
+    return queue(actor, export, "template.export", of, largest=count, records=inside, **told)
 
 
 def create_of_dataset(actor: Actor, dataset_id: str, ask: DatasetExportInput) -> Export:
@@ -169,7 +170,8 @@ def create_of_dataset(actor: Actor, dataset_id: str, ask: DatasetExportInput) ->
         pins=bundle.pins(),
     )
     told = {"version": version.number, "seed": bundle.seed, "format": export.format, "tables": len(members)}
-    return queue(actor, export, "dataset.export", ("dataset", dataset.id), largest=largest, **told)
+    inside, of = sum(recipe.records() for recipe in bundle.recipes), ("dataset", dataset.id)
+    return queue(actor, export, "dataset.export", of, largest=largest, records=inside, **told)
 
 
 def queue(
@@ -180,20 +182,23 @@ def queue(
     *,
     largest: int,
     made: Sequence[ExportPart] = (),
+    records: int = 0,
     **told: Any,
 ) -> Export:
     """Spend the rows of a new export, save it with its audit entry and ring for workers; commits.
 
-    `largest`: rows of its largest table; `made`: parts that are taken over, whose rows were spent before.
+    `largest`: rows of its largest table; `made`: parts that are taken over, whose rows were spent before; `records`:
+    objects in arrays, which are spent like rows.
     Errors: row_limit_exceeded, quota_exceeded.
     """
     spent = export.count - sum(part.count for part in made)
-    reservation = quotas.reserve_rows(actor, spent, largest=largest)
+    reservation = quotas.reserve_rows(actor, spent + records, largest=largest)
     try:
         export.id = ids.new("exp")
         export.workspace_id = actor.workspace_id
         export.created_by, export.key_id = actor.user_id, actor.key_id
-        quota = {"rows": reservation.rows, "second": reservation.second}
+        quota = {"rows": reservation.rows, "second": reservation.second, "records": records}
+        told |= quotas.records_told(records)
         export.request = {**export.request, "quota": quota}
         db.session.add(export)
         db.session.flush()
@@ -220,8 +225,8 @@ def check_kept(export: Export) -> None:
     if export.file_removed_at is not None:
         at = clock.to_text(export.file_removed_at.replace(microsecond=0))
         text = (
-            f"This export's file was removed at {at}: its plan keeps files no longer. An export with the same body, "
-            "seed and now makes the same bytes again."
+            f"This export's file was removed at {at}: its plan keeps files no longer, or a newer export needed the "
+            "space. An export with the same body, seed and now makes the same bytes again."
         )
         raise ApiError("not_found", text, {"id": export.id, "file_removed_at": at})
 
@@ -351,7 +356,12 @@ def settle(export_id: str) -> None:
             return
         held = export.request["quota"]
         in_part = export.status == "cancelled" or export.part_rows
-        unused = min(held["rows"], export.count - export.rows_done) if in_part else held["rows"]
+        unused = held["rows"]
+        if in_part:
+            inside = held.get("records", 0)
+            plain = max(1, held["rows"] - inside)
+            left = min(plain, export.count - export.rows_done)
+            unused = min(held["rows"], left + inside * left // plain)
         export.request = {**export.request, _SETTLED: True}
         session.add(_end_entry(export, unused))
         reservation = Reservation(export.workspace_id, held["rows"], held["second"])

@@ -25,6 +25,7 @@ from webapp.connectors import KINDS
 from webapp.connectors.base import ConnectorError, Link, Session
 from webapp.connectors.rest_fetch import Fetches, Manner, too_large
 from webapp.engine.block import Bound
+from webapp.engine.budget import TooLarge
 from webapp.engine.errors import SpecError
 from webapp.engine.outside import Answer, Ask, Recorder
 from webapp.errors import ApiError, Fault, validation_error
@@ -66,7 +67,7 @@ def recipe(
         return rows.recipe(source, ask, present=present, format=format, pins=pins, anchored=anchored)
     held = pins or rows.pins_for(source, seed=ask.seed, now=ask.now, locale=ask.locale, present=present)
     dry = _Dry(ask, held, held.now == source.anchor if anchored is None else anchored)
-    with _Search(actor, fetch) as search:
+    with _Search(actor, fetch, source) as search:
         plan, found = source.plan, _taken(source)
         for level in sorted({one.level for one in plan.asks}):
             asked = [one for one in plan.asks if one.level == level and one.question.kind != "source"]
@@ -156,15 +157,23 @@ class _Dry:
 
     @staticmethod
     def _block(bound: Bound, start: int, count: int, names: set[str]) -> None:
-        block = bound.at(np.arange(start, start + count, dtype=np.uint64))
-        for name in names:
-            block.column(name)
+        try:
+            block = bound.at(np.arange(start, start + count, dtype=np.uint64))
+            for name in names:
+                block.column(name)
+        except TooLarge:
+            if count < 2:
+                raise
+            half = count // 2
+            _Dry._block(bound, start, half, names)
+            _Dry._block(bound, start + half, count - half, names)
 
 
 class _Search:
     """Answers, first from those that are kept; each connection is opened once, and closed at the end."""
 
-    def __init__(self, actor: Actor | None, fetch: bool) -> None:
+    def __init__(self, actor: Actor | None, fetch: bool, source: Source) -> None:
+        self._source = source
         self._actor, self._fetch = actor, fetch and actor is not None
         self._until = time.monotonic() + limits.FETCH_SECONDS
         self._rows: dict[str, Connection] = {}
@@ -237,7 +246,7 @@ class _Search:
 
     def _whole(self, one: Ask) -> Answer | None:
         if one.question.kind == "file":  # read where it is wanted: nobody outside is asked
-            return None if self._actor is None else real_data.file_beside(self._actor, one)
+            return None if self._actor is None else real_data.file_beside(self._actor, one, self._source)
         values = one.question.values
         wanted = answers.hash_of(one.question, values)
         found = self._stored(one, [wanted])

@@ -8,6 +8,7 @@ the way gives the rows back and is an error; nothing is ever a broken 200. From 
 from __future__ import annotations
 
 import logging
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -20,11 +21,11 @@ import redis
 from flask import Flask, current_app
 
 from webapp import clock, limits
-from webapp.engine import groups
+from webapp.engine import groups, records
 from webapp.engine.bad.invalid import Invalid
 from webapp.engine.errors import SpecError
 from webapp.engine.real import SourceSpec
-from webapp.errors import ApiError
+from webapp.errors import ApiError, Fault, validation_error
 from webapp.extensions import db
 from webapp.services import (
     audit,
@@ -71,7 +72,8 @@ def draft_source(actor: Actor | None, ask: DraftInput, own: str = "") -> Source:
     around = kin.gather(ask.fields, own, lambda wanted: kin.newest(actor, wanted) if actor else {})
     quantity = ask.quantity or limits.DEFAULT_QUANTITY
     said = (_said(ask.source), _wrong(ask.invalid))
-    return sources.of_draft(ask.name, ask.fields, quantity, ask.anchor, ask.locale, own, around, ask.rows, *said)
+    anchor = ask.anchor or limits.DRAFT_ANCHOR
+    return sources.of_draft(ask.name, ask.fields, quantity, anchor, ask.locale, own, around, ask.rows, *said)
 
 
 def _said(source: SourceSpec | None) -> dict[str, Any] | None:
@@ -105,13 +107,15 @@ class Delivery:
             return
         self._closed = True
         self._output.close()
-        made, count = self._output.rows_made, self._output.recipe.count
+        recipe = self._output.recipe
+        made, count = self._output.rows_made, recipe.count
         if made >= count:
             return
         with self._app.app_context():
             try:
-                quotas.give_back(self._reservation, count - made)
-                told = {"made": made, "of": count, "given_back": count - made, "entry": self._entry}
+                unused = count - made + recipe.records(made)
+                quotas.give_back(self._reservation, unused)
+                told = {"made": made, "of": count, "given_back": unused, "entry": self._entry}
                 audit.record(self._actor, "template.generate_cut", _named(self._output.recipe), **told)
             except (redis.RedisError, ApiError) as error:  # the client is gone: nobody is left to be told
                 log.warning("a stream was cut, but its rows were not given back: %s", error)
@@ -155,14 +159,16 @@ def _run(actor: Actor, source: Source, ask: GenerateInput, format: str | None) -
     count = source.count(ask.count)
     quotas.check_rows(actor, count)
     recipe = fetched.recipe(actor, source, ask.model_copy(update={"count": count}), format=format)
-    reservation = quotas.reserve_rows(actor, count)
+    inside = recipe.records()
+    reservation = quotas.reserve_rows(actor, count + inside, largest=count)
     try:
         with _one_by_one if count * source.plan.leaves <= limits.FIRST_BLOCK_ROWS else nullcontext():
             output = recipe.open()
-            small = output.whole() if count <= limits.FIRST_BLOCK_ROWS else None
-        entry = _record(actor, recipe)
+            few = output.rows_made == count <= limits.FIRST_BLOCK_ROWS and output.primed <= limits.PREVIEW_BYTES
+            small = output.whole(sys.maxsize) if few else None
+        entry = _record(actor, recipe, inside)
     except BaseException:
-        quotas.give_back(reservation, count)
+        quotas.give_back(reservation, reservation.rows)
         raise
     db.session.remove()
     if small is not None:
@@ -171,7 +177,7 @@ def _run(actor: Actor, source: Source, ask: GenerateInput, format: str | None) -
     return Generation(recipe, Delivery(app, actor, output, reservation, entry), output)
 
 
-def _record(actor: Actor, recipe: Recipe) -> str:
+def _record(actor: Actor, recipe: Recipe, inside: int) -> str:
     pins = recipe.pins
     metrics.count("rows_generated", recipe.count, format=recipe.format.name)
     return audit.record(
@@ -183,6 +189,7 @@ def _record(actor: Actor, recipe: Recipe) -> str:
         seed=pins.seed,
         format=recipe.format.name,
         offset=recipe.offset,
+        **quotas.records_told(inside),
     )
 
 
@@ -246,12 +253,12 @@ def _draft_of(actor: Actor, found: heads.Head, ask: PreviewInput) -> Source:
     spec, _ = templates.loader(found.id, found.version)()
     given = _said(ask.source) if "source" in ask.model_fields_set else spec.get("source")
     wrong = _wrong(ask.invalid) if "invalid" in ask.model_fields_set else spec.get("invalid")
+    around = kin.gather(ask.fields, found.id, lambda wanted: kin.newest(actor, wanted))
     parsed = plans.parsed_fields(
         ask.fields, name=spec["name"], locale=spec["locale"], source=given, invalid=wrong
     )
     before = spec["fields"]
     merged = groups.assign(template_fields.carry_over(parsed, before), template_fields.settled(before))
-    around = kin.gather(ask.fields, found.id, lambda wanted: kin.newest(actor, wanted))
     library = kin.library(around, found.id, spec["quantity"], ask.rows)
     plan = plans.compiled(merged, plans.vocabulary(), ask.locale, library)
     related = kin.related_of(around, library)
@@ -266,29 +273,55 @@ def _preview(
     wanted = GenerateInput(
         count=limits.PREVIEW_ROWS, seed=ask.seed, overrides=ask.overrides, now=ask.now, locale=ask.locale
     )
-    recipe, made = _first_rows(source, wanted, actor, fetch)
+    recipe, made = _first_rows(source, wanted, actor, fetch, few=True)
     warnings = [fault.as_dict() for fault in recipe.bound.warnings]
-    warnings += fetched.warnings(source, recipe) + capacity_warnings(recipe)
+    warnings += fetched.warnings(source, recipe) + capacity_warnings(recipe) + cut_warnings(recipe, wanted)
     return Preview(recipe, made, warnings, recipe.bad_cells() if recipe.bound.bad is not None else None)
 
 
 def _first_rows(
-    source: Source, ask: GenerateInput, actor: Actor | None, fetch: bool = False
+    source: Source, ask: GenerateInput, actor: Actor | None, fetch: bool = False, few: bool = False
 ) -> tuple[Recipe, bytes]:
-    """The first rows of a template as JSON: as many as `ask` says, or all of them where its parents bear fewer."""
+    """The first rows of a template as JSON: as many as `ask` says, or all of them where its parents bear fewer. `few`:
+    they are shown, so that their arrays count as those of a preview."""
     said = source.plan.spec.source
     if fetch or (said is not None and said.file is not None):  # a file of the workspace is read, and nobody asked
         source = real_data.opened(actor, source, whole=False)
-    few = rows.recipe(source, ask.model_copy(update={"count": 0}), present=clock.now())
+    none = rows.recipe(source, ask.model_copy(update={"count": 0}), present=clock.now())
     assert ask.count is not None
     low, high = 0, ask.count
     while low < high:
         middle = (low + high + 1) // 2
-        low, high = (middle, high) if _borne(few, middle) else (low, middle - 1)
+        low, high = (middle, high) if _borne(none, middle) else (low, middle - 1)
     if low == 0:
-        return few, b"[]"
-    recipe = fetched.recipe(actor, source, ask.model_copy(update={"count": low}), pins=few.pins, fetch=fetch)
+        return none, b"[]"
+    if few:
+        low = shown(actor, none, low)
+    recipe = fetched.recipe(actor, source, ask.model_copy(update={"count": low}), pins=none.pins, fetch=fetch)
     return recipe, recipe.open().whole()
+
+
+def shown(actor: Actor | None, recipe: Recipe, count: int) -> int:
+    """How many of the first `count` rows a preview shows: fewer where their arrays have more than PREVIEW_RECORDS
+    objects together. Error: quota_exceeded where previews have shown very many within an hour."""
+    found = records.charged(recipe.bound, recipe.offset, count)
+    while count > 1 and found > limits.PREVIEW_RECORDS:
+        count -= 1
+        found = records.charged(recipe.bound, recipe.offset, count)
+    if actor is not None and found > limits.PREVIEW_FREE_RECORDS:
+        quotas.take_preview_records(actor, found)
+    return count
+
+
+def cut_warnings(recipe: Recipe, ask: GenerateInput) -> list[dict[str, Any]]:
+    """That a preview shows fewer rows than there are, because of the size of their arrays."""
+    if recipe.count >= (ask.count or 0) or not records.charged(recipe.bound, 0, 1):
+        return []
+    if not _borne(recipe, recipe.count + 1):
+        return []
+    most = f"{limits.PREVIEW_RECORDS:,}"
+    text = f"{recipe.count:,} of {ask.count:,} rows are shown: a preview has at most {most} objects in arrays."
+    return [Fault("fields", "preview_cut", text, "Generate to get all rows.").as_dict()]
 
 
 def _borne(recipe: Recipe, count: int) -> bool:
@@ -312,8 +345,16 @@ def capacity_warnings(recipe: Recipe) -> list[dict[str, Any]]:
 def sample(actor: Actor, ask: DraftInput, count: int, own: str = "") -> tuple[Recipe, bytes]:
     """The first `count` rows of a template that is not saved, as JSON, for a look at how their values spread: they
     are counted and not handed on, and so not spent. Error: validation_error."""
-    wanted = GenerateInput(count=count, seed=ask.seed, locale=ask.locale)
-    return _first_rows(draft_source(actor, ask, own), wanted, actor)
+    source = draft_source(actor, ask, own)
+    while True:
+        wanted = GenerateInput(count=count, seed=ask.seed, locale=ask.locale)
+        try:
+            return _first_rows(source, wanted, actor)
+        except ApiError as error:
+            wide = any(one["code"] == "row_too_large" for one in error.details.get("fields", ()))
+            if not wide or count == 1:
+                raise
+        count = max(1, count // limits.BLOCK_STEP)  # wide rows: fewer of them tell as much
 
 
 def capacity(recipe: Recipe, name: str) -> int | None:
@@ -364,6 +405,16 @@ def estimate(
     sample = min(count, limits.ESTIMATE_ROWS)
     recipe = fetched.recipe(actor, source, ask.model_copy(update={"count": sample}), fetch=False)
     began = timer()
-    length = sum(len(piece) for piece in recipe.open())
+    length, output = 0, recipe.open()
+    try:
+        for piece in output:
+            length += len(piece)
+            if length > limits.ESTIMATE_BYTES and output.rows_sent:
+                sample = output.rows_sent
+                break
+    except SpecError as error:
+        raise validation_error(error.faults) from None
+    finally:
+        output.close()
     seconds = timer() - began
     return Estimate(count, sample, round(length * count / sample), seconds * count / sample)

@@ -44,6 +44,14 @@ def dry_run(prepared: Prepared) -> dict[str, Any]:
     }
 
 
+def check(prepared: Prepared) -> None:
+    """See that the requests of the first rows can be written. Nobody is asked. Errors: validation_error for a request
+    template that names a missing field, those of connections."""
+    with push_targets.channel_of(prepared.destination) as channel:
+        for place, one in enumerate(prepared.tables):
+            requests(prepared.push_id, channel, place, one)
+
+
 def requests(push_id: str, channel: Channel, place: int, one: Planned) -> list[str]:
     """The HTTP of the first three rows of a table, as a push of that id would send them."""
     rows = one.rows(place)

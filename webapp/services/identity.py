@@ -102,6 +102,11 @@ class Known:
     epoch: str
     read_at: float  # time.monotonic()
 
+    @property
+    def is_outsider(self) -> bool:
+        """Whether the key's owner is no member of the workspace."""
+        return self.actor.role_for("member") is None
+
 
 def by_key(text: str, project_id: str, address: str, request_id: str) -> tuple[Actor, Passage, str]:
     """The Actor of an API key, its place in the minute, and the API version of the key.
@@ -112,24 +117,34 @@ def by_key(text: str, project_id: str, address: str, request_id: str) -> tuple[A
     if parts is None:
         raise unauthenticated("malformed")
     handle, secret = parts
-    for _ in range(limits.IDENTIFY_TRIES):
+    known = _known(handle, project_id)
+    passage = _passage(known, secret, known.epoch if known else "", address)
+    if passage.stale:
+        # Rights, or a template of the workspace, have changed since `known` was read. Edits in parallel may change the
+        # epoch again at any moment, so what is read now is not compared with it: it is as new as this request.
+        _memory().pop((handle, project_id), None)
         known = _known(handle, project_id)
-        if known is None or not keys.matches(secret, known.secret_hash):
-            raise unauthenticated("unknown")
-        if known.dead:
-            raise unauthenticated("revoked")
-        if known.expires is not None and known.expires <= clock.epoch():
-            raise unauthenticated("expired")
-        passage = enter_workspace(known.actor, known.epoch)
-        if passage.stale:
-            _memory().pop((handle, project_id), None)
-            continue
-        if known.fault is not None and passage.accepted:
-            raise Refused(known.fault, passage)
-        _note_use(known.actor.key_id or "", address)
-        actor = replace(known.actor, address=address, request_id=request_id)
-        return actor, passage, known.api_version
-    raise ApiError("unavailable", "Rights are changing too fast. Try again.", headers={"Retry-After": "1"})
+        passage = _passage(known, secret, "", address)
+    assert known is not None
+    if known.fault is not None and passage.accepted:
+        raise Refused(known.fault, passage)
+    _note_use(known.actor.key_id or "", address)
+    actor = replace(known.actor, address=address, request_id=request_id)
+    return actor, passage, known.api_version
+
+
+def _passage(known: Known | None, secret: str, epoch: str, address: str) -> Passage:
+    """Count a request of a valid key; with `epoch`, only if that is still the workspace's. Error: unauthenticated.
+
+    Requests by the key of a removed member are counted by address: they must not use up the workspace's rate limit.
+    """
+    if known is None or not keys.matches(secret, known.secret_hash):
+        raise unauthenticated("unknown")
+    if known.dead:
+        raise unauthenticated("revoked")
+    if known.expires is not None and known.expires <= clock.epoch():
+        raise unauthenticated("expired")
+    return enter_address(address) if known.is_outsider else enter_workspace(known.actor, epoch)
 
 
 class Entry:
@@ -222,8 +237,10 @@ def _known(handle: str, project_id: str) -> Known | None:
         return known
     memory = _memory()
     known = _read(handle, project_id)
-    # A run's key ends with its run, which a Redis that is away must not put off: it is looked up each time.
-    if known is not None and known.actor.run_id is None and rights.may_be_remembered(known.epoch):
+    # A run's key ends with its run, which a Redis that is away must not put off: it is looked up each time. So is the
+    # key of someone who is no member, since only requests that count for the workspace compare the epoch.
+    is_remembered = known is not None and known.actor.run_id is None and not known.is_outsider
+    if known is not None and is_remembered and rights.may_be_remembered(known.epoch):
         if len(memory) >= limits.IDENTITY_CACHE_ENTRIES:
             memory.clear()  # simple, and rare: it is only a memory
         memory[handle, project_id] = known

@@ -106,7 +106,8 @@ def pinned(pins: Stored, instead: Mapping[str, int]) -> Callable[[Iterable[str]]
 def gather(fields: Any, own: str, read: Callable[[Iterable[str]], dict[str, Version]]) -> dict[str, Version]:
     """Every template that these fields reach, and those that they reach in turn.
 
-    Error: validation_error, naming each field that reaches a template that is not there (any more).
+    Error: validation_error with each field that refers to a template that does not exist, and every other fault of
+    the fields.
     """
     found: dict[str, Version] = {}
     asked = list(reached(fields))
@@ -127,7 +128,7 @@ def gather(fields: Any, own: str, read: Callable[[Iterable[str]], dict[str, Vers
     ]
     refused = missing or _of_real_rows(asked, found, own)
     if refused:
-        raise validation_error(refused)
+        raise validation_error([*refused, *plans.field_faults(fields)])
     return found
 
 

@@ -12,7 +12,7 @@ from typing import Any, Final
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
-from webapp import limits
+from webapp import clock, limits
 from webapp.extensions import reading
 from webapp.models import END_STATES, Push, PushLine, PushRow
 from webapp.services import ledger_rows
@@ -37,6 +37,16 @@ def _counts(total: int, delivered: int, failed: int, unknown: int, undone: int) 
     }
 
 
+def waiting(status: str, retry_at: datetime | None, held: dict[str, Any] | None) -> dict[str, Any] | None:
+    """Return `{since, tries, reason, message, next_try_at, next_try_in_seconds}` of a push that waits for its target,
+    None for any other."""
+    if status != "running" or retry_at is None or held is None:
+        return None
+    told = {name: held[name] for name in ("since", "tries", "reason", "message")}
+    seconds = max(0, round((retry_at - clock.now()).total_seconds()))
+    return {**told, "next_try_at": clock.to_text(retry_at), "next_try_in_seconds": seconds}
+
+
 def progress(push: Push) -> list[list[float]]:
     """Points of the rate chart: `[seconds since the start, rows that have their end]`, at most
     PUSH_PROGRESS_POINTS of them."""
@@ -58,6 +68,8 @@ class State:
     unknown: int
     undone: int
     error: dict[str, Any] | None
+    retry_at: datetime | None = None
+    held: dict[str, Any] | None = None
 
     @property
     def ended(self) -> bool:
@@ -67,7 +79,8 @@ class State:
     @property
     def mark(self) -> str:
         """What tells this state from the ones before it; the id of its event."""
-        return f"{self.attempt}-{self.status}-{self.delivered}-{self.failed}-{self.unknown}-{self.undone}"
+        wait = f"-{self.retry_at.timestamp():.0f}" if self.retry_at else ""
+        return f"{self.attempt}-{self.status}-{self.delivered}-{self.failed}-{self.unknown}-{self.undone}{wait}"
 
     def counts(self) -> dict[str, Any]:
         """The data of a `progress` event."""
@@ -75,6 +88,7 @@ class State:
             "status": self.status,
             "attempt": self.attempt,
             "counts": _counts(self.total, self.delivered, self.failed, self.unknown, self.undone),
+            "waiting": waiting(self.status, self.retry_at, self.held),
         }
 
     def end(self) -> dict[str, Any]:
@@ -93,6 +107,8 @@ def state(push_id: str) -> State | None:
         Push.unknown,
         Push.undone,
         Push.error,
+        Push.retry_at,
+        Push.waiting,
     )
     with reading() as session:
         row = session.execute(select(*columns).where(Push.id == push_id)).one_or_none()

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 from sqlalchemy import delete, func, insert, select, update
@@ -125,7 +125,7 @@ def close_unknown(
     refused = set(session.scalars(select(PushRow.row).where(*_of(push.id, chunk))).all())
     sent_as = ledger_rows.sent_as(session, push, chunk.table, numbers) if chunk.proof.get("keyed") else {}
     doubt = [
-        Bad(row, "unknown", message, sent_as.get(row, ""), key=(keys or {}).get(row), state="unknown")
+        Bad(row, UNKNOWN, message, sent_as.get(row, ""), key=(keys or {}).get(row), state="unknown")
         for row in numbers
         if row not in refused
     ]
@@ -134,6 +134,61 @@ def close_unknown(
     return len(doubt)
 
 
+def can_settle(push: Push, chunk: Chunk) -> bool:
+    """Whether the target can be asked later what became of a chunk. Over HTTP it cannot, and an undo is repeated."""
+    return push.kind != "undo" and bool(chunk.proof) and "keyed" not in chunk.proof
+
+
+def settle(session: Session, push: Push, chunk: Chunk, arrived: bool, retry: Push) -> int:
+    """Write what became of the chunk of `push` whose commit was in doubt: its unknown rows were delivered, or failed.
+    Delivered ones are taken from `retry`, which has them in hand. Returns how many rows that were."""
+    home = ledger_rows.first_of(session, push)
+    values = {"state": "delivered", "code": "", "message": _ARRIVED} if arrived else dict(_NOT_ARRIVED)
+    count = 0
+    for owner in {push.id: push, home.id: home}.values():
+        session.refresh(owner, with_for_update=True)
+        theirs = _in_doubt(owner.id, chunk)
+        if arrived and owner is home:
+            retry.total -= _held(session, theirs, retry)
+            values["retried_by"] = None if push is home else push.id
+        done = session.execute(update(PushRow).where(*theirs).values(**values), execution_options=_QUIET)
+        count = done.rowcount
+        owner.unknown -= count
+        if arrived:
+            owner.delivered += count
+        else:
+            owner.failed += count
+    push.unsettled = None
+    return count
+
+
+def leave_unknown(session: Session, push: Push, chunk: Chunk, retry: Push) -> None:
+    """The rows of a chunk in doubt stay unknown, and `retry` does not send them."""
+    theirs = _in_doubt(ledger_rows.first_of(session, push).id, chunk)
+    retry.total -= _held(session, theirs, retry)
+    session.execute(
+        update(PushRow).where(*theirs, PushRow.retried_by == retry.id).values(retried_by=None),
+        execution_options=_QUIET,
+    )
+
+
+def _in_doubt(push_id: str, chunk: Chunk) -> tuple[Any, ...]:
+    return (*_of(push_id, chunk), PushRow.state == "unknown", PushRow.code == UNKNOWN)
+
+
+def _held(session: Session, rows: tuple[Any, ...], retry: Push) -> int:
+    counted = select(func.count()).select_from(PushRow).where(*rows, PushRow.retried_by == retry.id)
+    return session.scalar(counted) or 0
+
+
+UNKNOWN: Final = "unknown"
+"""The code of a row whose chunk was being committed when the connection was lost."""
+_ARRIVED: Final = "The connection was lost during the commit. The target confirmed later that the row had arrived."
+_NOT_ARRIVED: Final = {
+    "state": "failed",
+    "code": "interrupted",
+    "message": "The connection was lost during the commit. The target confirmed later that the row had not arrived.",
+}
 _QUIET = {"synchronize_session": False}
 _RETOLD = ("state", "status_code", "code", "native", "column", "message", "ms")
 

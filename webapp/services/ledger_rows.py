@@ -133,6 +133,13 @@ def retries(session: Session, push: Push) -> list[Push]:
     return list(session.scalars(select(Push).where(Push.of_id == home.id, Push.kind == "retry").order_by(Push.id)))
 
 
+def unsettled(session: Session, push: Push) -> list[Push]:
+    """The first push and its retries that ended with a chunk whose commit is in doubt, apart from `push` itself."""
+    home = first_of(session, push)
+    family = (home, *retries(session, home))
+    return [one for one in family if one.unsettled is not None and one.id != push.id]
+
+
 def upwards(session: Session, push: Push, table: int, after: int, most: int) -> Numbers:
     """The next numbers of a push above one, at most so many, ascending. Empty at the end of the table."""
     return _gathered(_windows_up(after + 1, count_of(push, table)), session, push, table, most)

@@ -24,11 +24,12 @@ from webapp.models import (
     ScenarioVersion,
     Template,
     TemplateVersion,
+    WorkspaceFile,
 )
 
-# What lies in a project and can name others, by the front of its ids.
+# What lies in a project, by the front of its ids.
 KINDS: Final[Mapping[str, Any]] = {
-    "tpl": Template, "dst": Dataset, "scn": Scenario, "con": Connection, "end": Endpoint,
+    "tpl": Template, "dst": Dataset, "scn": Scenario, "con": Connection, "end": Endpoint, "fil": WorkspaceFile,
 }  # fmt: skip
 _VERSIONS: Final[Mapping[Any, Any]] = {
     Template: TemplateVersion, Dataset: DatasetVersion, Scenario: ScenarioVersion,
@@ -38,7 +39,7 @@ _ID: Final = re.compile(rb"(?:tpl|dst|scn|con|end)_[0-9A-Za-z]{26}")
 
 def word_of(model: Any) -> str:
     """What an object of this kind is called: `template`."""
-    return str(model.__name__).lower()
+    return "file" if model is WorkspaceFile else str(model.__name__).lower()
 
 
 def kind_of(object_id: str) -> Any:
@@ -51,9 +52,26 @@ def named_in(said: Any) -> set[str]:
     return {found.decode() for found in _ID.findall(orjson.dumps(said))}
 
 
+def files_of(spec: Mapping[str, Any]) -> set[str]:
+    """The names of the workspace files that the spec of a template reads."""
+
+    def inside(fields: Iterable[Any]) -> Iterable[str]:
+        for field in fields:
+            options = field.get("options") or {}
+            if field.get("type") == "dataset_column" and isinstance(options.get("file"), str):
+                yield options["file"]
+            if isinstance(options.get("fields"), list):
+                yield from inside(options["fields"])
+
+    source = (spec.get("source") or {}).get("file")
+    return {*inside(spec["fields"]), *([source] if source else [])}
+
+
 def of_project(project_id: str) -> dict[str, set[str]]:
-    """For each live object of a project the ids that it names, whether those lie in the project or not."""
+    """For each live object of a project the ids that it names, whether those lie in the project or not. Files, which
+    templates name by their names, count as far as they belong to the project."""
     found: dict[str, set[str]] = {}
+    read_files: dict[str, set[str]] = {}
     for model, version in _VERSIONS.items():
         owner = getattr(version, f"{word_of(model)}_id")
         more = [Scenario.env] if model is Scenario else [Template.made_from_id] if model is Template else []
@@ -64,10 +82,19 @@ def of_project(project_id: str) -> dict[str, set[str]]:
         )
         for row in db.session.execute(newest):
             found[row[0]] = named_in(list(row[1:])) - {row[0]}
+            if model is Template:
+                read_files[row[0]] = files_of(row.spec)
     ends = select(Endpoint.id, Endpoint.connection_id).where(
         Endpoint.project_id == project_id, Endpoint.deleted_at.is_(None)
     )
     found |= {row.id: {row.connection_id} for row in db.session.execute(ends)}
+    files = select(WorkspaceFile.name, WorkspaceFile.id).where(
+        WorkspaceFile.project_id == project_id, WorkspaceFile.deleted_at.is_(None)
+    )
+    by_name = {row.name: row.id for row in db.session.execute(files)}
+    for template_id, named in read_files.items():
+        found[template_id] |= {by_name[name] for name in named & by_name.keys()}
+    found |= {one: set() for one in by_name.values()}
     own = select(Connection.id).where(Connection.project_id == project_id, Connection.deleted_at.is_(None))
     return found | {one: set() for one in db.session.scalars(own)}
 

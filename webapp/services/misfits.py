@@ -20,6 +20,7 @@ import pyarrow.compute as pc
 from webapp import limits
 from webapp.connectors.base import Session
 from webapp.connectors.shape import Column, Entity
+from webapp.engine.budget import TooLarge
 from webapp.services.mapping import kinds_of
 from webapp.services.misfit_values import bad_values, limit_of
 from webapp.services.push_plan import Planned
@@ -61,9 +62,7 @@ def check(
     """The misfits of one table, and how many rows were looked at. `sent` are the targets of the same push, whose rows
     are not there yet; `kind` is the connection's; without a session nobody is asked what the target holds. Raises
     `ConnectorError`."""
-    count = min(rows.count, limits.BLOCK_ROWS)
-    numbers = np.arange(rows.offset, rows.offset + count, dtype=np.uint64)
-    batch = rows.batch(numbers, NoKeys())
+    count, batch = _first_rows(rows)
     look = _Look(planned, rows, batch, kind)
     found = list(look.values())
     found += look.repeated()
@@ -73,6 +72,18 @@ def check(
         found += look.there_already(session)
     shown = {(one.column, one.reason) for one in found}
     return [one for one in by_schema(planned) if (one.column, one.reason) not in shown] + found, count
+
+
+def _first_rows(rows: TableRows) -> tuple[int, pa.RecordBatch]:
+    """The first rows of a table and their number: BLOCK_ROWS, or as many as fit the budget of a block."""
+    count = min(rows.count, limits.BLOCK_ROWS)
+    while True:
+        try:
+            return count, rows.batch(np.arange(rows.offset, rows.offset + count, dtype=np.uint64), NoKeys())
+        except TooLarge:
+            if count < 2:
+                raise
+        count = max(1, count // limits.BLOCK_STEP)
 
 
 class NoKeys:

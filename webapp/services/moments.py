@@ -6,11 +6,13 @@ import re
 from datetime import UTC, datetime
 from typing import Annotated, Any, Final
 
-from pydantic import BeforeValidator, Field
+from pydantic import BeforeValidator, Field, WithJsonSchema
 
-from webapp import limits
+from webapp import clock, limits
 
 _FORM: Final = re.compile(r"\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d:\d\d(\.\d{1,9})?([Zz]|[+-]\d\d:\d\d)")
+
+PRESENT: Final = "present"
 
 
 def parse(value: Any) -> datetime:
@@ -34,3 +36,18 @@ Moment = Annotated[
     BeforeValidator(parse, json_schema_input_type=str),
     Field(json_schema_extra={"format": "date-time"}),
 ]
+
+
+def _now(value: Any) -> datetime:
+    """A time, or `present` as the time of the clock in whole seconds. What is kept of a request is that time."""
+    return clock.now().replace(microsecond=0) if value == PRESENT else parse(value)
+
+
+Now = Annotated[
+    datetime,
+    BeforeValidator(_now),
+    WithJsonSchema(
+        {"anyOf": [{"type": "string", "format": "date-time"}, {"type": "string", "enum": [PRESENT]}]}
+    ),
+]
+"""The time that relative dates depend on, as a request sends it."""

@@ -3,37 +3,38 @@
 What hangs together lies in one project: a template and those it refers to, its datasets, the connection it reads, the
 scenario that names it. So objects go together with all that names them or that they name; where not all of it was asked
 for, nothing moves and the rest is told. Within one team they may be left apart (`leave`): whoever reaches the one
-project reaches the other. Workspace files, secrets, and finished exports and pushes stay: the first two lie in no
-project, the others are what was done in theirs.
+project reaches the other. A file that is shared with the whole workspace moves when it is asked for itself, and belongs
+to the project from then on. Secrets, and finished exports and pushes stay: the first do not lie in a project in this
+sense, the others are what was done in theirs.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Final, Literal
+from typing import Any, Literal
 
 from sqlalchemy import select, update
 
 from webapp import clock, limits
 from webapp.errors import ApiError, Fault, validation_error
 from webapp.extensions import db
-from webapp.models import END_STATES, Connection, Endpoint, Project, Run, Scenario
+from webapp.models import END_STATES, Connection, Endpoint, Project, Run, Scenario, WorkspaceFile
 from webapp.services import audit, links, tenancy
+from webapp.services import workspace_files_kept as kept
 from webapp.services.actors import Actor
 
 Related = Literal["refuse", "take", "leave"]
-_FILES: Final = "Files belong to the workspace, and every project sees them: there is nothing to move."
 
 
 def move(
     actor: Actor, project: Project, object_ids: Sequence[str], related: Related = "refuse"
 ) -> list[dict[str, str]]:
-    """Put templates, datasets, connections, endpoints and scenarios into a locked project; commits. Returns what moved,
-    `{type, id, name}`.
+    """Put templates, datasets, connections, endpoints, scenarios and files into a locked project; commits. Returns what
+    moved, `{type, id, name}`.
 
     `related`: what else hangs together with them is asked for (`refuse`), goes along (`take`) or stays (`leave`).
     Errors: not_found and forbidden (as for each object alone), in_use with `related`, what else has to move, or with
-    the runs that have not ended; validation_error.
+    the runs that have not ended; conflict for a file whose name is taken there; validation_error.
     """
     asked = [_one(actor, place, one) for place, one in enumerate(dict.fromkeys(object_ids))]
     moving = [one for one in asked if one.project_id != project.id]
@@ -49,9 +50,14 @@ def move(
         text = f"At most {limits.MAX_MOVED:,} objects move at once; these are {len(moving):,}."
         raise validation_error([Fault("objects", "too_long", text)])
     _check_runs(moving)
+    if any(isinstance(one, WorkspaceFile) for one in moving):
+        kept.lock(actor.workspace_id)
     for one in moving:
         before = one.project_id
+        if isinstance(one, WorkspaceFile):
+            _check_name(one, project)
         _put(one, project)
+        db.session.flush()
         audit.record(
             actor, f"{links.word_of(type(one))}.move", one, join=True, name=one.name,
             project={"from": before, "to": project.id},
@@ -64,10 +70,12 @@ def move(
 def _one(actor: Actor, place: int, object_id: str) -> Any:
     model = links.kind_of(object_id)
     if model is None:
-        text = _FILES if object_id.startswith("fil_") else "This is no object that lies in a project."
-        hint = "Templates, datasets, connections, endpoints and scenarios do."
+        text = "This is no object that lies in a project."
+        hint = "Templates, datasets, connections, endpoints, scenarios and files do."
         raise validation_error([Fault(f"objects[{place}]", "not_allowed", text, hint)])
     found = tenancy.get(actor, model, object_id, "write", lock=True)
+    if model is WorkspaceFile and found.project_id is None:
+        kept.require_shared(actor)
     if model is Connection and found.of_endpoint:
         raise tenancy.not_found("connection", object_id)  # it goes with its endpoint and is shown to nobody
     return found
@@ -109,6 +117,16 @@ def _check_runs(moving: Sequence[Any]) -> None:
     if found:
         users = [{"type": "run", "id": row.id, "name": row.name} for row in found]
         raise ApiError("in_use", f"{users[0]['name']} runs just now. Wait for its end.", {"used_by": users})
+
+
+def _check_name(file: WorkspaceFile, project: Project) -> None:
+    """Error: conflict where the project has a file or folder of that name."""
+    others = kept.rivals(file.workspace_id, project.id) & (WorkspaceFile.id != file.id)
+    taken = db.session.scalar(select(WorkspaceFile.id).where(others, WorkspaceFile.name == file.name))
+    if taken is not None:
+        text = f"The project {project.name} has a file called `{file.name}`. Delete one of the two first."
+        raise ApiError("conflict", text, {"name": file.name, "id": taken})
+    kept.refuse_clash(file.workspace_id, file.name, project.id)
 
 
 def _put(one: Any, project: Project) -> None:

@@ -164,6 +164,8 @@ def release(actor: Actor, work_id: str, epoch: int) -> Piece:
         raise ApiError("conflict", text, {"id": work_id, "status": work.status, "epoch": work.epoch})
     was, moment = work.lease_owner or "", clock.now()
     work.epoch, work.lease_owner, work.lease_until = epoch + 1, None, None
+    if isinstance(work, Push):
+        work.retry_at = None  # one that waits for its target tries it now
     if kind == "run":
         text = "An admin took this run from its runner; it is not repeated."
         work.status, work.finished_at = "failed", moment

@@ -45,7 +45,10 @@ def check_password(password: str, path: str = "password", about: Sequence[str] =
         told = "This password is on lists of common and leaked ones. Take a few words that nobody else puts together."
         raise validation_error([Fault(path, "not_allowed", told)])
     if passwords.obvious(password, about):
-        told = "This is little more than your name, your address or this service's. Take a few words of your own."
+        told = (
+            "The password must not consist of your name, your e-mail address, or the name of the service or workspace."
+            " Use a few unrelated words."
+        )
         raise validation_error([Fault(path, "not_allowed", told)])
 
 
@@ -61,11 +64,12 @@ def create_user(actor: Actor, email: str, *, name: str = "", password: str | Non
     return user
 
 
-def add_user(email: str, name: str, password: str | None) -> User:
-    """An account in the caller's transaction. Errors: validation_error, conflict."""
+def add_user(email: str, name: str, password: str | None, workspace: str = "") -> User:
+    """An account in the caller's transaction; `workspace` is the name of the one that it joins. Errors:
+    validation_error, conflict."""
     email = clean_email(email)
     if password is not None:
-        check_password(password, about=(email, name))
+        check_password(password, about=(email, name, workspace))
     if find_user(email) is not None:
         raise ApiError("conflict", "This address has an account.", {"email": email})
     stored = passwords.hash_password(password) if password is not None else None

@@ -15,7 +15,7 @@ from webapp.engine.errors import SpecError
 from webapp.engine.kinship import Library
 from webapp.engine.plan import Plan
 from webapp.engine.spec import TemplateSpec
-from webapp.errors import validation_error
+from webapp.errors import Fault, validation_error
 from webapp.services import moments, vocabularies
 
 
@@ -33,12 +33,20 @@ def parsed_fields(
     invalid: Mapping[str, Any] | None = None,
 ) -> TemplateSpec:
     """Field definitions as the engine reads them, and the template's source and bad values as they are stored;
-    `validation_error` with every fault."""
+    `validation_error` with every fault, those of values (`min` above `max`) included."""
     bad = None if invalid is None else Invalid.model_validate(invalid)
     try:
         return engine_spec.parse(fields, name=name, locale=locale, source=real.stored(source), invalid=bad)
     except SpecError as error:
-        raise validation_error(error.faults) from None
+        raise validation_error(engine_plan.all_faults(error, vocabulary())) from None
+
+
+def field_faults(fields: Any) -> list[Fault]:
+    """Return the faults of field definitions that do not depend on other templates."""
+    try:
+        return engine_plan.value_faults(engine_spec.parse(fields), vocabulary())
+    except SpecError as error:
+        return engine_plan.all_faults(error, vocabulary())
 
 
 def compiled(

@@ -6,13 +6,14 @@ from datetime import datetime, timedelta
 from typing import Any, Final
 
 from flask import current_app
-from sqlalchemy import and_, or_, select
+from sqlalchemy import and_, or_, select, update
 from sqlalchemy.orm import Session
 
 from webapp import limits, storage
-from webapp.extensions import reading
+from webapp.extensions import reading, writing
 from webapp.models import (
     BrowserSession,
+    CompatObject,
     Connection,
     Dataset,
     Delivery,
@@ -22,6 +23,7 @@ from webapp.models import (
     Fetched,
     IdempotencyRecord,
     Invitation,
+    KeyMapEntry,
     LimitWarning,
     Mail,
     Project,
@@ -34,7 +36,7 @@ from webapp.models import (
     Webhook,
     WorkspaceFile,
 )
-from webapp.services import answers, drains, workspace_end, workspace_files_kept
+from webapp.services import answers, drains, sqlite_files, workspace_end, workspace_files_kept
 from webapp.services.drains import Turn
 
 # Soft-deleted rows go after RESTORE_DAYS; children before parents, whose removal takes what is left in them along.
@@ -62,9 +64,10 @@ def purge(now: datetime, turn: Turn | None = None, *, bytes_too: bool = True) ->
     """
     gone, turn = now - timedelta(days=limits.RESTORE_DAYS), turn or Turn()
     workspace_end.wind_up(gone)
-    _remove_files(gone)
+    _remove_files(gone, now)
     if bytes_too:
         workspace_files_kept.sweep(now)
+        sqlite_files.sweep()
     done = answers.purge(now) + _drain(gone, turn)
     if turn.over:
         return done
@@ -83,28 +86,35 @@ def purge(now: datetime, turn: Turn | None = None, *, bytes_too: bool = True) ->
 
 
 def _drain(gone: datetime, turn: Turn) -> int:
-    """What may have a million rows hanging on it: pushes, and runs of scenarios or projects that are about to go.
-    Returns the number of pushes."""
+    """What may have a million rows hanging on it: pushes, and runs of scenarios or projects that are about to go, key
+    maps and saved sets of such projects. Returns the number of pushes, entries and sets."""
     with reading() as session:
         ended = session.execute(select(Push.workspace_id, Push.id).where(_going(Push, gone))).all()
         programs = select(Scenario.id).where(_going(Scenario, gone))
         of_them = session.scalars(select(Run.id).where(Run.scenario_id.in_(programs))).all()
     done = drains.pushes([(one.workspace_id, one.id) for one in ended], turn)
     drains.runs(of_them, turn)
+    projects = select(Project.id).where(
+        or_(Project.deleted_at < gone, Project.team_id.in_(select(Team.id).where(Team.deleted_at < gone)))
+    )
+    for model in (KeyMapEntry, CompatObject):
+        done += drains.rows(model, model.project_id.in_(projects), turn)
     return done
 
 
-def _remove_files(gone: datetime) -> None:
+def _remove_files(gone: datetime, now: datetime) -> None:
     """Files of what is about to go: by its own deletion, or with its project or team."""
     store = storage.of(current_app)
+    with writing() as session:  # a backup ignores the names of exports that are marked so
+        marked = update(Export).where(Export.file_removed_at.is_(None), _going(Export, gone))
+        session.execute(marked.values(file_removed_at=now), execution_options={"synchronize_session": False})
     with reading() as session:
         keys = session.scalars(
             select(Export.storage_key).where(Export.storage_key.is_not(None), _going(Export, gone))
         ).all()
         for kept in (Connection.metadata_key, Connection.document_key):
             keys = [*keys, *session.scalars(select(kept).where(kept.is_not(None), _going(Connection, gone)))]
-        # Workspace files lie in no project, so nothing but their own deletion takes them along.
-        files = select(WorkspaceFile.storage_key).where(_ended(WorkspaceFile, gone))
+        files = select(WorkspaceFile.storage_key).where(_going(WorkspaceFile, gone))
         keys = [*keys, *session.scalars(files)]
         keys = [*keys, *_parts(session, gone)]
     for key in keys:

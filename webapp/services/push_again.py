@@ -56,12 +56,14 @@ def retry(actor: Actor, push_id: str, ask: RetryInput) -> Push:
         raise _nothing(push, home, ask)
     again = _made(actor, home, "retry", marked + sum(spent))
     again.tables = [{**one, "pending": spans} for one, spans in zip(tables, pending, strict=True)]
-    again.request = {"ask": _asked_again(home, ask)}
-    reservation = quotas.reserve_rows(actor, sum(spent), largest=max(spent)) if any(spent) else None
+    again.request = {"ask": _asked_again(home, ask), "records": 0}
+    inside = home.request.get("records", 0) * sum(spent) // max(1, home.total)
+    rows = sum(spent) + inside
+    reservation = quotas.reserve_rows(actor, rows, largest=max(spent)) if any(spent) else None
     try:
         if reservation is not None:
             held = {"rows": reservation.rows, "second": reservation.second}
-            again.request = {**again.request, "quota": held}
+            again.request = {**again.request, "records": inside, "quota": held}
         db.session.add(again)
         db.session.flush()
         db.session.execute(
@@ -179,6 +181,11 @@ def _wanted(push: Push, home: Push, ask: RetryInput) -> Any:
         parts.append(PushRow.retried_by == push.id)
         if "pending" in ask.states:  # what this retry had not come to has the state that it had before
             states = or_(states, and_(PushRow.state.in_(("failed", "unknown")), _beyond(push)))
+    if "pending" in ask.states:  # what an ended push left in doubt is settled before the rows that were never sent
+        for one in ledger_rows.unsettled(db.session(), push) + ([push] if push.unsettled else []):
+            chunk = one.unsettled or {}
+            in_doubt = (PushRow.table == chunk["table"], PushRow.row >= chunk["first"], PushRow.row <= chunk["last"])
+            states = or_(states, and_(PushRow.state == "unknown", *in_doubt))
     parts.append(states)
     place = _narrowed(home, ask)
     if place is not None:

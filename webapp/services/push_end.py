@@ -6,7 +6,7 @@ import logging
 from typing import Any, Final
 
 import redis
-from sqlalchemy import func, insert, select
+from sqlalchemy import Select, func, insert, or_, select
 from sqlalchemy.orm import Session
 
 from webapp import clock, ids
@@ -23,6 +23,17 @@ SETTLED: Final = "settled"  # a word in `Push.request` of a push whose end was t
 _ENDS: Final = ("delivered", "failed", "unknown", "pending")
 
 
+def is_due(session: Session, push_id: str) -> bool:
+    """Whether a push may be taken now: it does not wait for its target."""
+    retry_at = session.scalar(select(Push.retry_at).where(Push.id == push_id))
+    return retry_at is None or retry_at <= clock.now()
+
+
+def due(statement: Select[Any]) -> Select[Any]:
+    """Narrow a statement over pushes to those that may be taken now."""
+    return statement.where(or_(Push.retry_at.is_(None), Push.retry_at <= clock.now()))
+
+
 def settle(push_id: str) -> None:
     """See to the end of a push: it is told, if it was not, and rows that were never sent are given back. Does it once,
     however often it is called, and nothing for a push that goes on.
@@ -35,10 +46,12 @@ def settle(push_id: str) -> None:
         held = push.request.get("quota")
         push.request = {name: value for name, value in push.request.items() if name != "quota"}
         workspace_id, pending = push.workspace_id, _never_sent(session, push)
+        inside = push.request.get("records", 0)
     if not held:
         return
     try:
-        quotas.give_back(Reservation(workspace_id, held["rows"], held["second"]), pending)
+        unused = pending + inside * pending // max(1, held["rows"] - inside)
+        quotas.give_back(Reservation(workspace_id, held["rows"], held["second"]), unused)
     except redis.RedisError as error:
         log.warning("the rows of %s were not given back: %s", push_id, error)
 
@@ -63,7 +76,9 @@ def close(session: Session, push_id: str) -> None:
     chunk = (push.intent or {}).get("chunk")
     if chunk:
         ledger_entries.close_unknown(session, push, Chunk(**chunk), IN_DOUBT)
-    push.intent = None
+        if ledger_entries.can_settle(push, Chunk(**chunk)):
+            push.unsettled = chunk
+    push.intent, push.retry_at, push.waiting = None, None, None
     push.request = {**push.request, SETTLED: True}
     counts = ledger.counts(push)
     for outcome in _ENDS:

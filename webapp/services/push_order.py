@@ -52,9 +52,20 @@ class Order:
         return [keys[number] for number in numbers]
 
     @property
+    def wait_seconds(self) -> int:
+        """How long the push waits for a target database that is away."""
+        asked = self.ask.get("target_wait_seconds")
+        return int(current_app.config["SETTINGS"].target_wait_seconds if asked is None else asked)
+
+    @property
     def stops(self) -> bool:
         """The first refused row is the end."""
         return self.ask.get("on_error") == "stop"
+
+    @property
+    def stops_when_all_fail(self) -> bool:
+        """A table whose first rows all fail for one reason ends the push."""
+        return self.ask.get("on_error") == "stop_when_all_fail"
 
 
 def order(push_id: str) -> Order:

@@ -64,6 +64,11 @@ class Prepared:
         return sum(one.spec["count"] for one in self.tables)
 
     @property
+    def records(self) -> int:
+        """Objects in arrays of all tables, which are spent like rows."""
+        return sum(one.rows(place).records() for place, one in enumerate(self.tables))
+
+    @property
     def largest(self) -> int:
         """Rows of the largest table."""
         return max(one.spec["count"] for one in self.tables)
@@ -194,7 +199,7 @@ def _planned(
     for a table that is not there and is not to be made."""
     create = ask.create_table and prepared.can.create_table
     if create:
-        catalogue.renewed()  # a table that was dropped since is made
+        catalogue.look([target] if target else push_targets.spellings(name))
     for _ in range(2):
         entity = catalogue.entity(target) if target else catalogue.fitting(name)
         if entity is None and not create:
@@ -257,6 +262,10 @@ def _dataset_tables(
     actor: Actor, prepared: Prepared, ask: DatasetPushInput, bundle: dataset_rows.Bundle
 ) -> None:
     catalogue, lost = push_targets.catalogue_of(actor, prepared.destination), []
+    if ask.create_table and prepared.can.create_table:
+        wanted = [one.name for one in bundle.members if ask.targets.get(one.name, one.name) is not None]
+        told = [[target] if (target := ask.targets.get(name)) else push_targets.spellings(name) for name in wanted]
+        catalogue.look(name for names in told for name in names)
     for recipe, (member, made) in enumerate(zip(bundle.members, bundle.recipes, strict=True)):
         name = member.name
         if name in ask.targets and ask.targets[name] is None:

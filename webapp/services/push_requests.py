@@ -9,8 +9,17 @@ from pydantic import BeforeValidator, Field, model_validator
 
 from webapp import limits
 from webapp.connectors.base import Mode
-from webapp.services.moments import Moment
-from webapp.services.row_requests import Count, Locale, Name, RowsInput, RowsOf, Seed
+from webapp.services.moments import Now
+from webapp.services.row_requests import (
+    NOW,
+    NOW_OF_DATASET,
+    Count,
+    Locale,
+    Name,
+    RowsInput,
+    RowsOf,
+    Seed,
+)
 
 ColumnName = Annotated[str, Field(min_length=1, max_length=limits.MAX_NAME_CHARS)]
 Target = Annotated[str, Field(min_length=1, max_length=limits.MAX_NAME_CHARS)]
@@ -23,6 +32,12 @@ Statements = Annotated[
     list[Annotated[str, Field(min_length=1, max_length=limits.MAX_STATEMENT_CHARS)]],
     Field(max_length=limits.MAX_STATEMENTS),
 ]
+OnError = Literal["continue", "stop", "stop_when_all_fail"]
+_ON_ERROR = (
+    "What a failed row does. continue: every row is tried. stop: the first failed row ends the push as failed. "
+    f"stop_when_all_fail: the push ends as failed when the first rows of a table ({limits.PUSH_SAME_FAILURES:,} of a "
+    f"database, {limits.HTTP_SAME_FAILURES} over HTTP) all fail for one reason."
+)
 _MAPPING = "Column by field; null leaves the field out. Fields that are not named go by their names."
 _NULL_UNLESS = "For endpoints and connections that speak HTTP."
 
@@ -42,8 +57,13 @@ class SendingInput(RowsInput):
     connection_id: Name | None = Field(None, description="Where the rows go.")
     endpoint_id: Name | None = Field(None, description="Where the rows go, instead of a connection.")
     mode: Mode = Field("insert", description="Upsert and update find rows by key_columns.")
-    on_error: Literal["continue", "stop"] = Field(
-        "continue", description="Stop: the first row that is refused ends the push as failed."
+    on_error: OnError = Field("continue", description=_ON_ERROR)
+    target_wait_seconds: int | None = Field(
+        None,
+        ge=0,
+        le=limits.PUSH_MOST_TARGET_WAIT_SECONDS,
+        description="How long to wait for a database that cannot be reached, in seconds; null: the server's setting "
+        "TARGET_WAIT_SECONDS. For connections to databases.",
     )
     dry_run: bool = Field(
         False, description="Send nothing: answer three statements and the values that will not fit."
@@ -107,9 +127,7 @@ class PushInput(TableInput):
     seed: Seed | None = Field(
         None, description="Same seed, same rows; one is made and told when none is sent."
     )
-    now: Moment | None = Field(
-        None, description="What relative dates hang on: with a seed the template's anchor, else the present."
-    )
+    now: Now | None = Field(None, description=NOW)
     offset: int = Field(0, ge=0, le=limits.MAX_OFFSET, description="Rows to skip.")
     locale: Locale | None = Field(None, description="Stands in for the template's own.")
     overrides: dict[str, Any] = Field(default_factory=dict, description="Fixed values by field name.")
@@ -127,7 +145,7 @@ class DatasetPushInput(SendingInput):
     computed: dict[Name, Computed] = Field(default_factory=dict, description="Formulas by table and column.")
     key_columns: dict[Name, list[ColumnName]] = Field(default_factory=dict, description="By table.")
     seed: Seed | None = Field(None, description="Stands in for the dataset's own.")
-    now: Moment | None = Field(None, description="What relative dates hang on; else the dataset's anchor.")
+    now: Now | None = Field(None, description=NOW_OF_DATASET)
 
 
 class ExportInput(TableInput):
@@ -139,7 +157,7 @@ class ExportInput(TableInput):
     template_id: Name | None = Field(None, description="The template whose rows are sent.")
     count: Count | None = None
     seed: Seed | None = None
-    now: Moment | None = None
+    now: Now | None = Field(None, description=NOW)
     offset: int = Field(0, ge=0, le=limits.MAX_OFFSET)
     locale: Locale | None = None
     overrides: dict[str, Any] = Field(default_factory=dict)
@@ -171,7 +189,7 @@ class RetryInput(RowsInput):
     mapping: Mapped = Field(default_factory=dict, description="Instead of the push's own, by field.")
     computed: Computed = Field(default_factory=dict, description="Formulas, by column.")
     overrides: dict[str, Any] = Field(default_factory=dict, description="Fixed values by field name.")
-    on_error: Literal["continue", "stop"] = "continue"
+    on_error: OnError = Field("continue", description=_ON_ERROR)
     confirm: str | None = Field(None, max_length=limits.MAX_NAME_CHARS)
 
 

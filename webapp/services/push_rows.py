@@ -10,7 +10,7 @@ request. Numbers count from 0 and hold the push's offset; the ledger's count fro
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from hashlib import blake2b
 from typing import Any, Final, Protocol
 
@@ -20,11 +20,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from flask import current_app
 
-from webapp import storage
+from webapp import limits, storage
 from webapp.connectors.base import ConnectorError, Session, Writing
 from webapp.connectors.shape import Column, Entity
-from webapp.engine import mixed
+from webapp.engine import budget, mixed
 from webapp.engine.block import Bound, Env
+from webapp.engine.budget import TooLarge
 from webapp.engine.errors import SpecError
 from webapp.engine.expressions.expression import Expression
 from webapp.engine.formats.nested import json_texts, mixed_texts
@@ -85,6 +86,11 @@ class TableRows:
             return set(self._formula(one).needs)
         return {one["field"]} if "field" in one else set()
 
+    def records(self) -> int:
+        """The objects in arrays that are written with the rows: they count as rows."""
+        read = set[str]().union(*map(self._reads, self.spec["columns"]))
+        return self.maker.records(self.offset, self.count, read)
+
     # --- Where the rows go ------------------------------------------------------------------------------------
 
     def entity(self, session: Session) -> Entity:
@@ -125,7 +131,8 @@ class TableRows:
         `later` null. `keys` are those of the parents, where `from_parent` asks for any. Targets that take objects and
         arrays get them nested, and text that is JSON in fields that say so (`engine.formats.nested.is_json_text`).
 
-        Error: validation_error for a formula that cannot be carried out.
+        Error: validation_error for a formula that cannot be carried out. Raises `TooLarge` where the rows exceed
+        PUSH_CHUNK_BYTES, or one of them exceeds BLOCK_BYTES.
         """
         return self._batch(rows, self.columns, keys, self.later)
 
@@ -160,10 +167,7 @@ class TableRows:
     ) -> pa.RecordBatch:
         specs = {one["column"]: one for one in self.spec["columns"]}
         wanted = [specs.get(name, {"column": name}) for name in names]
-        parts = [
-            self._part(rows[start : start + self.block_rows], wanted, keys, empty)
-            for start in range(0, max(1, rows.size), self.block_rows)
-        ]
+        parts = list(self._parts(rows, wanted, keys, empty))
         arrays = parts[0] if len(parts) == 1 else [_joined(pieces) for pieces in zip(*parts, strict=True)]
         arrays = [_settled(values, one) for values, one in zip(arrays, wanted, strict=True)]
         fields = [
@@ -171,6 +175,26 @@ class TableRows:
             for one, values in zip(wanted, arrays, strict=True)
         ]
         return pa.RecordBatch.from_arrays(arrays, schema=pa.schema(fields))
+
+    def _parts(
+        self, rows: np.ndarray, wanted: Sequence[Mapping[str, Any]], keys: Keys | None, empty: Sequence[str]
+    ) -> Iterator[list[pa.Array]]:
+        """The columns in parts of as many rows as fit the budget of a block."""
+        start, size, step = 0, 0, self.block_rows
+        while start < max(1, rows.size):
+            some = rows[start : start + step]
+            try:
+                part = self._part(some, wanted, keys, empty)
+            except TooLarge as error:
+                if some.size < 2:
+                    raise TooLarge(error.size, error.path) from None
+                step = max(1, some.size // limits.BLOCK_STEP)
+                continue
+            size += sum(map(budget.size_of, part))
+            if size > limits.PUSH_CHUNK_BYTES and rows.size > 1:
+                raise TooLarge(size, rows=rows.size)
+            yield part
+            start += step
 
     def _told(self, one: Mapping[str, Any], dtype: pa.DataType) -> Mapping[bytes, bytes] | None:
         """What the batch says of a column beside its type."""
@@ -186,6 +210,8 @@ class TableRows:
                 pa.nulls(rows.size) if one["column"] in empty else self._values(view, one, keys)
                 for one in wanted
             ]
+        except TooLarge:
+            raise
         except SpecError as error:
             raise validation_error(error.faults) from None
 

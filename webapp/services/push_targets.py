@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
@@ -68,7 +68,8 @@ def destination_of(actor: Actor, ask: SendingInput) -> Destination:
     if not ask.dry_run:
         confirmed(found, ask.confirm)
     changed = http_targets.changed(endpoint, ask.model_dump(include=set(http_targets.OF_A_PUSH))) if can.by_row else {}
-    connection_settings.check_changed(found, KINDS[found.type], changed)
+    stored = endpoint.settings if endpoint is not None else {}
+    connection_settings.check_changed(actor, found, KINDS[found.type], changed, stored)
     return Destination(found, endpoint, changed)
 
 
@@ -83,6 +84,8 @@ def _unfit(can: Capabilities, ask: SendingInput) -> list[Fault]:
     told: dict[str, str] = {}
     if not can.by_row:
         told = dict.fromkeys(http_targets.OF_A_PUSH, "This is for connections that speak HTTP.")
+    if can.by_row:
+        told["target_wait_seconds"] = "This is for connections to databases. Use retry over HTTP."
     if not can.sql:
         told |= dict.fromkeys(("before_sql", "after_sql"), "This kind of connection carries out no statements.")
     if not can.create_table and can.by_row:
@@ -179,13 +182,26 @@ class Places:
         """There is nothing to read anew."""
         return False
 
+    def look(self, names: Iterable[str]) -> None:
+        """There is nothing to look at."""
+
 
 def catalogue_of(actor: Actor, destination: Destination) -> Catalogue | Places:
     """What rows can be sent to there."""
-    kind = KINDS[destination.connection.type]
-    if issubclass(kind, HttpConnector) and not kind.has_entities:
+    if takes_any_path(destination.connection):
         return Places(destination)
     return Catalogue(actor, destination.connection)
+
+
+def takes_any_path(connection: Connection) -> bool:
+    """Whether rows go to any path: it lists no tables or entity sets."""
+    kind = KINDS[connection.type]
+    return issubclass(kind, HttpConnector) and not kind.has_entities
+
+
+def spellings(name: str) -> tuple[str, ...]:
+    """The tables that the name of a template or of a dataset's table may mean."""
+    return name, rows.slug(name), f"{rows.slug(name)}s"
 
 
 class Catalogue:
@@ -197,9 +213,21 @@ class Catalogue:
         self._actor, self._connection = replace(actor, scopes=None), db.session.merge(connection)
         self._fresh = False
         self._metadata: Metadata | None = None
+        self._seen: dict[str, Entity | None] = {}
+
+    def look(self, names: Iterable[str]) -> None:
+        """Look some tables up at the target now: what is kept may name one that was dropped since, or lack one that was
+        created. `entity` and `fitting` then say what was found. Errors: those of the target."""
+        wanted = [name for name in names if name not in self._seen]
+        if not wanted:
+            return
+        with session_of(self._connection) as session:
+            self._seen |= {name: session.entity(name) for name in wanted}
 
     def entity(self, name: str) -> Entity | None:
         """A table by its name: exactly, else ignoring case where only one has it so."""
+        if name in self._seen:
+            return self._seen[name]
         found = self._find(name)
         if found is None and self._renewed():
             found = self._find(name)
@@ -207,10 +235,12 @@ class Catalogue:
 
     def fitting(self, name: str) -> Entity | None:
         """The table that a template's or a dataset table's name means: `Order lines` is `order_lines`."""
-        for wanted in (name, rows.slug(name), f"{rows.slug(name)}s"):
-            found = self._find(wanted)
+        for wanted in spellings(name):
+            found = self._seen[wanted] if wanted in self._seen else self._find(wanted)
             if found is not None:
                 return found
+        if self._seen.keys() >= set(spellings(name)):
+            return None
         return self._find(name) if self._renewed() else None
 
     def unknown(self, path: str, name: str) -> Fault:
@@ -224,6 +254,7 @@ class Catalogue:
 
     def renewed(self) -> bool:
         """Read the tables anew; false where that was just done."""
+        self._seen.clear()
         return self._renewed()
 
     def _entities(self) -> tuple[Entity, ...]:

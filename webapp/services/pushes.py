@@ -13,7 +13,7 @@ import numpy as np
 from webapp import clock, limits
 from webapp.connectors.base import Session
 from webapp.errors import ApiError, Fault, did_you_mean, validation_error
-from webapp.extensions import db, redis_client
+from webapp.extensions import db, may_write, only_reads, redis_client
 from webapp.models import Push
 from webapp.services import (
     audit,
@@ -64,6 +64,7 @@ def as_json(push: Push) -> dict[str, Any]:
         "pins": pins.shown(push.pins),
         "request": {key: value for key, value in push.request["ask"].items() if key != "rows" or value},
         "leaks": push.leaks,
+        "waiting": ledger.waiting(push.status, push.retry_at, push.waiting),
         "error": push.error,
         "project_id": push.project_id,
         "team_id": push.team_id,
@@ -104,7 +105,8 @@ def queue(actor: Actor, prepared: Prepared, action: str, **columns: Any) -> Push
     _first_rows(prepared)
     ask = prepared.ask.model_dump(mode="json", exclude={"rows"} if prepared.given else None)
     ask["canary"] = getattr(prepared.ask, "canary_rows", None)
-    reservation = quotas.reserve_rows(actor, prepared.total, largest=prepared.largest)
+    records = prepared.records
+    reservation = quotas.reserve_rows(actor, prepared.total + records, largest=prepared.largest)
     try:
         if prepared.given is not None:
             push_rows.store_rows(*prepared.given)
@@ -116,7 +118,11 @@ def queue(actor: Actor, prepared: Prepared, action: str, **columns: Any) -> Push
             target=prepared.target[: limits.MAX_NAME_CHARS],
             total=prepared.total,
             tables=[one.spec for one in prepared.tables],
-            request={"ask": ask, "quota": {"rows": reservation.rows, "second": reservation.second}},
+            request={
+                "ask": ask,
+                "records": records,
+                "quota": {"rows": reservation.rows, "second": reservation.second},
+            },
             pins=prepared.pins,
             created_by=actor.user_id,
             key_id=actor.key_id,
@@ -125,6 +131,7 @@ def queue(actor: Actor, prepared: Prepared, action: str, **columns: Any) -> Push
         db.session.add(push)
         db.session.flush()
         told = {"push": push.id, "connection": prepared.connection.id, "target": push.target, **prepared.told}
+        told |= quotas.records_told(records)
         audit.record(actor, action, prepared.of, join=True, rows=push.total, **told)
         enqueue.after_commit(db.session, redis_client(), KIND, push.id)
         db.session.commit()
@@ -142,6 +149,13 @@ def _first_rows(prepared: Prepared) -> None:
         rows.batch(
             np.arange(rows.offset, rows.offset + min(1, rows.count), dtype=np.uint64), misfits.NoKeys()
         )
+    if push_targets.takes_any_path(prepared.connection):
+        only_reads()
+        try:
+            http_look.check(prepared)
+        finally:
+            db.session.remove()
+            may_write()
 
 
 # --- Looking before sending -------------------------------------------------------------------------------------
@@ -284,6 +298,11 @@ def listing(
     )
 
 
+def is_waiting(push: Push) -> bool:
+    """Whether a push waits for its target and no worker has it."""
+    return push.status == "running" and push.retry_at is not None and push.lease_owner is None
+
+
 def table_of(push: Push, name: str | None) -> int | None:
     """The place of a table by its name; None for no name. Error: invalid_request."""
     if name is None:
@@ -315,8 +334,8 @@ def cancel(actor: Actor, push: Push) -> Push:
     if push.cancel_requested_at is None:
         push.cancel_requested_at = clock.now()
         audit.record(actor, "push.cancel", push, join=True, **ledger.counts(push))
-    if push.status == "queued":
-        push.status, push.finished_at = "cancelled", clock.now()
+    if push.status == "queued" or is_waiting(push):
+        push.status, push.finished_at, push.epoch = "cancelled", clock.now(), push.epoch + 1
     db.session.commit()
     push_end.settle(push.id)
     return push

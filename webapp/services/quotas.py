@@ -59,6 +59,31 @@ def reserve_rows(actor: Actor, rows: int, *, largest: int | None = None) -> Rese
     )
 
 
+def take_preview_records(actor: Actor, records: int) -> None:
+    """Count objects in arrays that a preview shows. Previews spend no rows, but an array may have 10,000 objects: of
+    those a workspace has, within an hour, as many as rows. Error: quota_exceeded with Retry-After."""
+    limit, name = actor.limits.rows_per_hour, f"rowsmith:{{{actor.workspace_id}}}:previews"
+    answer = windows().take_rows(name, records, limit)
+    if answer.state == "unknown":
+        windows().seed_rows(name, [])
+        answer = windows().take_rows(name, records, limit)
+    if answer.state == "taken":
+        return
+    wait = max(1, math.ceil(answer.second - clock.epoch()))
+    raise ApiError(
+        "quota_exceeded",
+        f"Previews show up to {limit:,} objects in arrays per hour; {answer.used:,} have been shown. "
+        "Lower the number of elements.",
+        {"limit": limit, "used": answer.used, "requested": records, "retry_after": wait},
+        headers={"Retry-After": str(wait)},
+    )
+
+
+def records_told(records: int) -> dict[str, int]:
+    """What an audit entry says of the objects in arrays that were spent beside the rows."""
+    return {"records": records} if records else {}
+
+
 def give_back(reservation: Reservation, rows: int) -> Reservation:
     """Give `rows` of a reservation back. Returns what is left of it; giving more than it holds gives it all."""
     rows = min(rows, reservation.rows)
@@ -149,13 +174,13 @@ def _from_audit(workspace_id: str) -> list[tuple[int, int]]:
     """
     since = clock.now() - timedelta(seconds=limits.ROWS_WINDOW_SECONDS + 1)
     statement = (
-        select(AuditEntry.at, AuditEntry.rows)
+        select(AuditEntry.at, AuditEntry.rows, AuditEntry.details)
         .where(AuditEntry.workspace_id == workspace_id, AuditEntry.at >= since, AuditEntry.rows > 0)
         .order_by(AuditEntry.at)
     )
     seconds: dict[int, int] = {}
     with reading() as session:
-        for at, rows in session.execute(statement):
+        for at, rows, details in session.execute(statement):
             second = int(at.timestamp())
-            seconds[second] = seconds.get(second, 0) + rows
+            seconds[second] = seconds.get(second, 0) + rows + (details or {}).get("records", 0)
     return list(seconds.items())

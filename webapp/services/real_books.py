@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import datetime
-import warnings
 from collections.abc import Iterator
 from itertools import islice
 from typing import IO, Any
@@ -11,10 +10,9 @@ from typing import IO, Any
 import pyarrow as pa
 
 from webapp import limits
-from webapp.services import row_makers
+from webapp.services import row_makers, workbooks
 from webapp.services.real_columns import NotReadable, again, column_kind, named
 from webapp.services.real_spool import too_large
-from webapp.services.workspace_files_preview import Guarded, TooMuchError
 
 
 def workbook(file: IO[bytes], sheet: str | None) -> Iterator[pa.RecordBatch]:
@@ -57,30 +55,20 @@ def _records(file: IO[bytes], sheet: str | None) -> Iterator[dict[str, Any]]:
 
 
 def _cells(file: IO[bytes], sheet: str | None) -> Iterator[tuple[Any, ...]]:
-    from openpyxl.reader.excel import ExcelReader
-
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of what the reader leaves out: styles, extensions
-        try:
-            reader = ExcelReader(file, read_only=True, data_only=True, keep_links=False)
-            reader.archive.close()
-            with Guarded(file, limits.SOURCE_SHEET_BYTES, limits.SOURCE_STRINGS_BYTES) as guarded:
-                reader.archive = guarded
-                reader.read()
-                found = reader.wb.worksheets
-                chosen = next((one for one in found if sheet is None or one.title == sheet), None)
-                if chosen is None:
-                    known = ", ".join(one.title for one in found[:20])
-                    raise NotReadable(f'it has no sheet "{sheet}"; it has {known}')
-                yield from chosen.iter_rows(values_only=True)
-        except TooMuchError:
-            raise NotReadable("the workbook unpacks to too much") from None
-        except (NotReadable, GeneratorExit):
-            raise
-        except Exception as error:  # whatever a broken workbook makes of its reader
-            raise NotReadable(
-                f"the workbook is damaged, protected, or no XLSX ({type(error).__name__})"
-            ) from None
+    try:
+        with workbooks.opened(file, limits.SOURCE_SHEET_BYTES, limits.SOURCE_STRINGS_BYTES) as book:
+            found = book.worksheets
+            chosen = next((one for one in found if sheet is None or one.title == sheet), None)
+            if chosen is None:
+                known = ", ".join(one.title for one in found[:20])
+                raise NotReadable(f'it has no sheet "{sheet}"; it has {known}')
+            yield from chosen.iter_rows(values_only=True)
+    except workbooks.TooMuchError:
+        raise NotReadable("the workbook unpacks to too much") from None
+    except (NotReadable, GeneratorExit, MemoryError):
+        raise
+    except Exception as error:  # whatever a broken workbook makes of its reader
+        raise NotReadable(f"the workbook is damaged, protected, or no XLSX ({type(error).__name__})") from None
 
 
 def _cell_kind(value: Any) -> str:

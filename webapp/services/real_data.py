@@ -29,7 +29,7 @@ from webapp.engine.outside import Answer, Ask, Taken
 from webapp.engine.real import Real, SourceSpec
 from webapp.errors import ApiError, Fault, validation_error
 from webapp.extensions import db, reading
-from webapp.models import Connection, WorkspaceFile
+from webapp.models import Connection, Template, WorkspaceFile
 from webapp.services import connection_links, real_files, real_spool, real_tables, workspace_files
 from webapp.services import workspace_files_kept as kept
 from webapp.services.actors import Actor
@@ -56,10 +56,17 @@ def opened(actor: Actor | None, source: Source, *, keep: bool = False, whole: bo
     if spec is None or actor is None or source.plan.taken is not None:
         return source
     if spec.file is not None:
-        taken = _of_file(actor, spec, _ring(actor.workspace_id, source))
+        taken = _of_file(actor, spec, _ring(actor.workspace_id, source), _project_of(actor, source))
     else:
         taken = _of_connection(actor, spec, _ring(actor.workspace_id, source), keep, whole)
     return replace(source, plan=_with(source, taken))
+
+
+def _project_of(actor: Actor, source: Source) -> str | None:
+    """The project whose files a template reads: its own, or of a draft the actor's."""
+    if source.template_id is None:
+        return actor.project_id
+    return db.session.scalar(select(Template.project_id).where(Template.id == source.template_id))
 
 
 def _with(source: Source, taken: Taken) -> Any:
@@ -84,11 +91,11 @@ def sample(actor: Actor, spec: SourceSpec, rows: int) -> pa.Table:
     return taken.real.table.slice(0, rows)
 
 
-def file_beside(actor: Actor, one: Ask) -> Answer:
-    """A workspace file that a field reads. Errors: validation_error at its option, those of `opened`."""
+def file_beside(actor: Actor, one: Ask, source: Source) -> Answer:
+    """A workspace file that a field of a template reads. Errors: validation_error at its option, those of `opened`."""
     spec = SourceSpec(file=one.question["file"], sheet=one.question["sheet"])
     try:
-        taken = _of_file(actor, spec, Keys(0, {}))
+        taken = _of_file(actor, spec, Keys(0, {}), _project_of(actor, source))
     except ApiError as error:
         if error.code != "validation_error":
             raise
@@ -175,14 +182,14 @@ def _ring(workspace_id: str, source: Source) -> Keys:
 # --- Files --------------------------------------------------------------------------------------------------
 
 
-def _of_file(actor: Actor, spec: SourceSpec, ring: Keys) -> Taken:
+def _of_file(actor: Actor, spec: SourceSpec, ring: Keys, project_id: str | None = None) -> Taken:
     assert spec.file is not None
     try:
-        file = workspace_files.find(actor, spec.file)
+        file = workspace_files.find(actor, spec.file, project_id=project_id)
     except ApiError as error:
         if error.code != "not_found":
             raise
-        text = f'There is no file "{spec.file}" in this workspace.'
+        text = f'There is no file "{spec.file}" in this project.'
         hint = "Upload it, or name another one: GET /workspace/files lists them."
         raise validation_error([Fault("source.file", "unknown_file", text, hint)]) from None
     place = _Place(
@@ -285,7 +292,7 @@ def _keep(place: _Place, connection_id: str, spool: real_spool.Spool) -> None:
     """See to it that a worker finds the rows."""
     from webapp.services import answers  # which opens sources by their places
 
-    storage.of(current_app).put(place.stored, spool.bytes())
+    answers.put_file(place.workspace, place.stored, spool.size(), spool.bytes())
     ends = clock.now() + timedelta(hours=limits.SOURCE_KEPT_HOURS)
     answers.keep_file(place.workspace, connection_id, place.sha256, place.stored, ends)
 

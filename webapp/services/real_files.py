@@ -22,6 +22,7 @@ import pyarrow.csv
 import pyarrow.parquet
 
 from webapp import limits
+from webapp.engine import budget
 from webapp.errors import Fault, validation_error
 from webapp.services import row_makers
 from webapp.services.real_books import workbook
@@ -52,9 +53,17 @@ def batches(file: IO[bytes], name: str, sheet: str | None = None) -> Iterator[pa
         raise refused(f'The name of "{name}" does not tell what it holds.', f"Sources end in {known}.")
     if sheet is not None and kind != "xlsx":
         raise refused("Only a workbook has sheets.", "Take sheet away.")
+    most = max(limits.SOURCE_LEAST_BYTES, limits.SOURCE_EXPANSION * file.seek(0, io.SEEK_END))
+    file.seek(0)
     try:
         found = {"csv": _csv, "json": _json, "ndjson": _ndjson, "parquet": _parquet}.get(kind)
-        yield from (workbook(file, sheet) if found is None else found(file))
+        size = 0
+        for batch in workbook(file, sheet) if found is None else found(file):
+            size += batch.nbytes
+            if size > most:
+                text = f'The rows of "{name}" take more than {most // limits.MB:,} MB, which is too much for its size.'
+                raise refused(text, f"Rows may take {limits.SOURCE_EXPANSION} times the size of their file.")
+            yield batch
     except (NotReadable, pa.ArrowException, UnicodeError, zipfile.BadZipFile) as error:
         said = str(error).partition("\n")[0][:300]
         raise refused(f'"{name}" cannot be read: {said}', "Correct the file and upload it again.") from None
@@ -276,12 +285,46 @@ def _blocks(columns: Mapping[str, tuple[pa.DataType, bool]], rows: Iterator[Any]
 
 
 def _parquet(file: IO[bytes]) -> Iterator[pa.RecordBatch]:
-    reader = pa.parquet.ParquetFile(file, memory_map=False)
-    named(reader.schema_arrow.names)
-    kinds = Kinds(reader.schema_arrow)
+    try:
+        schema = pa.parquet.read_schema(file)
+        named(schema.names)
+        # Texts stay in the dictionaries that the file has them in until a few rows at a time are decoded.
+        texts = [
+            field.name for field in schema if pa.types.is_string(field.type) or pa.types.is_large_string(field.type)
+        ]
+        reader = pa.parquet.ParquetFile(again(file), memory_map=False, read_dictionary=texts)
+        found = reader.iter_batches(_batch_rows(reader.metadata), use_threads=False)
+    except OSError as error:  # what pyarrow makes of a damaged file
+        raise NotReadable(str(error)) from None
+    kinds = Kinds(schema)
     empty = True
-    for batch in reader.iter_batches(limits.SOURCE_BLOCK_ROWS, use_threads=False):
-        empty = False
-        yield kinds.settled(batch)
+    while True:
+        try:
+            batch = next(found, None)
+        except OSError as error:
+            raise NotReadable(str(error)) from None
+        if batch is None:
+            break
+        for piece in _pieces(batch):
+            empty = False
+            yield kinds.settled(piece)
     if empty:
-        yield kinds.settled(pa.RecordBatch.from_pylist([], reader.schema_arrow))
+        yield kinds.settled(pa.RecordBatch.from_pylist([], schema))
+
+
+def _batch_rows(file: pa.parquet.FileMetaData) -> int:
+    """How many rows to read at once, by the size that the file states for its row groups."""
+    groups = [file.row_group(place) for place in range(file.num_row_groups)]
+    width = max((one.total_byte_size / max(1, one.num_rows) for one in groups), default=0)
+    return max(1, min(limits.SOURCE_BLOCK_ROWS, int(limits.SOURCE_PIECE_BYTES / max(1, width))))
+
+
+def _pieces(batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
+    """The batch in slices that take at most SOURCE_PIECE_BYTES once they are decoded, or have one row."""
+    size = sum(map(budget.size_of, batch.columns))
+    if size <= limits.SOURCE_PIECE_BYTES or batch.num_rows < 2:
+        yield batch
+        return
+    half = batch.num_rows // 2
+    yield from _pieces(batch.slice(0, half))
+    yield from _pieces(batch.slice(half))

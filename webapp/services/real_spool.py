@@ -8,6 +8,7 @@ open for the next request, within `limits.SOURCE_CACHE_BYTES`.
 from __future__ import annotations
 
 import hashlib
+import os
 import tempfile
 import threading
 from collections import OrderedDict
@@ -65,6 +66,10 @@ class Spool:
         self._file.seek(0)
         while piece := self._file.read(limits.STORAGE_CHUNK_BYTES):
             yield piece
+
+    def size(self) -> int:
+        """How many bytes `bytes` gives."""
+        return self._file.seek(0, os.SEEK_END)
 
     def sha256(self) -> str:
         """Of what was written, in hexadecimal."""

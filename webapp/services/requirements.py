@@ -1,5 +1,6 @@
 """What a program requires is resolved when it is saved: into a lock that goes with its version, so that every run of
-that version has the same packages. Wheels only: nothing is built, so no package's own code runs here."""
+that version has the same packages. Wheels only: nothing is built, and no interpreter of an environment is started
+outside the sandbox (jobs/environments.py), so no package's own code runs here."""
 
 from __future__ import annotations
 
@@ -17,9 +18,9 @@ from typing import Any, Final
 
 from flask import current_app
 
-from webapp import limits
+from webapp import document_process, limits
 from webapp.errors import ApiError, Fault, did_you_mean, validation_error
-from webapp.services import requirements_text, requirements_uv
+from webapp.services import requirements_uv
 from webapp.services.requirements_text import Said, normal
 
 COMMON: Final = ("requests", "httpx", "pandas", "faker", "pyyaml", "python-dateutil")
@@ -65,8 +66,20 @@ class Resolved:
 
 
 def read(code: str) -> Said:
-    """What a program says that it requires; see `requirements_text.read`."""
-    return requirements_text.read(code)
+    """What a program says that it requires; see `requirements_text.read`, which runs in a document process. Error:
+    unavailable."""
+    try:
+        found = document_process.run(
+            "webapp.services.requirements_text:in_process",
+            code.encode("utf-8", "replace"),
+            seconds=limits.SYNTAX_SECONDS,
+        )
+    except document_process.DocumentError as error:
+        text = f"The requirements of the program cannot be read. {error.message}"
+        return Said(faults=[Fault("code", "invalid_requirement", text, error.hint)])
+    return Said(
+        found["requirements"], [Fault(**one) for one in found["faults"]], [Fault(**one) for one in found["warnings"]]
+    )
 
 
 def resolved(code: str, before: Resolved | None = None, *, anew: bool = False) -> Resolved:

@@ -11,8 +11,8 @@ import platform
 import re
 import tokenize
 import tomllib
-from dataclasses import dataclass, field
-from typing import Any, Final
+from dataclasses import asdict, dataclass, field
+from typing import IO, Any, Final
 
 from packaging.specifiers import InvalidSpecifier, SpecifierSet
 
@@ -27,6 +27,11 @@ _LATE: Final = re.compile(r"(?m)^#[ \t]*requirements[ \t]*:")
 _MORE: Final = re.compile(r"#(?:[ \t]*[-*][ \t]+| {2,}|\t+)(\S.*)")
 # The block of PEP 723, by the expression that its specification gives.
 _BLOCK: Final = re.compile(r"(?m)^# /// (?P<type>[a-zA-Z0-9-]+)$\s(?P<content>(^#(| .*)$\s)+)^# ///$")
+
+# Parts and points of a dotted key of TOML, blanks, and any other sign.
+_KEY_TOKEN: Final = re.compile(
+    r"""[A-Za-z0-9_-]++|"(?:[^"\\\n]|\\.)*+"?|'[^'\n]*+'?|[ \t]++|(?P<point>\.)|(?P<other>.)""", re.S
+)
 
 _NAME: Final = r"[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?"
 _EXTRAS: Final = rf"\[[ \t]*(?:{_NAME}(?:[ \t]*,[ \t]*{_NAME})*)?[ \t]*\]"
@@ -73,6 +78,11 @@ def read(code: str) -> Said:
             Fault("code", "late_requirements", text, "Move it to the beginning of the program.")
         )
     return said
+
+
+def in_process(file: IO[bytes]) -> dict[str, Any]:
+    """What `read` says of a program, as JSON. Runs in a document process."""
+    return asdict(read(file.read().decode("utf-8", "replace")))
 
 
 def _comments(code: str) -> tuple[list[tuple[int, str]], int]:
@@ -178,11 +188,23 @@ def _block(code: str, said: Said) -> list[str]:
     if len(blocks) > 1:
         said.faults.append(_block_fault("there are several blocks `# /// script`, and only one may be"))
         return []
-    lines = blocks[0]["content"].splitlines()
+    content = blocks[0]["content"]
+    if len(content) > limits.MAX_REQUIREMENTS_BLOCK_CHARS:
+        most = limits.MAX_REQUIREMENTS_BLOCK_CHARS
+        said.faults.append(_block_fault(f"the block `# /// script` is longer than {most:,} characters"))
+        return []
+    text = "\n".join(one.removeprefix("#").removeprefix(" ") for one in content.splitlines())
+    if _most_parts(text) > limits.MAX_REQUIREMENTS_KEY_PARTS:
+        most = limits.MAX_REQUIREMENTS_KEY_PARTS
+        said.faults.append(_block_fault(f"the block `# /// script` has a key of more than {most} dotted parts"))
+        return []
     try:
-        data = tomllib.loads("\n".join(one.removeprefix("#").removeprefix(" ") for one in lines))
+        data = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
-        said.faults.append(_block_fault(f"the block `# /// script` is not TOML: {error}"))
+        said.faults.append(_block_fault(f"the block `# /// script` is not TOML: {str(error)[:200]}"))
+        return []
+    except RecursionError:
+        said.faults.append(_block_fault("the block `# /// script` is nested too deeply"))
         return []
     _python(data.get("requires-python"), said)
     wanted = data.get("dependencies", [])
@@ -202,6 +224,17 @@ def _block(code: str, said: Said) -> list[str]:
         else:
             said.faults.append(_refused(one.strip(), "dependencies: "))
     return found
+
+
+def _most_parts(text: str) -> int:
+    """How many parts the longest dotted key of a TOML document has."""
+    most = points = 0
+    for token in _KEY_TOKEN.finditer(text):
+        points += token["point"] is not None
+        if token["other"] is not None:
+            points = 0
+        most = max(most, points)
+    return most + 1
 
 
 def _block_fault(text: str) -> Fault:

@@ -31,9 +31,10 @@ from webapp.models import (
     Workspace,
     WorkspaceFile,
 )
-from webapp.services import actors, audit, drains
+from webapp.services import actors, audit, drains, holding, workspace_files_kept
 from webapp.services.drains import Turn
 from webapp.services.run_end import MARK
+from webapp.services.workspace_files_names import OUTPUTS
 
 log = logging.getLogger(__name__)
 
@@ -130,11 +131,11 @@ def _mark(model: Any, row_id: str, **values: Any) -> None:
 
 def _export_files(plan: str, kept: Retention, now: datetime, turn: Turn, done: Done) -> None:
     parts = exists().where(ExportPart.export_id == Export.id, ExportPart.storage_key.is_not(None))
-    statement = _ended(Export, plan, now, kept.file_days).where(
-        Export.file_removed_at.is_(None), or_(Export.storage_key.is_not(None), parts)
-    )
+    statement = _ended(Export, plan, now, kept.file_days).where(or_(Export.storage_key.is_not(None), parts))
     while not turn.over and (found := _some(statement)):
         for export_id, workspace_id in found:
+            if holding.held():
+                return
             remove_files(export_id, now)
             done[workspace_id, "export_files"] += 1
             if turn.over:
@@ -142,8 +143,15 @@ def _export_files(plan: str, kept: Retention, now: datetime, turn: Turn, done: D
 
 
 def remove_files(export_id: str, now: datetime) -> None:
-    """Remove the files of an export. A file goes before its name, so that none is left that nothing names."""
+    """Remove the files of an export: mark it, delete the files, then clear their names.
+
+    A backup ignores the names of a marked export. A removal that is interrupted leaves names for the next sweep, and
+    never a file that nothing names.
+    """
     store = storage.of(current_app)
+    whole = update(Export).where(Export.id == export_id)
+    with writing() as session:
+        session.execute(whole.values(file_removed_at=now), execution_options=QUIET)
     with reading() as session:
         own = session.scalar(select(Export.storage_key).where(Export.id == export_id))
     for key in [*([own] if own else []), *drains.part_files([export_id])]:
@@ -151,8 +159,7 @@ def remove_files(export_id: str, now: datetime) -> None:
     with writing() as session:
         parts = update(ExportPart).where(ExportPart.export_id == export_id).values(storage_key=None)
         session.execute(parts, execution_options=QUIET)
-        whole = update(Export).where(Export.id == export_id).values(storage_key=None, file_removed_at=now)
-        session.execute(whole, execution_options=QUIET)
+        session.execute(whole.values(storage_key=None), execution_options=QUIET)
 
 
 # --- Finished work ------------------------------------------------------------------------------------------
@@ -162,9 +169,13 @@ def _runs(plan: str, kept: Retention, now: datetime, turn: Turn, done: Done) -> 
     statement = _ended(Run, plan, now, kept.work_days).where(Run.closed_at.is_not(None))
     while not turn.over and (found := _some(statement)):
         for run_id, workspace_id in found:
-            with writing() as session:  # what it left behind can still be had back from the trash
+            # Its outputs go to the trash. A file that its program stored elsewhere, such as an input that it replaced,
+            # belongs to the workspace and stays.
+            with writing() as session:
                 outputs = update(WorkspaceFile).where(
-                    WorkspaceFile.run_id == run_id, WorkspaceFile.deleted_at.is_(None)
+                    WorkspaceFile.run_id == run_id,
+                    WorkspaceFile.deleted_at.is_(None),
+                    workspace_files_kept.begins(f"{OUTPUTS}/{run_id}/"),
                 )
                 session.execute(outputs.values(deleted_at=now), execution_options=QUIET)
             done[workspace_id, "runs"] += drains.runs([run_id], turn)
@@ -190,6 +201,8 @@ def _exports(plan: str, kept: Retention, now: datetime, turn: Turn, done: Done) 
     statement = _ended(Export, plan, now, kept.work_days)
     while not turn.over and (found := _some(statement)):
         for export_id, workspace_id in found:
+            if holding.held():
+                return
             remove_files(export_id, now)
             drains.rows(ExportPart, ExportPart.export_id == export_id, turn)
             if turn.over:

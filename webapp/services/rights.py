@@ -49,7 +49,7 @@ def changing(session: Session, workspace_id: str) -> None:
 def current(workspace_id: str) -> str:
     """The present epoch, made when there is none."""
     client, key = redis_client(), epoch_key(workspace_id)
-    for _ in range(limits.IDENTIFY_TRIES):
+    for _ in range(limits.EPOCH_TRIES):
         found = client.get(key)
         if found is not None:
             return found.decode()

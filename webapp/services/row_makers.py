@@ -18,7 +18,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from webapp import limits
-from webapp.engine import cells
+from webapp.engine import cells, records
 from webapp.engine.block import Block, Bound, Draws, Env
 from webapp.engine.expressions import types
 from webapp.engine.expressions.errors import FormulaError, FormulaErrors
@@ -89,6 +89,10 @@ class Maker(ABC):
         """Whether any of these fields has values that are bad on purpose."""
         return False
 
+    def records(self, offset: int, count: int, names: Collection[str]) -> int:
+        """The objects in arrays of these fields in ``count`` rows after ``offset``: they count as rows."""
+        return 0
+
     def bad_rows(self, rows: np.ndarray, names: Collection[str]) -> np.ndarray:
         """``bool[n]``: the rows that are bad on purpose in one of these fields."""
         return np.zeros(rows.size, np.bool_)
@@ -146,6 +150,9 @@ class TemplateRows(Maker):
 
     def spoils(self, names: Iterable[str]) -> bool:
         return self._bound.bad is not None and any(map(self._bound.bad.has, names))
+
+    def records(self, offset: int, count: int, names: Collection[str]) -> int:
+        return records.charged(self._bound, offset, count, {name.partition(".")[0] for name in names} | {*names})
 
     def bad_rows(self, rows: np.ndarray, names: Collection[str]) -> np.ndarray:
         bad = self._bound.bad

@@ -23,7 +23,7 @@ from webapp.engine.formats import FORMATS
 from webapp.engine.formats.base import Arrays, Format
 from webapp.engine.real import SourceSpec
 from webapp.engine.spec import field_schema
-from webapp.services.moments import Moment
+from webapp.services.moments import Moment, Now
 
 FormatName = Literal["json", "csv", "sql", "xlsx", "ndjson", "parquet"]
 
@@ -83,6 +83,13 @@ Fields = Annotated[
 ]
 RowsOf = Annotated[dict[str, Count], Field(max_length=limits.MAX_RELATED)]
 _ROWS_OF: Final = "Rows of related templates, by id: what references choose from and children are dealt out to."
+NOW: Final = (
+    "The time that relative dates depend on, or `present` for the time of the clock. If left out: with a seed the "
+    "template's anchor, otherwise the time of the clock."
+)
+NOW_OF_DATASET: Final = (
+    "The time that relative dates depend on, or `present` for the time of the clock. If left out: the dataset's anchor."
+)
 _FETCH: Final = "Ask connections for values that have not been fetched yet; else examples stand for them."
 _SOURCE: Final = "Real data that the rows are taken from: a workspace file, or a connection's table or query."
 _INVALID: Final = "Bad values on purpose: a share of the rows, each with one bad cell."
@@ -96,7 +103,7 @@ class PreviewInput(RowsInput):
         None, description="Same seed, same rows; one is made and told when none is sent."
     )
     overrides: dict[str, Any] = Field(default_factory=dict, description="Fixed values by field name.")
-    now: Moment | None = Field(None, description="What relative dates hang on.")
+    now: Now | None = Field(None, description=NOW)
     locale: Locale | None = Field(None, description="Stands in for the template's own.")
     rows: RowsOf = Field(default_factory=dict, description=_ROWS_OF)
     fields: Fields | None = Field(None, description="Field definitions of an unsaved draft.")
@@ -118,9 +125,7 @@ class GenerateInput(RowsInput):
     overrides: dict[str, Any] = Field(default_factory=dict, description="Fixed values by field name.")
     offset: int = Field(0, ge=0, le=limits.MAX_OFFSET, description="Rows to skip.")
     locale: Locale | None = Field(None, description="Stands in for the template's own.")
-    now: Moment | None = Field(
-        None, description="What relative dates hang on: with a seed the template's anchor, else the present."
-    )
+    now: Now | None = Field(None, description=NOW)
     rows: RowsOf = Field(default_factory=dict, description=_ROWS_OF)
     csv: CsvSection | None = Field(None, description="How CSV is written.")  # type: ignore[valid-type]
     sql: SqlSection | None = Field(None, description="How SQL is written.")  # type: ignore[valid-type]
@@ -154,7 +159,9 @@ class DraftInput(GenerateInput):
     fields: Fields = Field(description="Field definitions.")
     quantity: Count | None = Field(None, description="Number of rows where count says none.")
     anchor: Moment | None = Field(
-        None, description="What relative dates hang on when a seed is given and no now."
+        None,
+        description="The time that relative dates depend on with a seed and no `now`; "
+        f"{limits.DRAFT_ANCHOR:%Y-%m-%dT%H:%M:%SZ} if left out.",
     )
     source: SourceSpec | None = Field(None, description=_SOURCE)
     invalid: Invalid | None = Field(None, description=_INVALID)

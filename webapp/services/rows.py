@@ -18,14 +18,16 @@ from urllib.parse import quote
 
 import orjson
 
-from webapp import limits
+from webapp import limits, memory
+from webapp.engine import records
 from webapp.engine.bad.answers import AnswerKey
 from webapp.engine.block import Bound, Env
+from webapp.engine.budget import megabytes
 from webapp.engine.errors import SpecError
 from webapp.engine.formats import FORMATS, write
 from webapp.engine.formats.base import Format
 from webapp.engine.outside import Recorder
-from webapp.errors import Fault, validation_error
+from webapp.errors import ApiError, Fault, validation_error
 from webapp.services.pins import Pins
 from webapp.services.row_requests import GenerateInput
 from webapp.services.sources import Source
@@ -90,6 +92,10 @@ class Recipe:
     def headers(self) -> dict[str, str]:
         """The headers that describe the bytes and say how to have them again."""
         return {**self.pins.headers(), "Content-Disposition": attachment(self.file_name)}
+
+    def records(self, done: int = 0) -> int:
+        """The objects in arrays of its rows, or of those after the first `done`: they count as rows."""
+        return records.charged(self.bound, self.offset + done, self.count - done)
 
     def answers(self, table: str | None = None) -> AnswerKey:
         """Which of its cells are bad on purpose; `table` names it among others."""
@@ -179,6 +185,7 @@ class Stream(ABC):
         self.leaks: list[dict[str, Any]] | None = None
         self._pieces = self._make()
         self._first: list[bytes] = []
+        self._size = 0
 
     @abstractmethod
     def _make(self) -> Iterator[bytes]:
@@ -191,6 +198,11 @@ class Stream(ABC):
                 self._first.append(piece)
         except SpecError as error:
             raise validation_error(error.faults) from None
+
+    @property
+    def primed(self) -> int:
+        """Bytes of the first block, while they wait to be taken."""
+        return sum(map(len, self._first))
 
     def _rows(self, recipe: Recipe, writer: Format) -> Iterator[bytes]:
         """The pieces of one table."""
@@ -213,19 +225,43 @@ class Stream(ABC):
     def __iter__(self) -> Iterator[bytes]:
         """Every piece in order, those of the first block included."""
         if self._first:
-            head = b"".join(self._first)
-            self._first.clear()
-            yield head
-        yield from self._pieces
+            head, self._first = self._first, []
+            yield from [b"".join(head)] if sum(map(len, head)) <= limits.MB else head
+            del head
+        for piece in self._pieces:
+            self._size += len(piece)
+            yield piece
+        self._trim()
 
-    def whole(self) -> bytes:
-        """All of it at once, for outputs of few rows."""
-        return b"".join(self)
+    def whole(self, most: int = limits.PREVIEW_BYTES) -> bytes:
+        """All of it at once, for outputs of few rows. Error: validation_error where it exceeds `most` bytes."""
+        pieces, size = [], 0
+        try:
+            for piece in self:
+                pieces.append(piece)
+                size += len(piece)
+                if size > most:
+                    raise self._too_long(size)
+        except SpecError as error:
+            raise validation_error(error.faults) from None
+        return b"".join(pieces)
+
+    def _too_long(self, size: int) -> ApiError:
+        most = megabytes(limits.PREVIEW_BYTES)
+        text = f"The first {self.rows_made:,} rows take at least {megabytes(size)}; the limit of a preview is {most}."
+        hint = "Use shorter texts or arrays with fewer elements, or generate the rows, which are then streamed."
+        return validation_error([Fault("fields", "row_too_large", text, hint)])
 
     def close(self) -> None:
         """Stop the work."""
         self._first.clear()
         self._pieces.close()  # type: ignore[attr-defined]
+        self._trim()
+
+    def _trim(self) -> None:
+        if self._size > limits.TRIM_BYTES:
+            self._size = 0
+            memory.trim()
 
 
 class Output(Stream):

@@ -6,6 +6,7 @@ What was printed is true once it is in SQL; Redis only says that there is more, 
 from __future__ import annotations
 
 import logging
+import re
 from collections import deque
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -22,6 +23,12 @@ from webapp.models import Run, RunChunk
 
 log = logging.getLogger(__name__)
 
+# ECMA-48: control sequences, operating system commands, other escapes; and control characters that draw nothing.
+COMMANDS: Final = re.compile(
+    r"\x1b\[[0-?]*[ -/]*[@-~]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)?|\x1b[@-_]|[\x00-\x08\x0b-\x1f\x7f-\x9f]"
+)
+_COLOUR: Final = r"\x1b\[[0-9;:]{0,64}m"  # ECMA-48, 8.3.117: select graphic rendition
+_UNSAFE: Final = re.compile(rf"({_COLOUR})|[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 _CHUNKS: Final = 64  # read at once; a chunk has at most RUN_CHUNK_BYTES and a line
 
 
@@ -55,12 +62,18 @@ def pieces(run_id: str, after: int = 0) -> list[Piece]:
 
 
 def text(run_id: str) -> Iterator[str]:
-    """The whole log as it is now, some lines at a time, each with its line feed."""
+    """The whole log as it is now, some lines at a time, each with its line feed, for a terminal: see `visible`."""
     after = 0
     while found := pieces(run_id, after):
         for piece in found:
-            yield "\n".join(piece.lines) + "\n"
+            yield visible("\n".join(piece.lines)) + "\n"
         after = found[-1].last
+
+
+def visible(text: str) -> str:
+    """Lines with the colours of a terminal and without its other commands: what would move the cursor, set the title
+    or draw a link is written out (`\\x1b`). Line feeds and tabs stay."""
+    return _UNSAFE.sub(lambda found: found[1] or f"\\x{ord(found[0]):02x}", text)
 
 
 def last_lines(run_id: str, limit: int) -> list[tuple[int, str]]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from datetime import datetime
 
-from sqlalchemy import func, select
+from sqlalchemy import func, or_, select
 
 from webapp.errors import ApiError
 from webapp.extensions import reading
@@ -21,11 +21,15 @@ class Missing(Exception):
         super().__init__(name)
 
 
-def granted(workspace_id: str, names: Iterable[str]) -> dict[str, str]:
-    """The secrets of these names as they are now, by name. `Missing` for one that is not there; ApiError `unavailable`
-    for one whose key is missing."""
+def granted(workspace_id: str, project_id: str, names: Iterable[str]) -> dict[str, str]:
+    """The secrets of these names as they are now, by name. `Missing` for one that is not there, or is of another
+    project; ApiError `unavailable` for one whose key is missing."""
     wanted = list(dict.fromkeys(names))
-    statement = select(Secret).where(Secret.workspace_id == workspace_id, Secret.name.in_(wanted))
+    statement = select(Secret).where(
+        Secret.workspace_id == workspace_id,
+        Secret.name.in_(wanted),
+        or_(Secret.project_id.is_(None), Secret.project_id == project_id),
+    )
     with reading() as session:
         found = {secret.name: secret for secret in session.scalars(statement)}
     for name in wanted:

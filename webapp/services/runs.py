@@ -80,14 +80,18 @@ def queue(
     """Save a run with its audit entry and ring for a runner; commits. `trigger` None: as the actor came; `version`
     None: the newest.
 
-    Errors: forbidden, validation_error (parameters, each at `params.<name>`), quota_exceeded with Retry-After when as
-    many runs of the workspace are queued as may be.
+    Errors: forbidden (also for a program whose run is MAX_RUN_DEPTH runs deep), validation_error (parameters, each at
+    `params.<name>`), quota_exceeded with Retry-After when as many runs of the workspace, or of the program that asks,
+    are queued as may be.
     """
     require(actor, "run", scenario.team_id)
     given = dict(params or {})
     if faults := run_variables.env_faults(given, "params", scenario.secrets):
         raise validation_error(faults)
     _has_place(scenario.workspace_id)
+    parent = db.session.get_one(Run, actor.run_id) if actor.run_id is not None else None
+    if parent is not None:
+        _may_start_another(parent)
     run = Run(
         workspace_id=scenario.workspace_id,
         project_id=scenario.project_id,
@@ -95,6 +99,8 @@ def queue(
         scenario_id=scenario.id,
         scenario_version=version or scenario.version,
         of_id=of.id if of else None,
+        parent_id=parent.id if parent else None,
+        depth=parent.depth + 1 if parent else 0,
         params=given,
         trigger=trigger or _trigger(actor),
         settings={name: getattr(scenario, name) for name in _SNAPSHOT},
@@ -105,6 +111,8 @@ def queue(
     db.session.add(run)
     db.session.flush()
     told = {"run": run.id, "version": run.scenario_version, "trigger": run.trigger, "params": sorted(given)}
+    if parent is not None:
+        told["parent"] = parent.id
     audit.record(actor, "scenario.run", scenario, join=True, workspace_id=scenario.workspace_id, **told)
     enqueue.after_commit(db.session, redis_client(), KIND, run.id)
     db.session.commit()
@@ -132,6 +140,30 @@ def _has_place(workspace_id: str) -> None:
         "quota_exceeded",
         f"{queued:,} runs of this workspace wait already; no more can be queued.",
         {"limit": most, "used": queued, "retry_after": wait},
+        headers={"Retry-After": str(wait)},
+    )
+
+
+def _may_start_another(parent: Run) -> None:
+    """Errors: forbidden for a run that is too deep, quota_exceeded where it has started too many that are not done.
+    Exact, since the row of its workspace is locked."""
+    if parent.depth >= limits.MAX_RUN_DEPTH:
+        raise ApiError(
+            "forbidden",
+            f"Programs can start runs of runs {limits.MAX_RUN_DEPTH} levels deep, and this run is at level "
+            f"{parent.depth}. Use a loop in one program, or a schedule.",
+            {"needs": "depth", "limit": limits.MAX_RUN_DEPTH},
+        )
+    statement = select(func.count()).where(Run.parent_id == parent.id, Run.status.in_(("queued", "running")))
+    unfinished = db.session.scalar(statement) or 0
+    if unfinished < limits.MAX_RUNS_OF_RUN:
+        return
+    wait = limits.RUN_QUEUE_RETRY_SECONDS
+    raise ApiError(
+        "quota_exceeded",
+        f"This run has started {unfinished} runs that are not finished; it can have at most "
+        f"{limits.MAX_RUNS_OF_RUN}. Wait for some of them.",
+        {"limit": limits.MAX_RUNS_OF_RUN, "used": unfinished, "retry_after": wait},
         headers={"Retry-After": str(wait)},
     )
 

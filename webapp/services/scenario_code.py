@@ -1,32 +1,21 @@
 """A program as a text: how large it may be, and whether Python can read it.
 
-Python reads it in a process of its own: a megabyte of nested brackets takes a second, and can end the reader.
+Python reads it in a document process: a megabyte of nested brackets takes a second, and can end the reader.
 """
 
 from __future__ import annotations
 
-import json
-import subprocess
 import sys
-from typing import Any, Final
+import warnings
+from typing import IO, Any, Final
 
-from webapp import limits
+from webapp import document_process, limits
 from webapp.errors import Fault
 
-# Bytes, not text: so a line that says how the file is encoded means here what it means when the program runs.
-_READER: Final = """
-import json, resource, sys
-sys.setrecursionlimit(3000)
-resource.setrlimit(resource.RLIMIT_AS, (2 ** 30, 2 ** 30))
-told = None
-try:
-    compile(sys.stdin.buffer.read(), "main.py", "exec", dont_inherit=True)
-except SyntaxError as error:
-    told = {"message": error.msg, "line": error.lineno, "column": error.offset}
-except (ValueError, RecursionError, MemoryError) as error:
-    told = {"message": str(error) or "it is nested too deeply", "line": None, "column": None}
-print(json.dumps(told))
-"""
+_UNKNOWN: Final = {
+    "message": "it is too large or nested too deeply to be read in time", "line": None, "column": None,
+}  # fmt: skip
+_LEVELS: Final = 3_000  # chosen: Python's own parser needs some frames for each level
 
 
 def size_faults(code: str) -> list[Fault]:
@@ -46,7 +35,12 @@ def size_faults(code: str) -> list[Fault]:
 def syntax_fault(code: str) -> Fault | None:
     """What Python will say of a program before it begins; None where it can be read. It is no reason not to save."""
     hint = "It is saved as it stands, and a run of it will end with this error."
-    told = _asked(code)
+    try:
+        told = document_process.run(
+            "webapp.services.scenario_code:in_process", code.encode(), seconds=limits.SYNTAX_SECONDS
+        )
+    except document_process.DocumentError:
+        told = _UNKNOWN
     if told is None:
         return None
     where = f" (line {told['line']}, column {told['column'] or 1})" if told["line"] else ""
@@ -55,24 +49,18 @@ def syntax_fault(code: str) -> Fault | None:
     return Fault("code", "syntax_error", text, hint, position)
 
 
-def _asked(code: str) -> dict[str, Any] | None:
-    unknown = {
-        "message": "it is too large or nested too deeply to be read in time",
-        "line": None,
-        "column": None,
-    }
+def in_process(file: IO[bytes]) -> dict[str, Any] | None:
+    """What Python says of a program that it cannot read; None where it can. Runs in a document process."""
+    sys.setrecursionlimit(_LEVELS)
+    warnings.simplefilter("ignore")  # of what will work, though not for ever
     try:
-        done = subprocess.run(
-            [sys.executable, "-I", "-S", "-W", "ignore", "-c", _READER],
-            input=code.encode(),
-            capture_output=True,
-            timeout=limits.SYNTAX_SECONDS,
-            check=False,
-            env={},
-        )
-    except subprocess.TimeoutExpired:
-        return unknown
-    return json.loads(done.stdout) if done.returncode == 0 else unknown
+        # Bytes, not text: so a line that says how the file is encoded means here what it means when the program runs.
+        compile(file.read(), "main.py", "exec", dont_inherit=True)
+    except SyntaxError as error:
+        return {"message": error.msg, "line": error.lineno, "column": error.offset}
+    except (ValueError, RecursionError) as error:
+        return {**_UNKNOWN, "message": str(error) or "it is nested too deeply"}
+    return None
 
 
 def _position(code: str, line: int, column: int | None) -> int:

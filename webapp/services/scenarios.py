@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any, Final
 
-from sqlalchemy import select
+from sqlalchemy import or_, select
 
 from webapp import clock, limits
 from webapp.errors import ApiError, Fault, did_you_mean, validation_error
@@ -181,8 +181,11 @@ def check(code: str, *, resolve: bool = False) -> dict[str, Any]:
     `packages` are the names and versions that the requirements come to; None without `resolve` or without any.
     Error: unavailable.
     """
+    too_large = size_faults(code)
+    if too_large:
+        return _checked([], None, [one.as_dict() for one in too_large], code)
     said = requirements.read(code)
-    found = [*size_faults(code), *said.faults]
+    found = said.faults
     packages = None
     if resolve and not found and said.requirements:
         try:
@@ -247,7 +250,8 @@ def _check(actor: Actor, said: Mapping[str, Any], scenario: Scenario | None) -> 
         faults += env_faults(dict(held["env"]), "env", set(held["secrets"]))
     for key in ("secrets", "writable_secrets"):
         if key in said:
-            faults += _secret_faults(actor, said[key], key)
+            project_id = scenario.project_id if scenario is not None else actor.project_id
+            faults += _secret_faults(actor, said[key], key, project_id, set(getattr(scenario, key, None) or ()))
     if held["schedule"] and ("schedule" in said or "secrets" in said):
         faults += schedules.faults(dict(held["schedule"]), set(held["secrets"]))
     if faults:
@@ -257,8 +261,15 @@ def _check(actor: Actor, said: Mapping[str, Any], scenario: Scenario | None) -> 
             require(actor, "secrets")
 
 
-def _secret_faults(actor: Actor, names: Sequence[str], key: str) -> list[Fault]:
-    statement = select(Secret.name).where(Secret.workspace_id == actor.workspace_id, Secret.name.is_not(None))
+def _secret_faults(
+    actor: Actor, names: Sequence[str], key: str, project_id: str | None, held: set[str]
+) -> list[Fault]:
+    """A fault for each secret that is not there, is another project's, or may not be a variable's name."""
+    statement = select(Secret.name).where(
+        Secret.workspace_id == actor.workspace_id,
+        Secret.name.is_not(None),
+        or_(Secret.project_id.is_(None), Secret.project_id == project_id, Secret.name.in_(held)),
+    )
     known = {name for name in db.session.scalars(statement) if name}
     faults = []
     for place, name in enumerate(names):

@@ -307,7 +307,8 @@ def by_invitation(token: str, name: str, password: str, visitor: Visitor) -> Ent
     invitation = people.invitation_by_token(token, lock=True)
     user = people.find_user(invitation.email)
     if user is None:
-        user = people.add_user(invitation.email, name, password)
+        workspace = db.session.get_one(Workspace, invitation.workspace_id)
+        user = people.add_user(invitation.email, name, password, workspace.name)
         stored = None
     else:
         stored = user.password_hash
@@ -333,7 +334,8 @@ def change_password(actor: Actor, old: str, new: str) -> None:
     Errors: validation_error, rate_limited, forbidden.
     """
     user = db.session.get_one(User, actor.user_id)
-    people.check_password(new, "new_password", (user.email, user.name))
+    workspace = db.session.get_one(Workspace, actor.workspace_id)
+    people.check_password(new, "new_password", (user.email, user.name, workspace.name))
     if user.password_hash is not None:
         stored, account = user.password_hash, user.email
         db.session.rollback()

@@ -31,6 +31,17 @@ class Draft:
     """By table: whether the reference may be left out at first."""
     made: dict[str, Any] | None = None
 
+    def to_json(self) -> dict[str, Any]:
+        """What saving needs, for another process; `from_json` takes it back."""
+        found = [[one.column, one.field, one.state, one.reason] for one in self.found]
+        return {"name": self.entity.name, "comment": self.entity.comment, "found": found, "waits": self.waits}
+
+    @classmethod
+    def from_json(cls, stored: Mapping[str, Any]) -> Draft:
+        """A draft from `to_json`. Its entity has no columns."""
+        entity = Entity(stored["name"], (stored["name"],), (), comment=stored["comment"])
+        return cls(entity, [Found(*one) for one in stored["found"]], dict(stored["waits"]))
+
     @property
     def fields(self) -> list[Field]:
         """The field definitions, in the order of the columns."""

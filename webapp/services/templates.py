@@ -7,7 +7,7 @@ could not make rows; what merely runs out of distinct values is told as a warnin
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from datetime import datetime
 from typing import Any, Final
 
@@ -18,9 +18,10 @@ from webapp.engine.bad.invalid import Invalid
 from webapp.engine.block import Bound, Env
 from webapp.engine.errors import SpecError
 from webapp.engine.plan import ENGINE, Plan
+from webapp.errors import Fault, validation_error
 from webapp.extensions import db
-from webapp.models import Template, TemplateVersion
-from webapp.services import kin, plans, template_fields, tenancy, versioned, vocabularies
+from webapp.models import Connection, Template, TemplateVersion
+from webapp.services import kin, links, plans, template_fields, tenancy, versioned, vocabularies
 from webapp.services.actors import Actor
 
 CHANGEABLE: Final = ("name", "description", "quantity", "fields", "locale", "anchor", "source", "invalid")
@@ -93,7 +94,7 @@ def create(
     }
     template = Template(id=ids.new("tpl"), **tenancy.here(actor), created_by=actor.user_id, created_at=moment)
     template.made_from_id, template.made_from_entity = made_from
-    ready, pins = _checked(actor, template, spec, before=())
+    ready, pins = _checked(actor, template, spec, before={"fields": ()})
     return KIND.save(actor, template, ready, pins, "create", moment)
 
 
@@ -109,7 +110,7 @@ def change(actor: Actor, template: Template, changes: Mapping[str, Any]) -> dict
     if "anchor" in changes:
         spec["anchor"] = clock.to_text(changes["anchor"] or moment.replace(microsecond=0))
     spec["source"], spec["invalid"] = _source(spec["source"]), _invalid(spec["invalid"])
-    ready, pins = _checked(actor, template, spec, before["fields"])
+    ready, pins = _checked(actor, template, spec, before)
     return KIND.save(actor, template, ready, pins, "change", moment)
 
 
@@ -125,7 +126,7 @@ def refresh_references(actor: Actor, template: Template) -> dict[str, Any]:
         db.session.commit()
         return show(template)
     spec = {key: newest.spec.get(key) for key in CHANGEABLE}
-    ready, pins = _checked(actor, template, spec, newest.spec["fields"])
+    ready, pins = _checked(actor, template, spec, newest.spec)
     return KIND.save(actor, template, ready, pins, "refresh_references", clock.now())
 
 
@@ -140,9 +141,11 @@ def _invalid(said: Mapping[str, Any] | None) -> dict[str, Any] | None:
 
 
 def _checked(
-    actor: Actor, template: Template, spec: dict[str, Any], before: Sequence[template_fields.Stored]
+    actor: Actor, template: Template, spec: dict[str, Any], before: Mapping[str, Any]
 ) -> tuple[dict[str, Any], dict[str, Any]]:
-    """A spec as it is stored, and its pins. `validation_error` with every fault."""
+    """A spec as it is stored, and its pins. `before` is the spec of the version before. `validation_error` with every
+    fault."""
+    versions = kin.gather(spec["fields"], template.id, lambda wanted: kin.newest(actor, wanted))
     parsed = plans.parsed_fields(
         spec["fields"],
         name=spec["name"],
@@ -152,15 +155,39 @@ def _checked(
     )
     if spec["source"] is not None:
         kin.refuse_own_rows(spec["fields"], template.id)
-    versions = kin.gather(spec["fields"], template.id, lambda wanted: kin.newest(actor, wanted))
-    finished = template_fields.finished(parsed, before)
+    finished = template_fields.finished(parsed, before["fields"])
     library = kin.library(versions, template.id, spec["quantity"], {})
     words = plans.vocabulary()
     plan = plans.compiled(finished, words, None, library)
+    _check_connections(actor, spec, plan, before)
     vocabularies.keep(words.id)
     ready = {**spec, "fields": kin.spelled([field.to_json() for field in finished.fields], finished, library)}
     ready["warnings"] = warnings_of(plan, spec["quantity"])
     return ready, {"vocabulary": words.id, "engine": ENGINE, "templates": kin.pins_of(versions)}
+
+
+def _check_connections(actor: Actor, spec: Mapping[str, Any], plan: Plan, before: Mapping[str, Any]) -> None:
+    """Refuse references to connections that the actor cannot see, whether they are there or not. Those that the
+    template had before may stay. Error: validation_error with every one."""
+    said = [spec["fields"], spec["source"]]
+    held = links.named_in([before["fields"], before.get("source")])
+    wanted = [one for one in links.named_in(said) - held if links.kind_of(one) is Connection]
+    if not wanted:
+        return
+    mine = (Connection.id.in_(wanted), Connection.workspace_id == actor.workspace_id, Connection.deleted_at.is_(None))
+    there = db.session.execute(select(Connection.id, Connection.team_id).where(*mine))
+    unseen = set(wanted) - {row.id for row in there if actor.role_in(row.team_id) is not None}
+    asked = [(f"{one.path}.options.connection_id", one.question.connection_id) for one in plan.asks]
+    source = (spec["source"] or {}).get("connection_id")
+    found = [("source.connection_id", source), *(one for one in asked if one[1] != source)]
+    hint = "It may have been deleted: restore it, or choose another one."
+    faults = [
+        Fault(path, "unknown_connection", f'There is no connection "{one}" here.', hint)
+        for path, one in dict.fromkeys(found)
+        if one in unseen
+    ]
+    if faults:
+        raise validation_error(faults)
 
 
 def warnings_of(plan: Plan, quantity: int) -> list[dict[str, str]]:

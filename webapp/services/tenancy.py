@@ -10,12 +10,12 @@ from collections.abc import Mapping, Sequence
 from datetime import timedelta
 from typing import Any, TypeVar
 
-from sqlalchemy import Select, false, func, select, update
+from sqlalchemy import Select, false, func, or_, select, update
 
 from webapp import clock, limits
 from webapp.errors import ApiError, Fault, validation_error
 from webapp.extensions import db
-from webapp.models import Base, Invitation, Membership, Project, Team, User, Workspace
+from webapp.models import Base, Invitation, Membership, Project, Team, User, Workspace, WorkspaceFile
 from webapp.services import audit, audit_changes, rights
 from webapp.services.actors import Actor, require
 
@@ -66,6 +66,8 @@ def listing(actor: Actor, model: type[T], *, project: bool = True, deleted: bool
     statement = select(model).where(table.workspace_id == actor.workspace_id)
     if hasattr(model, "deleted_at"):
         statement = statement.where(table.deleted_at.isnot(None) if deleted else table.deleted_at.is_(None))
+    if model is WorkspaceFile:  # those without a project are shared with the whole workspace
+        return statement.where(or_(table.project_id == actor.project_id, table.project_id.is_(None)))
     if project and hasattr(model, "project_id"):
         return statement.where(table.project_id == actor.project_id)
     if actor.workspace_role is None and (model is Team or hasattr(model, "team_id")):

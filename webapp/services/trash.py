@@ -25,6 +25,7 @@ from webapp.models import (
     WorkspaceFile,
 )
 from webapp.services import paging, tenancy
+from webapp.services import workspace_files_kept as kept
 from webapp.services.actors import Actor
 
 KINDS: Final[Mapping[str, tuple[Any, str]]] = {
@@ -38,8 +39,8 @@ KINDS: Final[Mapping[str, tuple[Any, str]]] = {
     "project": (Project, "admin"),
     "team": (Team, "admin"),
 }
-"""By kind: its table, and the scope that restoring takes. Files, projects and teams are those of the workspace, the
-others those of the present project; of webhooks both."""
+"""By kind: its table, and the scope that restoring takes. Projects and teams are those of the workspace, the others
+those of the present project; files and webhooks also those of no project."""
 
 _NAME: Final = "trash"
 _SAME: Final = timedelta(seconds=5)
@@ -136,6 +137,9 @@ def _told(actor: Actor, row: Row[Any], who: Mapping[str, User], now: datetime) -
     by, scope = who.get(row.id), KINDS[row.type][1]
     if row.type == "webhook" and row.project_id is None:
         scope = "admin"
+    restorable = actor.can(scope, row.team_id) if scope == "write" else actor.can(scope)
+    if row.type == "file" and row.project_id is None:
+        restorable = restorable and kept.may_change_shared(actor)
     return {
         "type": row.type,
         "id": row.id,
@@ -146,5 +150,5 @@ def _told(actor: Actor, row: Row[Any], who: Mapping[str, User], now: datetime) -
         "deleted_by_name": (by.name or by.email) if by else None,
         "gone_at": clock.to_text(gone),
         "days_left": max(0, (gone - now).days),
-        "restorable": actor.can(scope, row.team_id) if scope == "write" else actor.can(scope),
+        "restorable": restorable,
     }

@@ -18,7 +18,7 @@ from sqlalchemy.orm import Session
 
 from webapp import clock, limits
 from webapp.errors import ApiError
-from webapp.extensions import READS, db, redis_client
+from webapp.extensions import READS, db, reading, redis_client
 from webapp.models import (
     ApiKey,
     AuditEntry,
@@ -30,7 +30,7 @@ from webapp.models import (
     UsageHour,
     User,
 )
-from webapp.services import tenancy, usage_hours
+from webapp.services import export_files, sqlite_files, tenancy, usage_hours, workspace_files_kept
 from webapp.services.actors import Actor, require
 from webapp.services.usage_hours import Part
 
@@ -269,3 +269,28 @@ def _names(actor: Actor, by: By, ids: list[str]) -> dict[str, str]:
         )
         found |= {row.id: row.name for row in db.session.execute(statement)}
     return found
+
+
+def storage(actor: Actor) -> dict[str, dict[str, int]]:
+    """What the workspace stores, and its quotas: `{files, sqlite, exports}`."""
+    files = workspace_files_kept.usage(actor.workspace_id)
+    sqlite_bytes, sqlite_count = sqlite_files.used(actor.workspace_id)
+    with reading() as session:
+        exports = export_files.used(session, actor.workspace_id)
+    return {
+        "files": {
+            "limit_bytes": limits.MAX_WORKSPACE_FILES_BYTES,
+            "used_bytes": files.bytes,
+            "trash_bytes": files.trash_bytes,
+            "uploading_bytes": files.held_bytes,
+            "files": files.files,
+            "trash_files": files.trash_files,
+        },
+        "sqlite": {
+            "limit_bytes": limits.SQLITE_WORKSPACE_BYTES,
+            "used_bytes": sqlite_bytes,
+            "limit_files": limits.MAX_SQLITE_FILES,
+            "files": sqlite_count,
+        },
+        "exports": {"limit_bytes": limits.EXPORT_FILES_BYTES[actor.plan], "used_bytes": exports},
+    }

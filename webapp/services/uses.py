@@ -10,9 +10,10 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 import orjson
-from sqlalchemy import select
+from sqlalchemy import Select, select
 
 from webapp import limits
+from webapp.errors import ApiError
 from webapp.extensions import db
 from webapp.models import (
     END_STATES,
@@ -90,6 +91,19 @@ def told(actor: Actor, uses: Iterable[Use]) -> list[dict[str, Any]]:
     ]
 
 
+def refuse(actor: Actor, uses: Iterable[Use], what: str) -> None:
+    """`in_use` where some of the uses block a deletion; those that the actor may not see are only counted."""
+    blocking = told(actor, (one for one in uses if one.blocks))
+    if not blocking:
+        return
+    users = [{key: one[key] for key in ("type", "id", "name")} for one in blocking]
+    names = [f'{one["type"]} "{one["name"]}"' for one in users if one["name"] is not None][:3]
+    more = len(users) - len(names)
+    shown = ", ".join(names) + (f" and {more} more" if names and more else "")
+    shown = shown or f"{more} {'object' if more == 1 else 'objects'} in other teams"
+    raise ApiError("in_use", f"{shown} {'uses' if len(users) == 1 else 'use'} this {what}.", {"used_by": users})
+
+
 # --- The kinds ----------------------------------------------------------------------------------------------
 
 
@@ -137,14 +151,17 @@ def _of_scenario(_actor: Actor, scenario: Scenario) -> Iterator[Use]:
 
 
 def of_connection(connection: Connection) -> list[Use]:
-    """What uses a connection: pushes on their way, endpoints, templates that read from it, all of which must be gone
-    before it is; scenarios that name it, and templates that were made from its tables, need not."""
+    """What uses a connection: pushes in progress, endpoints and templates of its team that read from it, all of which
+    must be gone before it is. Scenarios that name it, templates that were made from its tables, and what only refers to
+    it from another team do not keep it from being deleted: its team may not even see those."""
+    team_id = connection.team_id
     found = list(_going(Push.connection_id, connection.id, blocks=True))
     ends = select(Endpoint.id, Endpoint.name, Endpoint.team_id).where(
         Endpoint.connection_id == connection.id, Endpoint.deleted_at.is_(None)
     )
     found += [
-        Use("endpoint", row.id, row.name, "sends over it", True, row.team_id) for row in db.session.execute(ends)
+        Use("endpoint", row.id, row.name, "sends over it", row.team_id == team_id, row.team_id)
+        for row in db.session.execute(ends)
     ]
     reading = set()
     mark = orjson.dumps(connection.id)
@@ -153,7 +170,7 @@ def of_connection(connection: Connection) -> list[Use]:
         said = [row.spec["fields"], row.spec.get("source")]
         if mark in orjson.dumps(said):  # and not merely in its description
             reading.add(row.id)
-            found.append(Use("template", row.id, row.name, "reads from it", True, row.team_id))
+            found.append(Use("template", row.id, row.name, "reads from it", row.team_id == team_id, row.team_id))
     made = select(Template.id, Template.name, Template.team_id).where(
         Template.made_from_id == connection.id, Template.deleted_at.is_(None), Template.id.not_in(reading)
     )
@@ -169,12 +186,20 @@ def _of_endpoint(_actor: Actor, endpoint: Endpoint) -> Iterator[Use]:
 
 
 def _of_file(_actor: Actor, file: WorkspaceFile) -> Iterator[Use]:
-    newest = links.naming(Template, file.workspace_id, file.name).add_columns(TemplateVersion.spec)
-    for row in db.session.execute(newest):
+    """Those of the file's project, or, of a shared file, of any."""
+
+    def there(model: Any, text: str) -> Select[Any]:
+        found = links.naming(model, file.workspace_id, text)
+        return found if file.project_id is None else found.where(model.project_id == file.project_id)
+
+    for row in db.session.execute(there(Template, file.name).add_columns(TemplateVersion.spec)):
         if (row.spec.get("source") or {}).get("file") == file.name:
             yield Use("template", row.id, row.name, "takes its rows from it", team_id=row.team_id)
-    last = file.name.rpartition("/")[2]
-    yield from _naming(Scenario, file.workspace_id, last, "its program names it")
+        elif file.name in links.files_of(row.spec):
+            yield Use("template", row.id, row.name, "reads values from it", team_id=row.team_id)
+    programs = there(Scenario, file.name.rpartition("/")[2]).limit(limits.SHOWN_USES)
+    for row in db.session.execute(programs):
+        yield Use("scenario", row.id, row.name, "its program names it", team_id=row.team_id)
 
 
 def _of_secret(_actor: Actor, secret: Secret) -> Iterator[Use]:

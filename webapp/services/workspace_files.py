@@ -1,7 +1,9 @@
-"""Workspace files: what scenarios read, and what their runs leave behind. They belong to the workspace, whatever the
-project: whoever may `read` reads them all, whoever may `write` uploads and deletes.
+"""Workspace files: what scenarios read, and what their runs leave behind.
 
-A file is found by its name or by its id; no name has the form of an id. Names: see `workspace_files_names`.
+A file belongs to the project that it was uploaded in, and only members of that project's team see it. Files without a
+project are shared with the whole workspace: every project reads them, and only editors of the workspace change them.
+A file is found by its name, among those of the actor's project and the shared ones, or by its id in any project of the
+actor's teams; no name has the form of an id. Names: see `workspace_files_names`.
 """
 
 from __future__ import annotations
@@ -19,7 +21,7 @@ from sqlalchemy import select
 from webapp import clock, limits, storage
 from webapp.errors import ApiError
 from webapp.extensions import db
-from webapp.models import WorkspaceFile
+from webapp.models import Run, WorkspaceFile
 from webapp.services import audit, paging, tenancy
 from webapp.services import workspace_files_kept as kept
 from webapp.services import workspace_files_names as names
@@ -76,6 +78,8 @@ def as_json(file: WorkspaceFile) -> dict[str, Any]:
         "content_type": file.content_type,
         "sha256": file.sha256,
         "run_id": file.run_id,
+        "project_id": file.project_id,
+        "team_id": file.team_id,
         "download_url": f"/workspace/files/{quote(file.name, safe='/')}",
         "created_by": file.created_by,
         "created_at": clock.to_text(file.created_at),
@@ -98,17 +102,25 @@ def listing(
     folder: str | None = None,
     sort: str | None = None,
     flat: bool = True,
+    run_id: str | None = None,
 ) -> paging.Page[WorkspaceFile]:
-    """A page of the live files: newest first, or by `name`, `size` or `updated` (`-`: backwards).
+    """A page of the live files of the project and the shared ones: newest first, or by `name`, `size` or `updated`
+    (`-`: backwards).
 
     `folder`: those under it, at any depth; with `flat=False` those that lie in it themselves ("": in none).
+    `run_id`: the files of a run: those outside of `outputs/`, which it reads, and those that it stored.
+    Error: not_found for a run that the actor may not read.
     """
-    statement = tenancy.listing(actor, WorkspaceFile)
+    statement = select(WorkspaceFile).where(kept.seen(actor.workspace_id, actor.project_id))
     prefix = prefix_of(folder)
     if prefix:
         statement = statement.where(kept.begins(prefix))
     if not flat:
         statement = statement.where(~_rest(prefix).contains("/", autoescape=True))
+    if run_id is not None:
+        run = tenancy.get(actor, Run, run_id)
+        own = WorkspaceFile.run_id == run.id
+        statement = statement.where(own | ~kept.begins(f"{names.OUTPUTS}/"))
     key = (sort or "").removeprefix("-")
     return paging.page(
         statement,
@@ -119,7 +131,7 @@ def listing(
         search=(names.normal(q) if q else None, WorkspaceFile.name),
         order=SORTS.get(key),
         descending=sort is None or sort.startswith("-"),
-        context=f"{actor.workspace_id} {prefix} {flat}",
+        context=f"{actor.workspace_id} {actor.project_id} {prefix} {flat} {run_id or ''}",
     )
 
 
@@ -132,8 +144,8 @@ def prefix_of(folder: str | None) -> str:
 def folders(actor: Actor, folder: str | None = None) -> list[Folder]:
     """The folders that lie in one (None: in the workspace itself), by name."""
     prefix = prefix_of(folder)
-    statement = tenancy.listing(actor, WorkspaceFile).with_only_columns(
-        WorkspaceFile.name, WorkspaceFile.size
+    statement = select(WorkspaceFile.name, WorkspaceFile.size).where(
+        kept.seen(actor.workspace_id, actor.project_id)
     )
     statement = statement.where(_rest(prefix).contains("/", autoescape=True))
     if prefix:
@@ -156,27 +168,37 @@ def _rest(prefix: str) -> Any:
 
 
 def find(
-    actor: Actor, key: str, scope: str = "read", *, lock: bool = False, deleted: bool = False
+    actor: Actor,
+    key: str,
+    scope: str = "read",
+    *,
+    lock: bool = False,
+    deleted: bool = False,
+    project_id: str | None = None,
 ) -> WorkspaceFile:
     """The file of a name or an id, with the right to do `scope`. `deleted` also finds deleted ones, by id.
 
+    Names are those of `project_id` (default: the actor's own project) and of shared files.
     Errors: not_found, forbidden.
     """
-    statement = tenancy.listing(actor, WorkspaceFile)
+    statement = select(WorkspaceFile)
     if names.is_id(key):
-        if deleted:
-            statement = select(WorkspaceFile).where(WorkspaceFile.workspace_id == actor.workspace_id)
-        statement = statement.where(WorkspaceFile.id == key)
+        statement = statement.where(WorkspaceFile.workspace_id == actor.workspace_id, WorkspaceFile.id == key)
+        if not deleted:
+            statement = statement.where(WorkspaceFile.deleted_at.is_(None))
     elif names.faults(key):
         raise missing(key)
     else:
-        statement = statement.where(WorkspaceFile.name == names.normal(key))
+        here = kept.seen(actor.workspace_id, project_id or actor.project_id)
+        statement = statement.where(here, WorkspaceFile.name == names.normal(key))
     if lock:
         statement = statement.with_for_update().execution_options(populate_existing=True)
     file = db.session.scalar(statement)
-    if file is None:
+    if file is None or (file.team_id is not None and actor.role_in(file.team_id) is None):
         raise missing(key)
-    require(actor, scope)
+    if file.project_id is None and scope == "write":
+        kept.require_shared(actor)
+    require(actor, scope, file.team_id)
     return file
 
 
@@ -193,11 +215,16 @@ def upload(
     *,
     content_type: str | None = None,
     check: Check | None = None,
+    shared: bool = False,
+    purged: list[kept.Purged] | None = None,
 ) -> tuple[WorkspaceFile, bool]:
     """Store a file under a name, in place of the one that has it; commits. Returns it, and whether it replaced one.
+    A file that a run uploads is recorded as one of its outputs.
 
-    `content` is read from its beginning in pieces. No transaction is open while the storage takes it.
-    Errors: validation_error, payload_too_large, quota_exceeded, conflict, unavailable, those of `check`.
+    A new file belongs to the actor's project, or, with `shared`, to the whole workspace. `content` is read from its
+    beginning in pieces. No transaction is open while the storage takes it. Deleted files that had to go for good to
+    make room are added to `purged`, as far as the actor may see them.
+    Errors: validation_error, forbidden, payload_too_large, quota_exceeded, conflict, unavailable, those of `check`.
     """
     require(actor, "write")
     name = names.checked(name)
@@ -205,17 +232,29 @@ def upload(
     content.seek(0)
     if size > limits.MAX_UPLOAD_BYTES:
         raise too_large(size)
-    here = select(WorkspaceFile).where(kept.live(actor.workspace_id), WorkspaceFile.name == name)
-    present = db.session.scalar(here)
+    present = kept.named(actor, name, shared=shared)
     if check is not None:
         check(present)  # what can be told now is told before the bytes travel on
     if present is None:
-        kept.refuse_clash(actor.workspace_id, name)
-    kept.refuse_over(actor.workspace_id, size, replaces=present.size if present else None)
+        kept.refuse_clash(actor.workspace_id, name, None if shared else actor.project_id)
+    replaces = present.size if present else None
+    kept.refuse_over(actor.workspace_id, size, replaces=replaces)
     db.session.rollback()
-    held = kept.put(actor.workspace_id, _pieces(content))
+    removed: list[kept.Purged] = []
+    held = kept.put(actor, size, _pieces(content), replaces=replaces, purged=removed)
+    if purged is not None:
+        purged += [one for one in removed if one.team_id is None or actor.role_in(one.team_id) is not None]
     told = type_of(name, content_type)
-    return kept.keep(actor, name, held, content_type=told, created_by=actor.user_id, check=check)
+    return kept.keep(
+        actor,
+        name,
+        held,
+        content_type=told,
+        run_id=actor.run_id,
+        created_by=actor.user_id,
+        check=check,
+        shared=shared,
+    )
 
 
 def _pieces(content: IO[bytes]) -> Iterator[bytes]:
@@ -241,7 +280,8 @@ def type_of(name: str, claimed: str | None = None) -> str:
 
 
 def delete(actor: Actor, file: WorkspaceFile) -> WorkspaceFile:
-    """Soft-delete a locked file; commits. Its name is free at once, and its bytes leave the quota."""
+    """Soft-delete a locked file; commits. Its name is free immediately. Its bytes count towards the quota until it is
+    removed for good: after 30 days, or as soon as an upload needs the space."""
     if file.deleted_at is None:
         file.deleted_at = clock.now()
         audit.record(actor, "workspace_file.delete", file, join=True, name=file.name)
@@ -264,13 +304,12 @@ def restore(actor: Actor, file_id: str) -> WorkspaceFile:
         return file
     if clock.now() - file.deleted_at > timedelta(days=limits.RESTORE_DAYS):
         raise missing(file_id)
-    taken = db.session.scalar(
-        select(WorkspaceFile.id).where(kept.live(actor.workspace_id), WorkspaceFile.name == file.name)
-    )
+    rivals = kept.rivals(actor.workspace_id, file.project_id)
+    taken = db.session.scalar(select(WorkspaceFile.id).where(rivals, WorkspaceFile.name == file.name))
     if taken is not None:
         text = f"Another file is called `{file.name}` by now. Delete that one first."
         raise ApiError("conflict", text, {"name": file.name, "id": taken})
-    kept.refuse_clash(actor.workspace_id, file.name)
+    kept.refuse_clash(actor.workspace_id, file.name, file.project_id)
     kept.refuse_over(actor.workspace_id, file.size)
     file.deleted_at = None
     audit.record(actor, "workspace_file.restore", file, join=True, name=file.name)
@@ -281,7 +320,7 @@ def restore(actor: Actor, file_id: str) -> WorkspaceFile:
 def open_file(actor: Actor, file: WorkspaceFile, start: int = 0, end: int | None = None) -> Iterator[bytes]:
     """The bytes of a file as it was read from the database. Errors: storage.MissingError (it was replaced since),
     unavailable, at once."""
-    require(actor, "read")
+    require(actor, "read", file.team_id)
     return kept.pieces(file.storage_key, start, end)
 
 

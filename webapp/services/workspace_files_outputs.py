@@ -1,4 +1,4 @@
-"""What a run left in its folder of outputs, stored as workspace files under `outputs/<run id>/`.
+"""What a run left in its folder of outputs, stored as files of its project under `outputs/<run id>/`.
 
 The folder was written by a program that nobody trusts. Only regular files are taken, each opened in the folder that
 is held open, and no link is followed anywhere: what a program names so is told back, with the reason.
@@ -29,13 +29,14 @@ _LINK: Final = "It is a link, and links are not followed."
 _OTHER: Final = "It is neither a file nor a folder."
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Stored:
     """What was kept of a run's outputs: `files` as the run tells them ([{name, size, file_id}], `name` the whole name
-    of the workspace file), and what was `refused`: (the name in the folder, a sentence)."""
+    of the workspace file), and what was `refused`: (the name in the folder, a sentence). `bytes`: of all of them."""
 
     files: list[dict[str, Any]] = field(default_factory=list)
     refused: list[tuple[str, str]] = field(default_factory=list)
+    bytes: int = 0
 
 
 def store_outputs(run: Run, folder: Path) -> Stored:
@@ -43,12 +44,12 @@ def store_outputs(run: Run, folder: Path) -> Stored:
     itself, and one that is there already from an earlier attempt is replaced.
 
     Call it with nothing pending in `db.session`. What cannot be kept is told in `refused` and costs the others nothing:
-    links, devices, names that cannot be, what goes beyond the quota or MAX_OUTPUT_FILES. When the storage fails, the
-    rest is refused for that reason. A folder that is not there holds nothing.
+    links, devices, names that cannot be, what goes beyond the quota, RUN_OUTPUTS_BYTES or MAX_OUTPUT_FILES. When the
+    storage fails, the rest is refused for that reason. A folder that is not there holds nothing.
     """
-    run_id, workspace_id, created_by = run.id, run.workspace_id, run.created_by
+    run_id, created_by = run.id, run.created_by
+    actor = actors.system(run.workspace_id, run.project_id, run.team_id)
     db.session.rollback()  # no transaction stays open while the storage works
-    actor = actors.system(workspace_id)
     done = Stored()
     taken: set[str] = set()
     try:
@@ -98,20 +99,27 @@ def _store(
     if name in taken:
         _refuse(done.refused, shown, f"Another file of this run is stored as `{name}` already.")
         return True
+    # The size that the storage takes: a sparse file has fewer bytes on the disk, and a file with several names counts
+    # under each of them.
     size = os.fstat(file.fileno()).st_size
-    here = kept.live(actor.workspace_id) & (WorkspaceFile.name == name)
+    if done.bytes + size > limits.RUN_OUTPUTS_BYTES:
+        most = limits.RUN_OUTPUTS_BYTES
+        text = f"The outputs of a run may have {most:,} bytes; {done.bytes:,} are kept, and this file has {size:,}."
+        _refuse(done.refused, shown, text)
+        return True
+    here = kept.seen(actor.workspace_id, actor.project_id) & (WorkspaceFile.name == name)
     try:
-        kept.refuse_over(
-            actor.workspace_id, size, replaces=db.session.scalar(select(WorkspaceFile.size).where(here))
-        )
+        replaces = db.session.scalar(select(WorkspaceFile.size).where(here))
+        kept.refuse_over(actor.workspace_id, size, replaces=replaces)
         db.session.rollback()
-        held = kept.put(actor.workspace_id, _pieces(file, size))
+        held = kept.put(actor, size, _pieces(file, size), replaces=replaces)
         row, _ = kept.keep(actor, name, held, content_type=_type(name), run_id=run_id, created_by=created_by)
     except ApiError as error:
         db.session.rollback()
         _refuse(done.refused, shown, error.message)
         return error.status < 500
     taken.add(name)
+    done.bytes += row.size
     done.files.append({"name": name, "size": row.size, "file_id": row.id})
     return True
 

@@ -1,8 +1,7 @@
 """The head of a workspace file, for people: a table of CSV, JSON, NDJSON and XLSX, the first lines of a text.
 
-Files come from anywhere. Of a text only the first FILE_PREVIEW_BYTES are looked at. A workbook is a ZIP archive whose
-parts may unpack to any size: each is unpacked only so far as the limits allow, and formulas, links and macros are
-nothing but text here. A preview that cannot be made says why, and never fails the page.
+Files come from anywhere. Of a text only the first FILE_PREVIEW_BYTES are looked at. A workbook is read in a document
+process. A preview that cannot be made says why, and never fails the page.
 """
 
 from __future__ import annotations
@@ -11,21 +10,20 @@ import csv
 import io
 import json
 import tempfile
-import zipfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import IO, Any, Final
+from typing import Any, Final
 
-from webapp import limits
+from webapp import document_process, limits
 from webapp.errors import ApiError
 from webapp.models import WorkspaceFile
 from webapp.services import workspace_files_kept as kept
+from webapp.services.workbooks import brief, cell
 from webapp.storage import MissingError
 
 _XLSX: Final = "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"
 _BINARY: Final = ("image/", "audio/", "video/", "font/")
 _DELIMITERS: Final = ",;\t|"
-_CELL: Final = limits.FILE_PREVIEW_CHARS
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,10 +35,6 @@ class Head:
     text: str = ""
     note: str = ""
     more: bool = field(default=False)
-
-
-class TooMuchError(Exception):
-    """A part of a workbook unpacks to more than is looked at."""
 
 
 def head(file: WorkspaceFile) -> Head:
@@ -86,7 +80,7 @@ def _decoded(raw: bytes) -> str | None:
 
 def _text(text: str, cut: bool) -> Head:
     lines = text.splitlines()
-    shown = [_brief(line) for line in lines[: limits.FILE_PREVIEW_LINES]]
+    shown = [brief(line) for line in lines[: limits.FILE_PREVIEW_LINES]]
     return Head(text="\n".join(shown), more=cut or len(lines) > len(shown))
 
 
@@ -113,9 +107,9 @@ def _json(text: str, cut: bool) -> Head | None:
     if not found:
         return None
     if not all(isinstance(one, Mapping) for one in found):
-        return _table(["value"], [[_cell(one)] for one in found], cut or more)
+        return _table(["value"], [[cell(one)] for one in found], cut or more)
     columns = list(dict.fromkeys(str(key) for one in found for key in one))
-    return _table(columns, [[_cell(one.get(key)) for key in columns] for one in found], cut or more)
+    return _table(columns, [[cell(one.get(key)) for key in columns] for one in found], cut or more)
 
 
 def _elements(text: str) -> tuple[list[Any], bool]:
@@ -143,133 +137,25 @@ def _workbook(file: WorkspaceFile) -> Head:
     with tempfile.TemporaryFile() as copy:
         for piece in kept.pieces(file.storage_key):
             copy.write(piece)
-        copy.seek(0)
         try:
-            columns, rows = _sheet(copy)
-        except TooMuchError:
-            return Head(note="The workbook unpacks to too much for a preview.")
-        except Exception:  # whatever a broken workbook makes of its reader: it is shown as one that is broken
-            return Head(note="The workbook cannot be read: it is damaged, protected, or no XLSX.")
-    return _table(columns, rows, False) if columns else Head(note="The first sheet is empty.")
-
-
-def _sheet(file: IO[bytes]) -> tuple[list[str], list[list[str]]]:
-    """The first row and the rows after it of a workbook's first sheet."""
-    import warnings
-
-    from openpyxl.reader.excel import ExcelReader
-
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of what the reader leaves out: styles, extensions
-        reader = ExcelReader(file, read_only=True, data_only=True, keep_links=False)
-        reader.archive.close()
-        with Guarded(file) as guarded:
-            reader.archive = guarded
-            reader.read()
-            sheet = next(one for one in reader.wb.worksheets)
-            rows = [
-                [_cell(value) for value in row]
-                for row in sheet.iter_rows(
-                    max_row=limits.FILE_PREVIEW_ROWS + 2,
-                    max_col=limits.FILE_PREVIEW_COLUMNS + 1,
-                    values_only=True,
-                )
-            ]
-    while rows and not any(rows[-1]):
-        rows.pop()
-    wide = max((place + 1 for row in rows for place, cell in enumerate(row) if cell), default=0)
-    rows = [row[:wide] for row in rows]
-    return (rows[0], rows[1:]) if rows else ([], [])
-
-
-class Guarded(zipfile.ZipFile):
-    """An archive each of whose parts gives no more than its limit, whatever its directory claims."""
-
-    def __init__(
-        self,
-        file: IO[bytes],
-        sheet: int = limits.FILE_PREVIEW_SHEET_BYTES,
-        strings: int = limits.FILE_PREVIEW_STRINGS_BYTES,
-    ) -> None:
-        self._sheet, self._strings = sheet, strings
-        super().__init__(file)
-
-    def open(self, name: Any, mode: str = "r", *more: Any, **options: Any) -> Any:
-        """The part as a file that raises `TooMuchError` past its limit."""
-        path = name if isinstance(name, str) else name.filename
-        most = limits.FILE_PREVIEW_PART_BYTES
-        if "sharedstrings" in path.casefold():
-            most = self._strings
-        elif "worksheets/" in path.casefold():
-            most = self._sheet
-        return _Bounded(super().open(name, "r"), most)
-
-
-class _Bounded(io.RawIOBase):
-    """A stream that ends in `TooMuchError`."""
-
-    def __init__(self, source: Any, most: int) -> None:
-        self._source, self._left = source, most
-
-    def readable(self) -> bool:
-        """It is."""
-        return True
-
-    def readinto(self, buffer: Any) -> int:
-        """The next bytes."""
-        data = self._source.read(min(len(buffer), self._left + 1))
-        self._left -= len(data)
-        if self._left < 0:
-            raise TooMuchError
-        buffer[: len(data)] = data
-        return len(data)
-
-    def close(self) -> None:
-        """Close what it reads."""
-        self._source.close()
-        super().close()
+            found = document_process.run("webapp.services.workbooks:first_rows", copy)
+        except document_process.DocumentError as error:
+            return Head(note=f"There is no preview. {error.message}")
+    if "note" in found:
+        return Head(note=found["note"])
+    rows = found["rows"]
+    return _table(rows[0], rows[1:], False) if rows else Head(note="The first sheet is empty.")
 
 
 def _table(columns: Sequence[str], rows: Sequence[Sequence[str]], more: bool) -> Head:
     most = limits.FILE_PREVIEW_COLUMNS
     note = f"The first {most} columns are shown." if max(map(len, [columns, *rows])) > most else ""
-    shown = [[_brief(cell) for cell in row[:most]] for row in rows[: limits.FILE_PREVIEW_ROWS]]
+    shown = [[brief(cell) for cell in row[:most]] for row in rows[: limits.FILE_PREVIEW_ROWS]]
     wide = min(most, max(map(len, [columns, *rows])))
-    heads = [_brief(cell) for cell in columns[:most]]
+    heads = [brief(cell) for cell in columns[:most]]
     return Head(
         columns=[*heads, *[""] * (wide - len(heads))],
         rows=[[*row, *[""] * (wide - len(row))] for row in shown],
         note=note,
         more=more or len(rows) > len(shown),
     )
-
-
-def _cell(value: Any) -> str:
-    if value is None:
-        return ""
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    if isinstance(value, dict | list):
-        try:
-            return _brief(json.dumps(value, ensure_ascii=False))
-        except (ValueError, RecursionError):
-            return "…"
-    try:
-        return _brief(str(value))
-    except ValueError:  # a whole number with more digits than Python turns into text
-        return "…"
-
-
-def _brief(text: str) -> str:
-    kept_text = "".join(_visible(text[: _CELL + 1]))
-    return kept_text if len(text) <= _CELL else kept_text[: _CELL - 1] + "…"
-
-
-def _visible(text: str) -> Iterator[str]:
-    """Characters that a page may hold; surrogates and control characters as U+FFFD."""
-    for char in text:
-        yield (
-            char
-            if char.isprintable() or char in "\t\n\r" or char == "\u00a0"
-            else "\N{REPLACEMENT CHARACTER}"
-        )

@@ -1,4 +1,4 @@
-"""A workspace's files in a folder, for a run: whole ones only, quickly, and without a copy of each for each run.
+"""The files that a project sees in a folder, for a run: whole ones only, and without a copy of each for each run.
 
 Files that were fetched once lie in a cache under the SHA-256 of their content (`cache/files` in the data folder),
 read-only. A run's folder gets hard links to them where the file system allows it, else copies. The cache keeps to
@@ -44,14 +44,15 @@ class _Wanted:
     key: str
 
 
-def sync(workspace_id: str, folder: Path, *, link: bool = True) -> None:
-    """Put every live file of a workspace into a folder under its name, except what lies under `outputs/`.
+def sync(workspace_id: str, project_id: str | None, folder: Path, *, link: bool = True) -> None:
+    """Put every live file of a project, and those shared with the workspace, into a folder under its name, except what
+    is under `outputs/`.
 
     Files are read-only and may share their bytes with the cache: `link=False` makes copies, for a program that could
     write to them all the same. A file that is replaced meanwhile is there as it was or as it is, whole; one that is
     deleted meanwhile may be missing. Error: `unavailable` (the storage does not answer, or the disk is full).
     """
-    wanted = _listed(workspace_id)
+    wanted = _listed(workspace_id, project_id)
     cache = Path(current_app.config["SETTINGS"].data_dir) / "cache" / "files"
     with kept.reachable():
         cache.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -62,11 +63,11 @@ def sync(workspace_id: str, folder: Path, *, link: bool = True) -> None:
         _trim(cache)
 
 
-def _listed(workspace_id: str) -> list[_Wanted]:
+def _listed(workspace_id: str, project_id: str | None) -> list[_Wanted]:
     table = WorkspaceFile
     columns = table.id, table.name, table.size, table.sha256, table.storage_key
     with reading() as session:
-        statement = select(*columns).where(kept.live(workspace_id), ~kept.begins(f"{OUTPUTS}/"))
+        statement = select(*columns).where(kept.seen(workspace_id, project_id), ~kept.begins(f"{OUTPUTS}/"))
         return [_Wanted(*row) for row in session.execute(statement.order_by(table.name))]
 
 

@@ -34,7 +34,7 @@ class Restored:
     rows: int = 0
     files: int = 0
     lost_secrets: int = 0
-    ended: dict[str, int] = field(default_factory=dict)
+    ended: dict[str, list[str]] = field(default_factory=dict)
 
 
 def look(reader: Reader) -> None:
@@ -113,9 +113,10 @@ def _settle(settings: Settings, place: Place, done: Restored) -> None:
     with app.app_context():
         try:
             done.ended = unfinished.settle(done.manifest.made_at)
+            counts = {kind: len(work) for kind, work in done.ended.items()}
             for workspace_id in db.session.scalars(select(Workspace.id)).all():
                 actor = actors.system(workspace_id)
-                audit.record(actor, "service.restore", join=True, backup=done.manifest.made_at, **done.ended)
+                audit.record(actor, "service.restore", join=True, backup=done.manifest.made_at, **counts)
             db.session.commit()
             with reading() as session:
                 done.lost_secrets = sealed.count(session.connection(), settings.vault_keys)[1]

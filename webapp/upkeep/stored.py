@@ -38,6 +38,8 @@ NAMED: Final = (
     ("fetched", "storage_key"),
     ("workspace_files", "storage_key"),
 )
+# Files of exports whose removal has begun (`file_removed_at`) may be gone while their names are still there.
+_EXPORT_ID: Final = {"exports": "id", "export_parts": "export_id"}
 CACHES: Final = (("connections", "metadata_key"),)
 
 
@@ -90,11 +92,11 @@ class Files:
         for table, column in NAMED:
             if column not in columns.get(table, ()):
                 continue  # of an earlier revision
-            named = (
-                sa.select(sa.column(column))
-                .select_from(sa.table(table))
-                .where(sa.column(column).is_not(None))
-            )
+            named = sa.select(sa.column(column)).select_from(sa.table(table)).where(sa.column(column).is_not(None))
+            if table in _EXPORT_ID and "file_removed_at" in columns["exports"]:
+                removed = sa.table("exports", sa.column("id"), sa.column("file_removed_at"))
+                gone = sa.select(removed.c.id).where(removed.c.file_removed_at.is_not(None))
+                named = named.where(sa.column(_EXPORT_ID[table]).not_in(gone))
             keys = connection.execute(
                 named.distinct().execution_options(yield_per=limits.UPKEEP_ROWS)
             ).scalars()
@@ -221,5 +223,6 @@ def put_targets_back(reader: Reader, data_dir: Path) -> int:
 
 def targets_of(data_dir: Path) -> list[Path]:
     """The files of SQLite connections in a data folder."""
-    found = sorted((data_dir / TARGETS).glob("*/*"))
+    folder = data_dir / TARGETS
+    found = sorted([*folder.glob("*/*"), *folder.glob("*/*/*")])
     return [path for path in found if path.is_file() and not path.name.endswith(_BESIDE)]

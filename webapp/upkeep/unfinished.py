@@ -31,29 +31,42 @@ _WHY: Final = {
 }
 
 
-def settle(made_at: str) -> dict[str, int]:
-    """Ends, or frees, what was open in a backup made at `made_at`. Needs the context of an application on the restored
-    database. How many runs and pushes were ended, and how many exports are taken up again."""
+def settle(made_at: str) -> dict[str, list[str]]:
+    """End, or release, the work that was open in a backup made at `made_at`.
+
+    Return descriptions such as `psh_01J… to customers` of the `runs` and `pushes` that were ended and of the `exports`
+    that workers start again. Needs the context of an application on the restored database.
+    """
     now = clock.now()
     with writing() as session:
-        freed = sum(_free(session, model) for model in (Export, ExportPart))
+        open_exports = select(Export.id, Export.file_name, Export.format).where(Export.status.in_(_OPEN))
+        exports = [f"{row.id} {row.file_name or row.format}" for row in session.execute(open_exports)]
+        for model in (Export, ExportPart):
+            _free(session, model)
         runs = _end(session, Run, now, made_at)
         pushes = _end(session, Push, now, made_at)
         for push in session.scalars(select(Push).where(Push.id.in_(pushes))):
             # Rows of the hour are counted in Redis, which no backup has: there is nothing to give back.
             push.request = {name: value for name, value in push.request.items() if name != "quota"}
+        of_runs = select(Run.id, Scenario.name).join(Scenario, Scenario.id == Run.scenario_id).where(Run.id.in_(runs))
+        of_pushes = select(Push.id, Push.target).where(Push.id.in_(pushes))
+        ended = {
+            "runs": [f"{row.id} of {row.name}" for row in session.execute(of_runs)],
+            "pushes": [f"{row.id} to {row.target}" for row in session.execute(of_pushes)],
+            "exports": exports,
+        }
         _schedules(session, now)
         _mails(session, now)
     for push_id in pushes:
         push_end.settle(push_id)
-    return {"runs": len(runs), "pushes": len(pushes), "exports": freed}
+    return ended
 
 
-def _free(session: Session, model: Any) -> int:
-    """Work that a worker of then held is free, and that worker could write no more."""
-    held = update(model).where(model.status == "running").returning(model.id)
+def _free(session: Session, model: Any) -> None:
+    """Release running work, so that any worker can take it and the one that held it can no longer write."""
+    held = update(model).where(model.status == "running")
     held = held.values(epoch=model.epoch + 1, lease_owner=None, lease_until=None)
-    return len(session.scalars(held.execution_options(synchronize_session=False)).all())
+    session.execute(held.execution_options(synchronize_session=False))
 
 
 def _end(session: Session, model: Any, now: datetime, made_at: str) -> list[str]:

@@ -231,7 +231,7 @@ def export_dialog(actor: Actor, template_id: str, query: ExportQuery) -> Respons
             format_forms=[(name, bound(section, prefix=f"{name}.")) for name, section in _SECTIONS],
             most_rows=actor.limits.rows_per_generation,
             seed=query.seed,
-            targets=push_pages.choices(actor),
+            destinations=push_pages.destinations(actor),
         ),
         mimetype="text/html",
     )

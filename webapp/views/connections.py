@@ -52,6 +52,14 @@ class ConnectionIn(Input):
     project_id: str | None = None
     team_id: str | None = None
 
+    @classmethod
+    def more_faults(cls, body: dict[str, Any]) -> list[Fault]:
+        """Return the faults of the settings, for a response that already reports others."""
+        kind, settings = body.get("type") or body.get("connection_type"), body.get("settings", {})
+        if not isinstance(kind, str) or not isinstance(settings, dict):
+            return []
+        return connections.settings_faults(kind, settings)
+
     def given(self) -> dict[str, Any]:
         """The settings, with the connection string that stands beside them."""
         if self.connection_string is None:

@@ -9,6 +9,7 @@ from flask import Blueprint, Response, g, url_for
 from pydantic import Field
 
 from webapp import limits
+from webapp.errors import Fault
 from webapp.services import dataset_diff, dataset_rows, datasets, exports
 from webapp.services.actors import Actor
 from webapp.services.dataset_requests import DatasetExportInput, DatasetPreviewInput, Tables
@@ -25,10 +26,23 @@ from webapp.views.versioned import Description, OtherQuery
 bp = Blueprint("datasets", __name__)
 
 
-class DatasetIn(Input):
-    """A new dataset."""
+class DatasetInput(Input):
+    """Reports faults of the tables together with those of the other keys."""
 
     read_only = READ_ONLY
+
+    @classmethod
+    def more_faults(cls, body: dict[str, Any]) -> list[Fault]:
+        """Return a fault for each template that is missing or named twice."""
+        tables = body.get("templates")
+        if not isinstance(tables, list) or len(tables) > limits.MAX_DATASET_TABLES:
+            return []
+        wanted = [table.get("template_id") if isinstance(table, dict) else None for table in tables]
+        return datasets.look_up_templates(g.actor, wanted)[1]
+
+
+class DatasetIn(DatasetInput):
+    """A new dataset."""
 
     name: Name
     templates: Tables
@@ -39,10 +53,8 @@ class DatasetIn(Input):
     )
 
 
-class DatasetPatch(Input):
+class DatasetPatch(DatasetInput):
     """What of a dataset can change; what is left out stays."""
-
-    read_only = READ_ONLY
 
     name: Name = ""
     templates: Tables = Field(default_factory=list)

@@ -18,6 +18,7 @@ from werkzeug.datastructures import MultiDict
 from webapp import ids, limits
 from webapp.engine.expressions.build import BUILT_IN
 from webapp.engine.expressions.functions import FAMILIES
+from webapp.engine.formats import FORMATS
 from webapp.errors import ApiError, Fault
 from webapp.forms import draft, field_rows
 from webapp.forms.filled import filled
@@ -28,6 +29,7 @@ from webapp.views import explained, rows_shown, snippets
 from webapp.views.around import Around
 from webapp.views.docs.types import families
 from webapp.views.draft_sources import PAGE, about
+from webapp.views.generate import streamed
 from webapp.views.inputs import Query, faults, form_values, parse
 from webapp.views.reply import render_block
 from webapp.views.routes import route
@@ -292,15 +294,38 @@ def _grid(actor: Actor, given: dict[str, Any], asked: GridForm) -> dict[str, Any
             raise
         return {"error": error.message}
     made = generation.body
-    data = made if isinstance(made, bytes) else b"".join(made)
+    try:
+        data = made if isinstance(made, bytes) else generation.output.whole()
+    except ApiError as error:
+        return {"error": error.message}
+    finally:
+        if not isinstance(made, bytes):
+            made.close()
     return {
         **rows_shown.upright(orjson.loads(data), offset + 1, generation.recipe.bad_cells()),
+        "definition": orjson.dumps(
+            {**body, "seed": generation.recipe.pins.seed, "offset": 0, "count": asked.count}
+        ).decode(),
+        "formats": list(FORMATS),
         "leaks": generation.leaks,
         "count": asked.count,
         "before": offset - size if offset else None,
         "after": offset + size if offset + size < asked.count else None,
         "ms": f"{(time.perf_counter() - started) * 1000:.0f}",
     }
+
+
+@route(bp, "/grid/export", ["POST"], scope="generate", reads=True, hidden=True, programs=False)
+def export_grid(actor: Actor) -> Response:
+    """Download all rows of the grid: the definition and seed that its page was generated with."""
+    try:
+        definition = orjson.loads(request.form.get("definition", ""))
+    except orjson.JSONDecodeError:
+        raise ApiError("invalid_request", "The form does not contain the definition of the rows.") from None
+    if not isinstance(definition, dict):
+        raise ApiError("invalid_request", "The form does not contain the definition of the rows.")
+    wanted = parse(DraftInput, {**definition, "format": request.form.get("format", "csv")}, strict=False)
+    return streamed(generate.draft(actor, wanted, own=template_id()))
 
 
 @route(bp, "/explain", ["POST"], scope="read", reads=True, hidden=True, programs=False)

@@ -90,7 +90,7 @@ def saved(actor: Actor, template_id: str, body: GenerateInput) -> Response:
 
     The headers X-Seed, X-Now, X-Template-Version, X-Vocabulary and X-Engine say how to have the same rows again.
     """
-    return _streamed(generate.saved(actor, template_id, body, format_by_accept()))
+    return streamed(generate.saved(actor, template_id, body, format_by_accept()))
 
 
 @route(
@@ -106,7 +106,7 @@ def saved(actor: Actor, template_id: str, body: GenerateInput) -> Response:
 )
 def draft(actor: Actor, body: DraftIn) -> Response:
     """Generate rows of a template that is not saved, as a stream."""
-    return _streamed(generate.draft(actor, body, format_by_accept()))
+    return streamed(generate.draft(actor, body, format_by_accept()))
 
 
 @route(
@@ -131,13 +131,17 @@ def format_by_accept() -> str | None:
     the body's format. No other Accept decides anything."""
     if "text/csv" not in request.headers.get("Accept", "").lower():
         return None
-    wanted = {kind.lower(): quality for kind, quality in request.accept_mimetypes if kind != "*/*"}
+    wanted: dict[str, float] = {}
+    for kind, quality in request.accept_mimetypes:
+        plain = kind.partition(";")[0].strip().lower()  # its parameters (charset, header) choose no other format
+        if plain != "*/*":
+            wanted[plain] = max(quality, wanted.get(plain, 0))
     best = max(wanted.values(), default=0)
     return "csv" if 0 < wanted.get("text/csv", 0) == best else None
 
 
-def _streamed(made: Generation) -> Response:
-    # A proxy passes the rows on as they come.
+def streamed(made: Generation) -> Response:
+    """Rows as a response that a proxy does not buffer."""
     headers = {**made.recipe.headers(), "X-Accel-Buffering": "no"}
     return Response(made.body, headers=headers, content_type=made.recipe.content_type)
 

@@ -1,7 +1,7 @@
-"""Whether the service lives, and whether it can work. Open to all, and no request is spent.
+"""Whether the service lives, and whether it can work. Open to all, and no request without a credential is counted.
 
-Strangers learn kinds, leading numbers of versions and totals; addresses, folders, machines and whole versions are on
-the status page of admins.
+Without an admin's credential the answers are a status alone. Admins see components, kinds and leading numbers of
+versions; addresses, folders, machines and whole versions are on the status page.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from webapp.engine.plan import ENGINE
 from webapp.errors import ApiError
 from webapp.services import parts as known
 from webapp.services.parts import Part
+from webapp.views import identify
 from webapp.views.reply import json_reply
 from webapp.views.routes import route
 
@@ -31,13 +32,13 @@ class Live(BaseModel):
 
 
 class Ready(Live):
-    """The parts the service works with."""
+    """The components of the service. Only `status` is shown without an admin's credential."""
 
-    database: bool
-    redis: bool
-    storage: bool
-    worker: bool
-    runner: bool
+    database: bool = True
+    redis: bool = True
+    storage: bool = True
+    worker: bool = True
+    runner: bool = True
 
 
 class ReadyPart(BaseModel):
@@ -65,12 +66,12 @@ class ReadyOut(Ready):
     """`sandbox`: how the runners keep programs apart: bubblewrap, landlock, plain or none, in one text where they
     differ. `oldest_lease_seconds`: for how long the most silent worker that holds work has not been heard of."""
 
-    sandbox: str
-    version: str
-    engine: int
-    parts: dict[str, ReadyPart]
-    queues: dict[str, QueueOut]
-    oldest_lease_seconds: float | None
+    sandbox: str = ""
+    version: str = ""
+    engine: int = ENGINE
+    parts: dict[str, ReadyPart] = {}
+    queues: dict[str, QueueOut] = {}
+    oldest_lease_seconds: float | None = None
 
 
 _SAID: Final = {
@@ -88,17 +89,22 @@ def live() -> Response:
 
 @route(bp, "/health/ready", scope="public", counted=False, returns=ReadyOut, errors=["unavailable"])
 def ready() -> Response:
-    """Whether database, Redis, storage, a worker and a runner of scenarios are there; 503 names what is missing.
+    """Whether database, Redis, storage, a worker and a runner of scenarios are available; 503 if one is not.
 
-    Each part has 1.5 seconds to answer, all at once. Versions are told by their leading number.
+    Each has 1.5 seconds to answer. With the credential of an admin of a workspace the response says which component is
+    missing, and shows versions, latencies and queues; any other response has a status only.
     """
     found = known.ask()
-    told = {"parts": {name: _shown(part) for name, part in found.items()}}
     there = {name: part.state == "ok" for name, part in found.items()}
-    if not all(there.values()):
-        missing = ", ".join(
-            f"{name}{_SAID[part.state]}" for name, part in found.items() if part.state != "ok"
-        )
+    told = {"parts": {name: _shown(part) for name, part in found.items()}}
+    missing = ", ".join(f"{name}{_SAID[part.state]}" for name, part in found.items() if part.state != "ok")
+    if missing:
+        log.warning("Not ready: %s.", missing)
+    if not identify.is_admin():
+        if missing:
+            raise ApiError("unavailable", "The service is not ready.")
+        return json_reply({"status": "ok"})
+    if missing:
         raise ApiError("unavailable", f"Not ready: {missing}.", {**there, **told})
     return json_reply(
         {

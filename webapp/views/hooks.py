@@ -6,10 +6,11 @@ import functools
 import logging
 import math
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final
 from urllib.parse import parse_qs, urlsplit
 
+import pyarrow as pa
 import redis
 from flask import Flask, Response, g, redirect, request
 from flask.typing import ResponseReturnValue
@@ -17,10 +18,12 @@ from sqlalchemy.exc import OperationalError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 from werkzeug.exceptions import HTTPException, MethodNotAllowed, RequestEntityTooLarge
 
-from webapp import ids, limits
+from webapp import ids, limits, memory
 from webapp.config import Settings
 from webapp.config_faults import is_loopback
-from webapp.errors import ApiError
+from webapp.engine.budget import TooLarge
+from webapp.engine.errors import SpecError
+from webapp.errors import ApiError, validation_error
 from webapp.extensions import db
 from webapp.net import addresses
 from webapp.services.api_versions import API_VERSIONS, NEWEST_VERSION
@@ -68,6 +71,13 @@ def init_app(app: Flask, settings: Settings) -> None:
     app.before_request(identify.identify)
     app.after_request(finish)
     app.register_error_handler(Exception, failed)
+    app.teardown_request(returned)
+
+
+def returned(error: BaseException | None) -> None:
+    """Return the memory that a request took in vain to the system."""
+    if g.get("trim"):
+        memory.trim()
 
 
 class Front:
@@ -101,7 +111,13 @@ class Front:
         return self._app(environ, start)
 
 
+def _has_key(environ: Mapping[str, Any]) -> bool:
+    return "HTTP_AUTHORIZATION" in environ or "HTTP_X_API_KEY" in environ
+
+
 def _mean_method(environ: dict[str, Any]) -> None:
+    if _has_key(environ):  # a program says which method it means
+        return
     kind = environ.get("CONTENT_TYPE", "").partition(";")[0].strip().casefold()
     meant = parse_qs(environ["QUERY_STRING"]).get("_method", [""])[-1].upper()
     if kind in inputs.FORM_TYPES and meant in ("PUT", "PATCH", "DELETE"):
@@ -118,8 +134,7 @@ def begin() -> ResponseReturnValue | None:
     here.api_version = NEWEST_VERSION
     origin: addresses.Origin = environ["rowsmith.origin"]
     here.address = origin.address or "unix"
-    program = "HTTP_AUTHORIZATION" in environ or "HTTP_X_API_KEY" in environ
-    here.face = "program" if program or not identify.prefers_html() else "person"
+    here.face = "program" if _has_key(environ) or not identify.prefers_html() else "person"
     if not _is_safe_transport(origin, environ.get("HTTP_HOST", "")):
         if here.face == "program" or request.method not in ("GET", "HEAD"):
             raise ApiError("https_required")
@@ -189,6 +204,17 @@ def failed(error: Exception) -> ResponseReturnValue:
     return reply.problem(as_api_error(error))
 
 
+def _exhausted(error: Exception) -> ApiError:
+    """The error for a request that asks for more than this process can hold or a library can represent."""
+    if isinstance(error, MemoryError):
+        text = "The request needs more memory than is available. Ask for less, or try again later."
+        return ApiError("unavailable", text, headers={"Retry-After": "5"})
+    if isinstance(error, RecursionError):
+        return ApiError("invalid_request", "The request is nested too deeply to be processed. Flatten it.")
+    text = "The request asks for more than 2 GB of values at once. Ask for fewer or shorter values."
+    return ApiError("payload_too_large", text)
+
+
 def as_api_error(error: Exception) -> ApiError:
     """Any exception as an ApiError; unforeseen ones are logged with the request id."""
     if isinstance(error, ApiError):
@@ -200,6 +226,18 @@ def as_api_error(error: Exception) -> ApiError:
     elif isinstance(error, HTTPException) and (error.code or 500) in _HTTP_CODES:
         lost = error.code == 404 and g.get("face", "program") == "program"
         found = ApiError(_HTTP_CODES[error.code or 500], _NOWHERE if lost else None)
+    elif isinstance(error, SpecError):
+        found = validation_error(error.faults)
+        g.trim = isinstance(error, TooLarge)
+    elif isinstance(error, MemoryError | RecursionError | pa.ArrowCapacityError):
+        # The budget of bytes and the limits of nesting are there to prevent this.
+        log.error("request %s failed", g.request_id, exc_info=error)
+        found = _exhausted(error)
+        g.trim = True
+    elif isinstance(error, redis.ConnectionError | redis.TimeoutError):
+        # A restart of Redis meets every request in flight: a line for each says enough.
+        log.warning("request %s: Redis does not answer: %s", g.request_id, type(error).__name__)
+        found = ApiError("unavailable", headers={"Retry-After": "2"})
     elif isinstance(error, redis.RedisError | OperationalError | PoolTimeout):
         log.error("request %s: %s", g.request_id, type(error).__name__, exc_info=error)
         found = ApiError("unavailable", headers={"Retry-After": "2"})

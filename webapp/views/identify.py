@@ -20,6 +20,7 @@ import redis
 from flask import current_app, g, redirect, request, session, url_for
 from flask.typing import ResponseReturnValue
 from flask_wtf.csrf import validate_csrf
+from sqlalchemy.exc import SQLAlchemyError
 from wtforms.validators import ValidationError
 
 from webapp import clock, limits
@@ -57,6 +58,23 @@ def identify() -> ResponseReturnValue | None:
         _spend_address(must=not public)
     _refuse_if_spent(g.passage)
     return None
+
+
+def is_admin() -> bool:
+    """Whether a request to a public route carries the credential of an admin. A key's request is counted.
+
+    False also where that cannot be determined because the database or Redis is unavailable.
+    """
+    try:
+        text = credential()
+        if text is not None:
+            actor, passage, _ = identity.by_key(text, "", g.address, g.request_id)
+            return passage.accepted and actor.can("admin")
+        token = session.get(SESSION_FIELD) if request.cookies else None
+        person = identity.by_session(token, g.address, g.request_id) if isinstance(token, str) else None
+        return person is not None and not person.second_factor_due and person.can("admin")
+    except (ApiError, identity.Refused, redis.RedisError, SQLAlchemyError):
+        return False
 
 
 def credential() -> str | None:

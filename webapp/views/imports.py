@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Annotated, Any, Final, Literal
 
 from flask import Blueprint, Response, g, request
@@ -15,8 +18,8 @@ from webapp.services import templates, workspace_files
 from webapp.services import workspace_files_kept as kept
 from webapp.services.actors import Actor
 from webapp.services.imports import again, making, reading
+from webapp.services.imports.making import Sent
 from webapp.services.imports.reading import Format
-from webapp.services.imports.shapes import Source
 from webapp.services.row_requests import FIELD_SCHEMA
 from webapp.views import versioned
 from webapp.views.datasets import DatasetOut
@@ -148,8 +151,8 @@ def create(actor: Actor, body: ImportIn) -> Response:
     Several tables become linked templates and a dataset. A column that cannot be made is red in the report, and text
     stands for it. 200 where nothing was to be saved.
     """
-    source = source_of(actor, body)
-    made = making.create(actor, source, body.format, quantity=body.quantity, save=body.save)
+    with sent_by(actor, body) as sent:
+        made = making.create(actor, sent, body.format, quantity=body.quantity, save=body.save)
     told = {
         "format": made.format,
         "templates": made.templates,
@@ -188,36 +191,43 @@ def compare(actor: Actor, template_id: str, body: AgainIn) -> Response:
     Without `accept` the answer tells what differs; with it, these columns become the template's next version. Fields
     that were changed by hand stay as they are unless their column is accepted.
     """
-    source = source_of(actor, body)
+    with sent_by(actor, body) as sent:
+        template = templates.get(actor, template_id, "write")
+        schema = again.opened(actor, template, sent, body.format, body.table or None)
     template = versioned.matched(actor, templates.KIND, template_id)
     accept = body.accept
     if g.face == "person":  # a form without a tick has no such name
         accept = (accept or []) if request.args.get("do") == "accept" else None
-    found = again.compare(actor, template, source, body.format, body.table or None, accept)
+    found = again.compare(actor, template, schema, accept)
     if g.face == "person":
         return _page_again(template, found.as_dict(), None)
     return reply(found.as_dict())
 
 
-def source_of(actor: Actor, body: SourceIn) -> Source:
+@contextmanager
+def sent_by(actor: Actor, body: SourceIn) -> Iterator[Sent]:
     """The file that was sent, the one of the workspace that was named, or the text. Errors: validation_error,
     not_found."""
-    sent = [one for one in request.files.getlist("file") if one.filename]
+    files = [one for one in request.files.getlist("file") if one.filename]
     content = body.content or None
-    given = [one for one in (content, body.file, *sent) if one]
+    given = [one for one in (content, body.file, *files) if one]
     if len(given) != 1:
         text = "Send one file, or one text." if given else "There is neither a file nor a text."
         raise validation_error(
             [Fault("content", "duplicate" if given else "missing", text, "content or file")]
         )
     name = (body.name or "").strip()
-    if sent:
-        own = (sent[0].filename or "").replace("\\", "/").rpartition("/")[2]
-        return Source(sent[0].stream.read(limits.MAX_UPLOAD_BYTES + 1), name or own)
-    if body.file:
+    if files:
+        own = (files[0].filename or "").replace("\\", "/").rpartition("/")[2]
+        yield Sent(files[0].stream, name or own)
+    elif body.file:
         file = workspace_files.find(actor, body.file)
-        return Source(b"".join(kept.pieces(file.storage_key)), name or file.name)
-    return Source((content or "").encode("utf-8", "replace"), name)
+        with tempfile.TemporaryFile() as copy:
+            for piece in kept.pieces(file.storage_key):
+                copy.write(piece)
+            yield Sent(copy, name or file.name)
+    else:
+        yield Sent((content or "").encode("utf-8", "replace"), name)
 
 
 @bp.app_template_filter("said")

@@ -9,8 +9,9 @@ faults have: `fields[3].options.min`.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Iterator, Mapping
 from datetime import UTC, datetime
+from itertools import islice
 from typing import Annotated, Any, ClassVar, Final, TypeVar
 
 import orjson
@@ -18,7 +19,7 @@ from flask import Request
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, WithJsonSchema
 from werkzeug.datastructures import MultiDict
 
-from webapp import limits, whole
+from webapp import limits, spelling, whole
 from webapp.errors import ApiError, Fault, did_you_mean, validation_error
 from webapp.forms.filled import filled
 
@@ -74,32 +75,44 @@ class Nothing(Input):
     """No body, or an empty object."""
 
 
-def read_body(request: Request, model: type[M], max_bytes: int) -> M:
-    """The request's body as `model`: JSON, or a form where a person's session allows one.
+def read_body(
+    request: Request, model: type[M], max_bytes: int, *, forms: Collection[str] = FORM_TYPES
+) -> M:
+    """The request's body as `model`: JSON, or a form of one of the media types `forms`.
 
     Errors: payload_too_large, unsupported_media_type, invalid_request (no JSON), validation_error.
     """
     kind = request.mimetype
     if (request.content_length or 0) > max_bytes:
         raise ApiError("payload_too_large", details={"max_bytes": max_bytes})
-    if kind in FORM_TYPES:
+    if kind in forms:
         return parse(model, filled(model, form_values(request.form)), strict=False)
     raw = request.get_data()
     if len(raw) > max_bytes:
         raise ApiError("payload_too_large", details={"max_bytes": max_bytes})
-    if not kind and not raw:
+    if not raw and (not kind or kind in FORM_TYPES):  # curl -X POST -d '' calls its empty body a form
         return parse(model, {})
     if kind and kind != "application/json" and not kind.endswith("+json"):
         raise ApiError(
             "unsupported_media_type",
-            "Send the body as application/json.",
-            {"content_type": kind, "expected": ["application/json"]},
+            "Send the body as application/json, and name it so in the header Content-Type.",
+            {"content_type": kind, "expected": ["application/json", *forms]},
         )
-    return parse(model, read_json(raw) if raw else {})
+    value = read_json(raw) if raw else {}
+    if len(raw) > limits.LARGE_JSON_BYTES and isinstance(value, dict):
+        _check_keys(model, value)
+    return parse(model, value)
 
 
 def read_json(raw: bytes) -> Any:
     """JSON as Python values; `invalid_request` says where it breaks."""
+    containers = raw.count(b"[") + raw.count(b"{")
+    if containers > limits.MAX_JSON_CONTAINERS:
+        for text in _JSON_TEXT.finditer(raw):  # what stands in texts does not count
+            containers -= raw.count(b"[", *text.span()) + raw.count(b"{", *text.span())
+        if containers > limits.MAX_JSON_CONTAINERS:
+            told = f"The body has more than {limits.MAX_JSON_CONTAINERS:,} arrays and objects."
+            raise ApiError("invalid_request", told)
     try:
         value = orjson.loads(raw)
     except orjson.JSONDecodeError as error:
@@ -108,16 +121,38 @@ def read_json(raw: bytes) -> Any:
             f"The body is not JSON: {error.msg} (line {error.lineno}, column {error.colno}).",
             {"line": error.lineno, "column": error.colno},
         ) from None
-    # The walk is for the rare body that may hold either; most are cleared by looking at the bytes.
-    if b"\\u0000" in raw or raw.count(b"[") + raw.count(b"{") > limits.MAX_JSON_DEPTH:
-        _check_values(value, 0)
+    # The walks are for the rare body that may hold either; most are cleared by looking at the bytes.
+    if containers > limits.MAX_JSON_DEPTH or len(raw) > limits.LARGE_JSON_BYTES:
+        _check_shape(value)
+    if b"\\u0000" in raw:
+        _check_texts(value)
     return value
 
 
-def _check_values(value: Any, depth: int) -> None:
-    """No body may be nested without end, nor hold U+0000, which PostgreSQL cannot keep in a text."""
-    if depth > limits.MAX_JSON_DEPTH:
+_JSON_TEXT: Final = re.compile(rb'"(?:[^"\\]|\\.)*+"?', re.S)
+
+
+def _check_shape(value: Any) -> None:
+    """No body may be nested without end, and no object in it may have keys without end. Walks level by level."""
+    level = [value] if isinstance(value, dict | list) else []
+    for _ in range(limits.MAX_JSON_DEPTH):
+        if not level:
+            return
+        if any(isinstance(one, dict) and len(one) > limits.MAX_JSON_ELEMENTS for one in level):
+            text = f"An object of the body has more than {limits.MAX_JSON_ELEMENTS:,} keys."
+            raise ApiError("invalid_request", text)
+        level = [
+            inner
+            for outer in level
+            for inner in (outer.values() if isinstance(outer, dict) else outer)
+            if isinstance(inner, dict | list)
+        ]
+    if level:
         raise ApiError("invalid_request", f"The body is nested deeper than {limits.MAX_JSON_DEPTH} levels.")
+
+
+def _check_texts(value: Any) -> None:
+    """No text of a body may hold U+0000, which PostgreSQL cannot keep."""
     if isinstance(value, str):
         if "\0" in value:
             raise ApiError("invalid_request", "The body holds the character U+0000.")
@@ -125,10 +160,10 @@ def _check_values(value: Any, depth: int) -> None:
         for key, item in value.items():
             if "\0" in key:
                 raise ApiError("invalid_request", "The body holds the character U+0000.")
-            _check_values(item, depth + 1)
+            _check_texts(item)
     elif isinstance(value, list):
         for item in value:
-            _check_values(item, depth + 1)
+            _check_texts(item)
 
 
 def parse(model: type[M], value: Any, *, strict: bool | None = None) -> M:
@@ -138,11 +173,45 @@ def parse(model: type[M], value: Any, *, strict: bool | None = None) -> M:
     drop = getattr(model, "read_only", frozenset()) - model.model_fields.keys()
     if not drop.isdisjoint(value):
         value = {key: item for key, item in value.items() if key not in drop}
+    value = spelling.canonical(model, value)
     try:
         return model.model_validate(value, strict=strict)
     except ValidationError as error:
+        if error.error_count() > limits.MAX_COUNTED_FAULTS:
+            text = f"The body has {error.error_count():,} faults, too many to list."
+            hint = "Check that it is the body of this address and that its lists have elements of the right type."
+            raise validation_error([Fault("", "too_many", text, hint)]) from None
         more = getattr(model, "more_faults", None)  # what a model checks later, by other means than pydantic
         raise validation_error(faults(model, error) + (more(value) if more else [])) from None
+
+
+def _check_keys(model: type[BaseModel], value: Mapping[str, Any]) -> None:
+    """`validation_error` for a body with so many unknown keys that pydantic's list of them would fill the memory."""
+    unknown = list(islice(_unknown_keys(model, value, ""), limits.MAX_COUNTED_FAULTS + 1))
+    if len(unknown) > limits.MAX_COUNTED_FAULTS:
+        text = f"The body has more than {limits.MAX_COUNTED_FAULTS:,} keys that are not known here."
+        hint = f"Known are: {', '.join(list(model.model_fields)[:40])}."
+        first = [Fault(path, "unknown_key", "There is no such key here.") for path in unknown[:20]]
+        raise validation_error([Fault("", "too_many", text, hint), *first])
+
+
+def _unknown_keys(model: type[BaseModel], value: Any, path: str) -> Iterator[str]:
+    """The paths of keys that a model does not declare, and the models of its keys, as far as these are of one model."""
+    if not isinstance(value, Mapping) or model.model_config.get("extra") != "forbid":
+        return
+    by_key = {info.alias or name: info for name, info in model.model_fields.items()}
+    read_only = getattr(model, "read_only", frozenset())
+    for key, item in value.items():
+        info = by_key.get(key) or model.model_fields.get(key)
+        if info is None:
+            if key not in read_only:
+                yield f"{path}{key}"[: limits.MAX_FAULT_PATH_CHARS]
+            continue
+        models = [part for part in _parts(info.annotation) if _is_model(part)]
+        if len(models) == 1:
+            for place, inner in enumerate(item) if isinstance(item, list) else ((None, item),):
+                where = f"{path}{key}." if place is None else f"{path}{key}[{place}]."
+                yield from _unknown_keys(models[0], inner, where)
 
 
 def read_query(request: Request, model: type[M], *, lenient: bool) -> M:
@@ -154,7 +223,7 @@ def read_query(request: Request, model: type[M], *, lenient: bool) -> M:
     if lenient:
         flat = {key: item for key, item in flat.items() if key in model.model_fields}
     try:
-        return model.model_validate(flat, strict=False)
+        return model.model_validate(spelling.canonical(model, flat), strict=False)
     except ValidationError as error:
         found = [fault.as_dict() for fault in faults(model, error)]
         raise ApiError(
@@ -182,7 +251,9 @@ def form_values(form: MultiDict[str, str]) -> dict[str, Any]:
         texts = form.getlist(name)
         if any("\0" in text for text in texts):
             raise ApiError("invalid_request", "The form holds the character U+0000.")
-        steps: list[str | int] = [m[1] if m[1] is not None else int(m[2]) for m in _STEP.finditer(name)]
+        steps: list[str | int] = []
+        if len(name) <= limits.MAX_FORM_NAME_CHARS:
+            steps = [m[1] if m[1] is not None else int(m[2]) for m in _STEP.finditer(name)]
         if not steps or len(steps) > limits.MAX_JSON_DEPTH:
             raise ApiError("invalid_request", f"The form has a name that cannot be read: {name[:80]!r}.")
         _put(root, steps, texts if len(texts) > 1 else texts[0])
@@ -236,7 +307,7 @@ def faults(model: type[BaseModel], error: ValidationError) -> list[Fault]:
         message = item["msg"].removeprefix("Value error, ").removeprefix("Assertion failed, ")
         hint = None
         if code == "unknown_key":
-            message = f"There is no key `{loc[-1]}` here."
+            message = f"There is no key `{str(loc[-1])[: limits.MAX_NAME_CHARS]}` here."
             hint = did_you_mean(str(loc[-1]), _keys_at(model, loc[:-1]))
         elif code == "missing":
             message = "This is needed."
@@ -252,7 +323,7 @@ def path_text(loc: tuple[str | int, ...]) -> str:
     out = ""
     for step in loc:
         out += f"[{step}]" if isinstance(step, int) else f".{step}" if out else str(step)
-    return out
+    return out[: limits.MAX_FAULT_PATH_CHARS]
 
 
 def _keys_at(model: type[BaseModel], loc: tuple[str | int, ...]) -> list[str]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from flask import Blueprint, Response, g, make_response, render_template, request, url_for
 
 from webapp.errors import ApiError, Fault, validation_error
@@ -31,8 +33,14 @@ def put(actor: Actor, connection_id: str) -> Response:
 
     It is used from now on, and nothing is fetched from the target to learn what it holds.
     """
-    found = connections.get(actor, connection_id, "write", lock=True)
-    return reply(metadata_documents.put(actor, found, _told(request.get_data())))
+    return reply(_put(actor, connection_id, request.get_data()))
+
+
+def _put(actor: Actor, connection_id: str, document: bytes) -> dict[str, Any]:
+    connection = connections.get(actor, connection_id, "write")
+    found = metadata_documents.read(connection, _told(document))
+    connection = connections.get(actor, connection_id, "write", lock=True)
+    return metadata_documents.put(actor, connection, document, *found)
 
 
 def _again(actor: Actor, error: ApiError, connection_id: str) -> str:
@@ -45,10 +53,9 @@ def _again(actor: Actor, error: ApiError, connection_id: str) -> str:
 @route(bp, ONE, ["POST"], scope="write", programs=False, hidden=True, on_fault=_again)
 def upload(actor: Actor, connection_id: str) -> Response:
     """Upload one by a form, whose file is `document`."""
-    found = connections.get(actor, connection_id, "write", lock=True)
     file = request.files.get("document")
-    told = metadata_documents.put(actor, found, _told(file.read() if file else b""))
-    connection_looks.verified(found)  # what its page says of the target's own document is over
+    told = _put(actor, connection_id, file.read() if file else b"")
+    connection_looks.verified(connections.get(actor, connection_id))  # what its page says of the target's own is over
     see = url_for("connections.show", connection_id=connection_id)
     return reply(see=see, flashed=f"The document is stored: {told['entities']:,} entities.")
 

@@ -22,6 +22,7 @@ def metrics() -> Response:
     """What the processes of the service have counted, and how things stand.
 
     With ROWSMITH_METRICS_TOKEN by that token alone; without it from ROWSMITH_METRICS_NETWORKS, or from this machine.
+    Programs of runs need the token in any case.
     """
     settings: Settings = current_app.config["SETTINGS"]
     if not settings.metrics:
@@ -47,11 +48,17 @@ def _admit(settings: Settings) -> None:
     if settings.metrics_networks:
         if addresses.Proxies(settings.metrics_networks).trusts("" if g.address == "unix" else g.address):
             return
-    # A proxy's word on loopback stands for strangers: where there is one, token or networks must say who may.
-    elif addresses.is_loopback(origin.address) and not origin.forwarded and not settings.trusted_proxies:
+    # A proxy's word on loopback stands for strangers: where there is one, token or networks must say who may. Programs
+    # of runs that call ::1 cannot be told apart from others there, so ::1 has to be in ROWSMITH_METRICS_NETWORKS.
+    elif _is_this_machine(origin) and not settings.trusted_proxies:
         return
     raise ApiError(
         "forbidden",
         "This address may not read /metrics: the operator sets ROWSMITH_METRICS_TOKEN or ROWSMITH_METRICS_NETWORKS.",
         {"needs": "operator"},
     )
+
+
+def _is_this_machine(origin: addresses.Origin) -> bool:
+    known = addresses.is_loopback(origin.address) and not addresses.is_run(origin.address)
+    return known and origin.address != "::1" and not origin.forwarded

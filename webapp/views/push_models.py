@@ -46,6 +46,17 @@ class PushTable(Output):
     create: bool
 
 
+class WaitingOut(Output):
+    """The target database cannot be reached: since when, how often it was tried, and when it is tried next."""
+
+    since: str
+    tries: int
+    reason: str
+    message: str
+    next_try_at: str
+    next_try_in_seconds: int
+
+
 class PushOut(Output):
     """Rows sent to a connection, or to be sent."""
 
@@ -71,6 +82,7 @@ class PushOut(Output):
     pins: ExportPins
     request: dict[str, Any]
     leaks: list[LeakReport] | None
+    waiting: WaitingOut | None
     error: dict[str, Any] | None
     project_id: str
     team_id: str

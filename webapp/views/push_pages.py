@@ -63,11 +63,18 @@ class WhereQuery(Query):
     """Where the rows shall go, and which: what the form begins with, checked when it is sent. An endpoint's id may
     stand for a connection's, as in the form."""
 
-    connection_id: Annotated[str, Field(max_length=limits.MAX_NAME_CHARS)] = ""
+    connection_id: Annotated[str, Field(max_length=2 * limits.MAX_NAME_CHARS)] = ""
     target: Annotated[str, Field(max_length=limits.MAX_NAME_CHARS)] = ""
     seed: Annotated[str, Field(max_length=limits.MAX_SEED_CHARS)] = ""
     count: Annotated[str, Field(max_length=limits.MAX_NAME_CHARS)] = ""
     locale: Annotated[str, Field(max_length=limits.MAX_NAME_CHARS)] = ""
+
+
+class DestinationQuery(Query):
+    """Search for connections, endpoints and tables. `connection_id` is the destination that is chosen now."""
+
+    q: Annotated[str, Field(max_length=limits.MAX_QUERY_TEXT)] = ""
+    connection_id: Annotated[str, Field(max_length=2 * limits.MAX_NAME_CHARS)] = ""
 
 
 class TargetQuery(Query):
@@ -143,14 +150,15 @@ def dataset_form(actor: Actor, dataset_id: str) -> Response:
 def _begun(actor: Actor, source: Source, query: WhereQuery) -> Response:
     if "HX-Request" in request.headers:  # from the export dialog: a page of its own, not a part of that one
         return Response(status=204, headers={"HX-Redirect": request.script_root + request.full_path})
+    connection_id, _, table = query.connection_id.partition("/")
     given: dict[str, Any] = {
-        "connection_id": query.connection_id,
-        "was": query.connection_id,
+        "connection_id": connection_id,
+        "was": connection_id,
         "seed": query.seed or source.seed,
         "count": query.count or str(source.count or ""),
         "locale": query.locale,
         "create_table": "yes",
-        "t": [{"name": one, "target": query.target, "was": ""} for one in source.names[:1]],
+        "t": [{"name": one, "target": query.target or table, "was": ""} for one in source.names[:1]],
     }
     return _drawn(actor, source, given, "")
 
@@ -228,12 +236,48 @@ def _drawn(
     return Response(render_template(PAGE, **context), status, mimetype="text/html")
 
 
-def choices(actor: Actor) -> list[dict[str, Any]]:
-    """Where somebody may push to; nothing for those who may not."""
+def destinations(actor: Actor, text: str = "", chosen: str = "") -> dict[str, Any]:
+    """Return what `pushes/destinations.html` lists: search results, or all of them where `text` is empty."""
     if not actor.can("push"):
-        return []
-    usable = [one for one in push_where.known(actor, "") if not one["read_only"]]
-    return [{**one, "name": f"{one['name']} (endpoint)"} if one["endpoint"] else one for one in usable]
+        return {"found": [], "tables": [], "more": 0, "chosen": ""}
+    found, tables, more = push_where.search(actor, text.strip())
+    values = [one["id"] for one in found] + [f"{connection['id']}/{table}" for connection, table in tables]
+    return {
+        "found": found,
+        "tables": tables,
+        "more": more,
+        "chosen": chosen if chosen in values else next(iter(values), ""),
+        "text": text,
+    }
+
+
+@route(
+    bp, "/destinations", scope="push", query=DestinationQuery, programs=False, hidden=True, reads=False
+)  # fmt: skip
+def search_destinations(actor: Actor, query: DestinationQuery) -> Response:
+    """The options of the list of destinations that match a search."""
+    context = destinations(actor, query.q, query.connection_id)
+    return Response(render_template("pushes/destinations.html", **context), mimetype="text/html")
+
+
+@route(
+    bp, "/destinations/target", scope="push", query=DestinationQuery, programs=False, hidden=True, reads=False
+)  # fmt: skip
+def destination_target(actor: Actor, query: DestinationQuery) -> Response:
+    """The input for the table, path or entity set of a destination."""
+    connection_id, _, table = query.connection_id.partition("/")
+    chosen = None
+    if connection_id:
+        chosen = _chosen(push_where.known(actor, connection_id), {"connection_id": connection_id})
+    names: list[str] = []
+    error = None
+    if chosen is not None and chosen["lists"] and not chosen["endpoint"]:
+        try:
+            names = _tables(actor, connection_id)
+        except ApiError as trouble:
+            error = trouble
+    context = {"chosen": chosen, "names": names[:_FEW], "many": len(names) > _FEW, "table": table, "error": error}
+    return Response(render_template("pushes/destination_target.html", **context), mimetype="text/html")
 
 
 def _tables(actor: Actor, connection_id: str, text: str = "") -> list[str]:

@@ -13,11 +13,12 @@ from webapp.connectors.request_template import RequestTemplate
 from webapp.extensions import db
 from webapp.forms.settings import SettingsForm
 from webapp.models import Connection, Endpoint
-from webapp.services import connections, endpoints
+from webapp.services import connection_links, connections, endpoints
 from webapp.services.actors import Actor
 from webapp.services.http_targets import OF_A_PUSH
 
 _ENDPOINT: Final = "end_"
+_MOST_FOUND: Final = 20  # chosen: what a list of search results shows of one kind
 _WORDS: Final = {  # of a target, of several, of what stands at the head of its columns
     "mongodb": ("Collection", "collections", "Key of"),
     "rest": ("Path", "paths", "Name in the request to"),
@@ -49,6 +50,40 @@ def known(actor: Actor, chosen: str) -> list[dict[str, Any]]:
     elif chosen and not is_endpoint(chosen) and chosen not in found:
         found[chosen] = connections.get(actor, chosen)
     return [*map(_connection, found.values()), *map(_of_endpoint, made.values())]
+
+
+def search(actor: Actor, text: str) -> tuple[list[dict[str, Any]], list[tuple[dict[str, Any], str]], int]:
+    """Find where rows can be pushed: writable connections and endpoints by name, and tables by name.
+
+    Return the connections and endpoints, the tables as (connection, table), and how many connections and endpoints
+    there are beyond those returned. Tables are those that were last read from each connection; nothing is connected to.
+    """
+    page = connections.listing(actor, limit=limits.PAGE_LIMIT_MAX, q=text or None)
+    writable = [one for one in page.items if _is_writable(one)]
+    named = endpoints.listing(actor, limit=limits.PAGE_LIMIT_MAX, q=text or None)
+    found = [*map(_connection, writable), *filter(_writable, map(_of_endpoint, named.items))]
+    more = page.total - len(page.items) + named.total - len(named.items) + max(0, len(found) - _MOST_FOUND)
+    tables: list[tuple[dict[str, Any], str]] = []
+    wanted = text.strip().casefold()
+    if wanted:
+        for connection in connections.every_with_metadata(actor):
+            if not _is_writable(connection):
+                continue
+            known = connection_links.cached(connection) or {"entities": []}
+            names = (entity["name"] for entity in known["entities"] if entity.get("kind") != "view")
+            shown = _connection(connection)
+            tables += [(shown, name) for name in names if wanted in name.casefold()]
+            if len(tables) >= _MOST_FOUND:
+                break
+    return found[:_MOST_FOUND], tables[:_MOST_FOUND], more
+
+
+def _is_writable(connection: Connection) -> bool:
+    return connection.type in KINDS and bool(KINDS[connection.type].can.modes) and not connection.read_only
+
+
+def _writable(destination: Mapping[str, Any]) -> bool:
+    return not destination["read_only"]
 
 
 def _connection(one: Connection) -> dict[str, Any]:

@@ -12,7 +12,7 @@ from pydantic import Field
 from webapp import clock, limits
 from webapp.extensions import db
 from webapp.models import Push
-from webapp.services import ledger, paging, push_again, push_bad, push_prepare, pushes
+from webapp.services import ledger, paging, push_again, push_bad, push_prepare, pushes, run_logs
 from webapp.services.actors import Actor
 from webapp.services.push_prepare import Prepared
 from webapp.services.push_requests import DatasetPushInput, PushInput, RetryInput, SendingInput, UndoInput
@@ -201,7 +201,7 @@ def logs(actor: Actor, push_id: str, query: LogQuery) -> Response:
     while lines := ledger.lines(push.id, after, limits.PUSH_LINES):
         text += "".join(f"{clock.to_text(line.at)} {line.text}\n" for line in lines)
         after = lines[-1].number
-    return Response(text, mimetype="text/plain")
+    return Response(run_logs.visible(text), mimetype="text/plain")  # a target says what it likes in its errors
 
 
 class _Followed:

@@ -122,7 +122,8 @@ def route(
             reads=READING.issuperset(upper) if reads is None else reads,
             counted=counted,
             with_rows=with_rows,
-            max_body=max_body,
+            # Without a credential nobody has a thread wait for a body: this much of one arrives before it is bound.
+            max_body=min(max_body, limits.WEB_BODY_AHEAD_BYTES) if scope == "public" else max_body,
             people=people,
             programs=programs,
             errors=tuple(errors),
@@ -230,7 +231,10 @@ def _inputs(declared: Declaration, wanted: frozenset[str]) -> dict[str, Any]:
     elif request.environ.get("QUERY_STRING") and g.face == "program":
         inputs.read_query(request, inputs.Query, lenient=False)
     if declared.body is not None:
-        given["body"] = inputs.read_body(request, declared.body, declared.max_body)
+        forms: Sequence[str] = inputs.FORM_TYPES
+        if g.actor is not None and g.actor.kind == "key":  # a program sends JSON, or a file where one is expected
+            forms = ("multipart/form-data",) if declared.multipart else ()
+        given["body"] = inputs.read_body(request, declared.body, declared.max_body, forms=forms)
     elif (request.content_length or 0) > declared.max_body:
         text = f"The body has {request.content_length:,} bytes; at most {declared.max_body:,} are taken here."
         raise ApiError("payload_too_large", text, {"max_bytes": declared.max_body})

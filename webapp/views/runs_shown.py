@@ -3,7 +3,6 @@ error."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import pairwise
 from types import MappingProxyType
@@ -19,10 +18,6 @@ from webapp.services import run_logs
 from webapp.services.actors import Actor
 from webapp.views import scenarios_shown, snippets
 
-# ECMA-48: control sequences, operating system commands, other escapes; and control characters that draw nothing.
-_ESCAPES: Final = re.compile(
-    r"\x1b\[[0-?]*[ -/]*[@-~]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)?|\x1b[@-_]|[\x00-\x08\x0b-\x1f\x7f-\x9f]"
-)
 WIDTH, HEIGHT = 300, 40
 ADVICE: Final[Mapping[str, str]] = MappingProxyType(
     {
@@ -54,7 +49,7 @@ Line = tuple[int, str]
 
 def plain(line: str) -> str:
     """A line without colours and other commands to a terminal."""
-    return _ESCAPES.sub("", line)
+    return run_logs.COMMANDS.sub("", line)
 
 
 def _shown(line: str) -> str:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Any
 
-from flask import Blueprint, Response, url_for
+from flask import Blueprint, Response, g, request, url_for
 from pydantic import Field
 
 from webapp import limits
 from webapp.errors import ApiError
-from webapp.services import secrets
+from webapp.services import secrets, tenancy
 from webapp.services.actors import Actor
 from webapp.views.inputs import Input, ListQuery
 from webapp.views.outputs import Listed, Output
@@ -20,38 +20,63 @@ bp = Blueprint("secrets", __name__)
 PAGE = "secrets.html"
 
 
+_Value = Annotated[str, Field(min_length=1, max_length=limits.MAX_SECRET_CHARS)]
+_Host = Annotated[str, Field(min_length=1, max_length=limits.HOST_CHARS + 10)]
+
+
 class SecretIn(Input):
-    """A secret's new value."""
+    """A secret's new value, and who may use it. What is left out stays as it is; a new secret needs a value.
 
-    value: Annotated[str, Field(min_length=1, max_length=limits.MAX_SECRET_CHARS)]
+    `allowed_hosts`: the hosts that connections may send it to, such as `api.example.com`, `*.example.com` or
+    `10.0.0.5:8443`; null for any host. `project_id`: the project that may use it; null for every project.
+    """
+
+    value: _Value | None = None
+    allowed_hosts: Annotated[list[_Host], Field(max_length=limits.MAX_ALLOWED_HOSTS)] | None = None
+    project_id: str | None = None
 
 
-class NamedSecretIn(SecretIn):
-    """A secret's name and value, as its form sends them."""
+class SecretForm(Input):
+    """A secret as its form sends it: hosts one per line or separated by commas."""
 
     name: str
+    value: str = ""
+    allowed_hosts: str = ""
+    any_host: bool = False
+    project_id: str = ""
 
 
 class SecretOut(Output):
-    """A secret, without its value."""
+    """A secret, without its value. `allowed_hosts`: the hosts that connections may send it to; null for any host.
+    `project_id`: the only project that may use it; null for every project."""
 
     id: str
     name: str
+    allowed_hosts: list[str] | None
+    project_id: str | None
     created_by: str | None
     created_at: str
     updated_at: str
 
 
+def _page(actor: Actor, data: dict[str, Any], **shown: Any) -> Response:
+    projects = {one.id: one.name for one in tenancy.projects_of(actor)}
+    return reply(data, template=PAGE, projects=projects, **shown)
+
+
 def _again(actor: Actor, error: ApiError) -> Response:
     data = secrets.listing(actor).as_dict(secrets.as_json)
-    return reply(data, template=PAGE, error=error, status=error.status)
+    return _page(actor, data, error=error, status=error.status)
 
 
 @route(bp, "/secrets", scope="secrets", query=ListQuery, returns=Listed(SecretOut))
 def index(actor: Actor, query: ListQuery) -> Response:
     """List the workspace's secrets, newest first; `q` searches names."""
-    page = secrets.listing(actor, **query.model_dump())
-    return reply(page.as_dict(secrets.as_json), template=PAGE, query=query)
+    data = secrets.listing(actor, **query.model_dump()).as_dict(secrets.as_json)
+    if g.face != "person":
+        return reply(data)
+    name = request.args.get("edit", "")[: limits.MAX_NAME_CHARS]  # which secret the form shows
+    return _page(actor, data, query=query, edited=secrets.named(actor, name) if name else None)
 
 
 @route(
@@ -65,18 +90,28 @@ def index(actor: Actor, query: ListQuery) -> Response:
     errors=("unavailable",),
 )
 def put(actor: Actor, name: str, body: SecretIn) -> Response:
-    """Set a secret: a new one (201), or another value for one that is there. Connections use it at once."""
-    secret, fresh = secrets.put(actor, name, body.value)
+    """Set a secret: a new one (201), or another value, other hosts or another project for one that is there.
+
+    Connections use it immediately. A new secret without `allowed_hosts` can be sent nowhere until hosts are given, or a
+    caller who may manage secrets saves a connection that uses it, which adds the connection's hosts.
+    """
+    said = body.model_dump(include={"allowed_hosts", "project_id"} & body.model_fields_set)
+    secret, fresh = secrets.put(actor, name, body.value, **said)
     told = f"The secret {name} is stored."
     return reply(
         secrets.as_json(secret), status=201 if fresh else 200, see=url_for("secrets.index"), flashed=told
     )
 
 
-@route(bp, "/secrets", ["POST"], scope="secrets", body=NamedSecretIn, programs=False, hidden=True, on_fault=_again)
-def store(actor: Actor, body: NamedSecretIn) -> Response:
+@route(
+    bp, "/secrets", ["POST"], scope="secrets", body=SecretForm, programs=False, hidden=True, on_fault=_again
+)
+def store(actor: Actor, body: SecretForm) -> Response:
     """Set a secret from its form."""
-    secret, _ = secrets.put(actor, body.name.strip(), body.value)
+    hosts = None if body.any_host else body.allowed_hosts.replace(",", " ").split()
+    secret, _ = secrets.put(
+        actor, body.name.strip(), body.value or None, allowed_hosts=hosts, project_id=body.project_id or None
+    )
     return reply(see=url_for("secrets.index"), flashed=f"The secret {secret.name} is stored.")
 
 

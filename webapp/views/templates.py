@@ -44,14 +44,13 @@ class TemplateInput(Input):
         try:
             given = SourceSpec.model_validate(source) if isinstance(source := body.get("source"), dict) else None
             wrong = Invalid.model_validate(invalid) if isinstance(invalid := body.get("invalid"), dict) else None
-            parsed = engine_spec.parse(fields, source=given, invalid=wrong)
-            engine_plan.compile_plan(parsed, plans.vocabulary())
+            locale = body.get("locale") if isinstance(body.get("locale"), str) else None
+            parsed = engine_spec.parse(fields, locale=locale, source=given, invalid=wrong)
+            return engine_plan.value_faults(parsed, plans.vocabulary())
         except ValidationError:  # these have faults of their own, which stand in the answer already
             return []
         except SpecError as error:
-            # What templates there are to refer to is looked up when everything else is right.
-            return [fault for fault in error.faults if fault.code not in ("unknown_template", "no_cardinality")]
-        return []
+            return engine_plan.all_faults(error, plans.vocabulary())
 
 
 class TemplateIn(TemplateInput):

@@ -11,6 +11,7 @@ from webapp import limits
 from webapp.errors import ApiError
 from webapp.models import Project
 from webapp.services import links, moves, tenancy, trash, uses
+from webapp.services import workspace_files_kept as kept
 from webapp.services.actors import Actor
 from webapp.views.inputs import Input, ListQuery
 from webapp.views.outputs import Listed, Output
@@ -119,16 +120,19 @@ DELETED_WITH: dict[str, str] = {"secret": "secrets", "project": "admin", "team":
 
 def _asked(actor: Actor, found: Any) -> dict[str, Any]:
     """What the page needs to ask whether an object is to be deleted."""
-    kind = links.word_of(type(found)).replace("workspacefile", "file")
+    kind = links.word_of(type(found))
     scope = DELETED_WITH.get(kind, "write")
     if kind == "team":
         action = url_for("projects.delete_team", team_id=found.id)
     elif kind in ("file", "secret"):
-        action = url_for(f"{'workspace_files' if kind == 'file' else 'secrets'}.delete", name=found.name)
+        by = found.id if kind == "file" else found.name
+        action = url_for(f"{'workspace_files' if kind == 'file' else 'secrets'}.delete", name=by)
     else:
         blueprint, part = PLACES[kind]
         action = url_for(f"{blueprint}.delete", **{part: found.id})
     may = actor.can(scope, getattr(found, "team_id", None)) if scope == "write" else actor.can(scope)
+    if kind == "file" and found.project_id is None:
+        may = may and kept.may_change_shared(actor)
     note = NOTES.get(kind, "It can be restored for 30 days.")
     return {"kind": kind, "name": found.name, "action": f"{action}?_method=DELETE", "may": may, "note": note}
 
@@ -152,7 +156,8 @@ def object_address(type: str, object_id: str = "") -> str:
 
 @route(bp, "/trash", scope="read", query=TrashQuery, returns=Listed(TrashedOut))
 def index(actor: Actor, query: TrashQuery) -> Response:
-    """List what was deleted in the project, and the workspace's files, projects and teams, the last deleted first."""
+    """List what was deleted in the project, and the workspace's shared files, projects and teams, the last deleted
+    first."""
     found = trash.page(actor, type=query.type, q=query.q, cursor=query.cursor, limit=query.limit)
     shown = {"query": query, "kinds": list(trash.KINDS), "days": limits.RESTORE_DAYS, "restore_at": restore_address}
     return reply(found.as_dict(dict), template="trash.html", block="list", **shown)
@@ -185,7 +190,7 @@ def _not_moved(actor: Actor, error: ApiError, project_id: str) -> Response:
     errors=["in_use", "not_found", "validation_error"], on_fault=_not_moved,
 )  # fmt: skip
 def move(actor: Actor, project_id: str, body: MoveIn) -> Response:
-    """Put templates, datasets, connections, endpoints and scenarios into this project.
+    """Put templates, datasets, connections, endpoints, scenarios and files into this project.
 
     The caller needs `write` in both projects. What hangs together moves together: see `related`.
     """

@@ -85,6 +85,42 @@ class UsageHistoryOut(Output):
     shares: list[ShareOut]
 
 
+class FilesUsedOut(Output):
+    """The file quota. `used_bytes`: live files; `trash_bytes`: deleted files that can still be restored, the oldest of
+    which are removed for good when an upload needs their space; `uploading_bytes`: uploads in progress."""
+
+    limit_bytes: int
+    used_bytes: int
+    trash_bytes: int
+    uploading_bytes: int
+    files: int
+    trash_files: int
+
+
+class SqliteUsedOut(Output):
+    """The files of SQLite connections, their journals included."""
+
+    limit_bytes: int
+    used_bytes: int
+    limit_files: int
+    files: int
+
+
+class ExportsUsedOut(Output):
+    """The files of exports, those in progress included. The oldest are removed when a new one needs space."""
+
+    limit_bytes: int
+    used_bytes: int
+
+
+class StorageOut(Output):
+    """How much the workspace stores, and how much it may store."""
+
+    files: FilesUsedOut
+    sqlite: SqliteUsedOut
+    exports: ExportsUsedOut
+
+
 class UsageOut(Output):
     """The limits, what is used of them just now, and what was used before."""
 
@@ -93,6 +129,7 @@ class UsageOut(Output):
     rows: RateOut
     rows_per_generation: int
     near: list[Literal["requests", "rows"]] = Field(description="limits of which 80 % are used")
+    storage: StorageOut
     history: UsageHistoryOut
 
 
@@ -116,6 +153,7 @@ def usage(actor: Actor, query: Any) -> Response:
         **{name: _rate(gauge) for name, gauge in gauges.items()},
         "rows_per_generation": actor.limits.rows_per_generation,
         "near": [name for name, gauge in gauges.items() if gauge.near],
+        "storage": services.storage(actor),
         "history": _history(found),
     }
     shown = _charts(found) if person else {}

@@ -55,17 +55,19 @@ _ASIDE: Final = "sandbox; default-src 'none'"
 
 
 class FileQuery(ListQuery):
-    """Which files. `folder`: those under it, at any depth; `q`: those whose names hold a text.
+    """Which files. `folder`: those under it, at any depth; `q`: those whose names hold a text; `run_id`: those of a
+    run, which are all files outside of `outputs/` (its uploads) and its own outputs.
 
     `sort`: `name`, `size` or `updated`, backwards with `-`; newest first without.
     """
 
     folder: Annotated[str, Field(max_length=limits.MAX_FILE_NAME_CHARS)] | None = None
     sort: Literal["name", "-name", "size", "-size", "updated", "-updated"] | None = None
+    run_id: str | None = None
 
 
 class FileOut(Output):
-    """A workspace file."""
+    """A workspace file. Without a `project_id` it is shared with the whole workspace."""
 
     id: str
     name: str
@@ -73,11 +75,27 @@ class FileOut(Output):
     content_type: str
     sha256: str
     run_id: str | None
+    project_id: str | None
+    team_id: str | None
     download_url: str
     created_by: str | None
     created_at: str
     updated_at: str
     deleted_at: str | None
+
+
+class PurgedOut(Output):
+    """A deleted file that was removed for good, because an upload needed its space."""
+
+    id: str
+    name: str
+    size: int
+
+
+class UploadedOut(FileOut):
+    """An uploaded file. `purged` are the deleted files that were removed for good to make room for it."""
+
+    purged: list[PurgedOut]
 
 
 def as_dict(file: WorkspaceFile) -> dict[str, Any]:
@@ -90,7 +108,7 @@ def as_dict(file: WorkspaceFile) -> dict[str, Any]:
 
 @route(bp, "/workspace/files", scope="read", query=FileQuery, returns=Listed(FileOut))
 def index(actor: Actor, query: FileQuery) -> Response:
-    """List the workspace's files, newest first; they belong to the workspace and to no project."""
+    """List the files of the project and those shared with the whole workspace, newest first."""
     if g.face == "person":
         return pages.folder(actor, query, as_dict)
     page = workspace_files.listing(actor, **query.model_dump())
@@ -102,7 +120,7 @@ def index(actor: Actor, query: FileQuery) -> Response:
     "/workspace/files",
     ["POST"],
     scope="write",
-    returns=FileOut,
+    returns=UploadedOut,
     status=201,
     idempotent=True,
     max_body=limits.MAX_UPLOAD_BYTES + limits.UPLOAD_FORM_BYTES,
@@ -111,15 +129,22 @@ def index(actor: Actor, query: FileQuery) -> Response:
     on_fault=pages.again,
 )
 def upload(actor: Actor) -> Response:
-    """Upload a file, in place of the one that has its name.
+    """Upload a file to the project, in place of the one that has its name.
 
-    At most 50 MB. Without `name` it has the file's own. Header `If-Match`: replace only the content that has this
-    ETag; `If-None-Match: *`: only a new name. Else 412.
+    At most 50 MB. Without `name` it has the file's own. With `shared` it belongs to the whole workspace, which takes an
+    editor of the workspace. If the quota is full, the oldest deleted files are removed for good: see `purged`. Header
+    `If-Match`: replace only the content that has this ETag; `If-None-Match: *`: only a new name. Else 412.
     """
-    stored = []
+    stored, purged = [], []
     for name, sent in parts.read(request, many=g.face == "person"):
         file, _ = workspace_files.upload(
-            actor, name, sent.stream, content_type=sent.mimetype, check=_expected
+            actor,
+            name,
+            sent.stream,
+            content_type=sent.mimetype,
+            check=_expected,
+            shared=parts.is_shared(request),
+            purged=purged,
         )
         stored.append(file)
     last = stored[-1]
@@ -129,8 +154,12 @@ def upload(actor: Actor) -> Response:
     )
     headers = {"Location": _where(last), "ETag": workspace_files.tag(last)}
     see = url_for("workspace_files.index", folder=folder or None)
+    if purged:
+        told += f". To make room, {pages.removed(len(purged))} removed for good"
     scripted = "HX-Request" in request.headers  # it shows what it did itself
-    return reply(as_dict(last), status=201, see=see, flashed=None if scripted else told, headers=headers)
+    gone = [{"id": one.id, "name": one.name, "size": one.size} for one in purged]
+    shown = {**as_dict(last), "purged": gone}
+    return reply(shown, status=201, see=see, flashed=None if scripted else told, headers=headers)
 
 
 @route(

@@ -13,6 +13,7 @@ from webapp import limits
 from webapp.errors import ApiError
 from webapp.models import WorkspaceFile
 from webapp.services import workspace_files, workspace_files_preview
+from webapp.services import workspace_files_kept as kept
 from webapp.services import workspace_files_names as names
 from webapp.services.actors import Actor
 from webapp.views import snippets
@@ -53,6 +54,7 @@ def _folder(actor: Actor, query: Any, as_dict: AsDict, error: ApiError | None = 
         crumbs=[(one, names.last_part(one)) for one in names.folders_of(f"{here}/x")] if here else [],
         folders=inner,
         used=used,
+        may_share=kept.may_change_shared(actor),
         most=limits.MAX_WORKSPACE_FILES_BYTES,
         most_of_one=limits.MAX_UPLOAD_BYTES,
         snippets=_calls(here),
@@ -87,9 +89,15 @@ def show(actor: Actor, workspace_file_id: str) -> Response:
         last=names.last_part(file.name),
         crumbs=[(one, names.last_part(one)) for one in names.folders_of(file.name)],
         here=here,
+        may_change=actor.can("write", file.team_id) and (bool(file.project_id) or kept.may_change_shared(actor)),
         head=workspace_files_preview.head(file),
         snippets=_calls_of(data),
     )
+
+
+def removed(count: int) -> str:
+    """How many deleted files were removed, for people."""
+    return "1 deleted file was" if count == 1 else f"{count:,} deleted files were"
 
 
 def _calls(here: str) -> list[tuple[str, str]]:

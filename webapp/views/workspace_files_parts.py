@@ -7,6 +7,7 @@ folder, no further than a file may reach, with an error for what is malformed. N
 
 from __future__ import annotations
 
+import io
 from contextlib import suppress
 from pathlib import Path
 from tempfile import TemporaryFile
@@ -30,7 +31,8 @@ ENDPOINTS: Final = frozenset(
     {"workspace_files.upload", "imports.create", "imports.compare", "draft_sources.upload", "masked.look"}
 )
 MULTIPART: Final = "multipart/form-data"
-KNOWN: Final = ("name", "folder", "file")
+KNOWN: Final = ("name", "folder", "file", "shared")
+_SAID: Final = {"true": True, "on": True, "false": False, "": False}  # a form's checkbox sends `on`
 SCHEMA: Final[dict[str, Any]] = {
     "type": "object",
     "required": ["file"],
@@ -42,6 +44,12 @@ SCHEMA: Final[dict[str, Any]] = {
             "description": "The name with its folders, such as `inputs/customers.csv`; without it the file's own.",
         },
         "folder": {"type": "string", "description": "A folder to put before the name."},
+        "shared": {
+            "type": "string",
+            "enum": ["true", "false"],
+            "default": "false",
+            "description": "`true`: the file belongs to the whole workspace and not to the project.",
+        },
         "file": {"type": "string", "format": "binary", "description": "At most 50 MB."},
     },
 }
@@ -77,14 +85,40 @@ class Spool:
         """As of a file."""
         return self._file.tell()
 
+    def fileno(self) -> int:
+        """As of a file."""
+        return self._file.fileno()
+
+    def flush(self) -> None:
+        """As of a file. Error: unavailable, when what was written does not fit on the disk."""
+        with kept.reachable():
+            self._file.flush()
+
     def close(self) -> None:
         """Let it go."""
         with suppress(OSError):  # closing writes what is buffered, which a full disk refuses
             self._file.close()
 
 
+class _Parser(FormDataParser):
+    """Werkzeug's parser, which limits the parts of multipart/form-data alone, with a limit for every kind of form."""
+
+    def parse(self, stream: IO[bytes], mimetype: str, content_length: int | None, *more: Any, **options: Any) -> Any:
+        """See `FormDataParser.parse`. Errors: invalid_request, payload_too_large."""
+        if mimetype == "application/x-www-form-urlencoded":
+            data = stream.read(limits.MAX_BODY_BYTES + 1)
+            if len(data) > limits.MAX_BODY_BYTES:
+                raise ApiError("payload_too_large", details={"max_bytes": limits.MAX_BODY_BYTES})
+            if data.count(b"&") >= limits.MAX_FORM_PARTS:
+                raise ApiError("invalid_request", f"The form has more than {limits.MAX_FORM_PARTS:,} values.")
+            stream = io.BytesIO(data)
+        return super().parse(stream, mimetype, content_length, *more, **options)
+
+
 class Request(flask.Request):
     """A request that parses the form of an upload as this module says, and any other as Werkzeug does."""
+
+    form_data_parser_class = _Parser
 
     @property
     def _spools(self) -> list[Spool]:
@@ -160,13 +194,20 @@ def read(request: flask.Request, *, many: bool) -> list[tuple[str, FileStorage]]
     return named
 
 
+def is_shared(request: flask.Request) -> bool:
+    """Whether the files are for the whole workspace. Call it after `read`."""
+    return _SAID[request.form.get("shared", "false")]
+
+
 def _unknown(request: flask.Request) -> list[Fault]:
     found = []
     for part in dict.fromkeys([*request.form, *request.files]):
         if part not in KNOWN and part not in FORM_ONLY:
             text = f"There is no part `{part[:100]}` here."
             found.append(Fault(part[:100], "unknown_key", text, did_you_mean(part[:100], KNOWN)))
-    for part in ("name", "folder"):
+    if request.form.get("shared", "false") not in _SAID:
+        found.append(Fault("shared", "not_allowed", "`shared` must be `true` or `false`."))
+    for part in ("name", "folder", "shared"):
         if len(request.form.getlist(part)) > 1:
             found.append(Fault(part, "duplicate", "This part is sent once."))
         if part in request.files:

@@ -22,6 +22,8 @@ from typing import {typing}
 from rowsmith.template import UNSET, Common, Field
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from typing_extensions import Unpack
 '''
 PACKAGE_HEAD = '''"""A class for each type of the catalogue, made from it: do not edit. `BY_TYPE` has them by name."""
@@ -82,16 +84,10 @@ def _package(by_module: Mapping[str, list[Mapping[str, Any]]]) -> str:
 
 def _module(name: str, entries: list[Mapping[str, Any]]) -> str:
     classes = "\n\n".join(_class(entry) for entry in entries)
-    used = ["TYPE_CHECKING"]
-    if _has_any(classes):
-        used.append("Any")
+    used = ["TYPE_CHECKING", "Any"]
     if "Literal[" in classes:
         used.append("Literal")
     return HEAD.format(category=name.partition("_")[0], typing=", ".join(used)) + "\n\n" + classes
-
-
-def _has_any(text: str) -> bool:
-    return any(mark in text for mark in (": Any", ", Any]", "[Any]", "| Any"))
 
 
 def _class(entry: Mapping[str, Any]) -> str:
@@ -100,15 +96,19 @@ def _class(entry: Mapping[str, Any]) -> str:
     options = [(key, _parameter(key), part) for key, part in schema.get("properties", {}).items()]
     positional = [(key, name, part) for key, name, part in options if key in required]
     optional = [(key, name, part) for key, name, part in options if key not in required]
+    # A type that needs no option takes them all as a dictionary, `NumberField("age", {"min": 18})`, or by their names.
+    every = "options: Mapping[str, Any] | None = None"
     head = ["self", "name: str", *(f"{name}: {expression(part)}" for _, name, part in positional)]
-    if optional:
-        head += ["*", *(f"{name}: {expression(part)} = UNSET" for _, name, part in optional)]
+    head += ["*", every] if positional else [every, "*"]
+    head += [f"{name}: {expression(part)} = UNSET" for _, name, part in optional]
+    if head[-1] == "*":
+        head.pop()
     given = ", ".join(f'"{key}": {name}' for key, name, _ in options)
     return (
         f"class {class_name(entry['name'])}(Field):\n{_docstring(entry, options)}\n\n"
         f'    type_name = "{entry["name"]}"\n\n'
         f"    def __init__({', '.join(head)}, **common: Unpack[Common]) -> None:\n"
-        f"        self._set(name, common, {{{given}}})\n"
+        f"        self._set(name, options, common, {{{given}}})\n"
     )
 
 

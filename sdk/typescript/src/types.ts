@@ -217,11 +217,13 @@ export interface Counts {
   undone: number;
 }
 
-/** ``quote``: ``minimal`` quotes what must be, ``all`` every value that is not NULL. */
+/** ``quote``: ``minimal`` quotes what must be, ``all`` every value that is not NULL. ``escape_formulas`` puts a */
 export interface CsvOptions {
   delimiter?: "," | ";" | "\t" | "|" | "^" | "~";
   header?: boolean;
   quote?: "minimal" | "all";
+  /** Escape values that spreadsheets run as formulas: a ' is put before them. */
+  escape_formulas?: boolean;
 }
 
 /** What changed from one version to another. */
@@ -238,8 +240,8 @@ export interface DatasetDiffOut {
 export interface DatasetExportInput {
   /** Stands in for the dataset's own. */
   seed?: string | null;
-  /** What relative dates hang on; else the dataset's anchor. */
-  now?: string | null;
+  /** The time that relative dates depend on, or `present` for the time of the clock. If left out: the dataset's anchor. */
+  now?: string | "present" | null;
   /** XLSX: a sheet each. SQL: one script. Else: a file each, zipped. */
   format?: "json" | "csv" | "sql" | "xlsx" | "ndjson" | "parquet";
   /** How CSV is written. */
@@ -292,8 +294,8 @@ export interface DatasetPatch {
 export interface DatasetPreviewInput {
   /** Stands in for the dataset's own. */
   seed?: string | null;
-  /** What relative dates hang on; else the dataset's anchor. */
-  now?: string | null;
+  /** The time that relative dates depend on, or `present` for the time of the clock. If left out: the dataset's anchor. */
+  now?: string | "present" | null;
 }
 
 /** The first three rows of each table, and the seed that makes them again. */
@@ -311,8 +313,10 @@ export interface DatasetPushInput {
   endpoint_id?: string | null;
   /** Upsert and update find rows by key_columns. */
   mode?: "insert" | "upsert" | "update";
-  /** Stop: the first row that is refused ends the push as failed. */
-  on_error?: "continue" | "stop";
+  /** What a failed row does. continue: every row is tried. stop: the first failed row ends the push as failed. stop_when_all_fail: the push ends as failed when the first rows of a table (1,000 of a database, 100 over HTTP) all fail for one reason. */
+  on_error?: "continue" | "stop" | "stop_when_all_fail";
+  /** How long to wait for a database that cannot be reached, in seconds; null: the server's setting TARGET_WAIT_SECONDS. For connections to databases. */
+  target_wait_seconds?: number | null;
   /** Send nothing: answer three statements and the values that will not fit. */
   dry_run?: boolean;
   /** Send so many rows first (true: ten), and the others only if none was refused. */
@@ -349,8 +353,8 @@ export interface DatasetPushInput {
   key_columns?: Record<string, string[]>;
   /** Stands in for the dataset's own. */
   seed?: string | null;
-  /** What relative dates hang on; else the dataset's anchor. */
-  now?: string | null;
+  /** The time that relative dates depend on, or `present` for the time of the clock. If left out: the dataset's anchor. */
+  now?: string | "present" | null;
 }
 
 /** One table of a dataset: a template, and how many rows of it. */
@@ -444,8 +448,8 @@ export interface DraftIn {
   offset?: number;
   /** Stands in for the template's own. */
   locale?: string | null;
-  /** What relative dates hang on: with a seed the template's anchor, else the present. */
-  now?: string | null;
+  /** The time that relative dates depend on, or `present` for the time of the clock. If left out: with a seed the template's anchor, otherwise the time of the clock. */
+  now?: string | "present" | null;
   /** Rows of related templates, by id: what references choose from and children are dealt out to. */
   rows?: Record<string, number>;
   /** How CSV is written. */
@@ -461,7 +465,7 @@ export interface DraftIn {
   fields: Field[];
   /** Number of rows where count says none. */
   quantity?: number | null;
-  /** What relative dates hang on when a seed is given and no now. */
+  /** The time that relative dates depend on with a seed and no `now`; 2026-01-01T00:00:00Z if left out. */
   anchor?: string | null;
   /** Real data that the rows are taken from: a workspace file, or a connection's table or query. */
   source?: SourceSpec | null;
@@ -483,8 +487,8 @@ export interface DraftPreviewIn {
   offset?: number;
   /** Stands in for the template's own. */
   locale?: string | null;
-  /** What relative dates hang on: with a seed the template's anchor, else the present. */
-  now?: string | null;
+  /** The time that relative dates depend on, or `present` for the time of the clock. If left out: with a seed the template's anchor, otherwise the time of the clock. */
+  now?: string | "present" | null;
   /** Rows of related templates, by id: what references choose from and children are dealt out to. */
   rows?: Record<string, number>;
   /** How CSV is written. */
@@ -500,7 +504,7 @@ export interface DraftPreviewIn {
   fields: Field[];
   /** Number of rows where count says none. */
   quantity?: number | null;
-  /** What relative dates hang on when a seed is given and no now. */
+  /** The time that relative dates depend on with a seed and no `now`; 2026-01-01T00:00:00Z if left out. */
   anchor?: string | null;
   /** Real data that the rows are taken from: a workspace file, or a connection's table or query. */
   source?: SourceSpec | null;
@@ -628,8 +632,10 @@ export interface ExportDbInput {
   endpoint_id?: string | null;
   /** Upsert and update find rows by key_columns. */
   mode?: "insert" | "upsert" | "update";
-  /** Stop: the first row that is refused ends the push as failed. */
-  on_error?: "continue" | "stop";
+  /** What a failed row does. continue: every row is tried. stop: the first failed row ends the push as failed. stop_when_all_fail: the push ends as failed when the first rows of a table (1,000 of a database, 100 over HTTP) all fail for one reason. */
+  on_error?: "continue" | "stop" | "stop_when_all_fail";
+  /** How long to wait for a database that cannot be reached, in seconds; null: the server's setting TARGET_WAIT_SECONDS. For connections to databases. */
+  target_wait_seconds?: number | null;
   /** Send nothing: answer three statements and the values that will not fit. */
   dry_run?: boolean;
   /** Send so many rows first (true: ten), and the others only if none was refused. */
@@ -670,7 +676,8 @@ export interface ExportDbInput {
   template_id?: string | null;
   count?: number | null;
   seed?: string | null;
-  now?: string | null;
+  /** The time that relative dates depend on, or `present` for the time of the clock. If left out: with a seed the template's anchor, otherwise the time of the clock. */
+  now?: string | "present" | null;
   offset?: number;
   locale?: string | null;
   overrides?: Record<string, any>;
@@ -737,8 +744,10 @@ export interface ExportRestInput {
   endpoint_id?: string | null;
   /** Upsert and update find rows by key_columns. */
   mode?: "insert" | "upsert" | "update";
-  /** Stop: the first row that is refused ends the push as failed. */
-  on_error?: "continue" | "stop";
+  /** What a failed row does. continue: every row is tried. stop: the first failed row ends the push as failed. stop_when_all_fail: the push ends as failed when the first rows of a table (1,000 of a database, 100 over HTTP) all fail for one reason. */
+  on_error?: "continue" | "stop" | "stop_when_all_fail";
+  /** How long to wait for a database that cannot be reached, in seconds; null: the server's setting TARGET_WAIT_SECONDS. For connections to databases. */
+  target_wait_seconds?: number | null;
   /** Send nothing: answer three statements and the values that will not fit. */
   dry_run?: boolean;
   /** Send so many rows first (true: ten), and the others only if none was refused. */
@@ -779,10 +788,17 @@ export interface ExportRestInput {
   template_id?: string | null;
   count?: number | null;
   seed?: string | null;
-  now?: string | null;
+  /** The time that relative dates depend on, or `present` for the time of the clock. If left out: with a seed the template's anchor, otherwise the time of the clock. */
+  now?: string | "present" | null;
   offset?: number;
   locale?: string | null;
   overrides?: Record<string, any>;
+}
+
+/** The files of exports, those in progress included. The oldest are removed when a new one needs space. */
+export interface ExportsUsedOut {
+  limit_bytes: number;
+  used_bytes: number;
 }
 
 /** The keys that every field has, whatever its type. */
@@ -826,7 +842,7 @@ export interface FieldTypeOut {
   capacity: number | null;
 }
 
-/** A workspace file. */
+/** A workspace file. Without a `project_id` it is shared with the whole workspace. */
 export interface FileOut {
   id: string;
   name: string;
@@ -834,11 +850,23 @@ export interface FileOut {
   content_type: string;
   sha256: string;
   run_id: string | null;
+  project_id: string | null;
+  team_id: string | null;
   download_url: string;
   created_by: string | null;
   created_at: string;
   updated_at: string;
   deleted_at: string | null;
+}
+
+/** The file quota. `used_bytes`: live files; `trash_bytes`: deleted files that can still be restored, the oldest of */
+export interface FilesUsedOut {
+  limit_bytes: number;
+  used_bytes: number;
+  trash_bytes: number;
+  uploading_bytes: number;
+  files: number;
+  trash_files: number;
 }
 
 /** One function of the formula language. `result` is what `example` gives in row 1. */
@@ -866,8 +894,8 @@ export interface GenerateInput {
   offset?: number;
   /** Stands in for the template's own. */
   locale?: string | null;
-  /** What relative dates hang on: with a seed the template's anchor, else the present. */
-  now?: string | null;
+  /** The time that relative dates depend on, or `present` for the time of the clock. If left out: with a seed the template's anchor, otherwise the time of the clock. */
+  now?: string | "present" | null;
   /** Rows of related templates, by id: what references choose from and children are dealt out to. */
   rows?: Record<string, number>;
   /** How CSV is written. */
@@ -1229,8 +1257,8 @@ export interface PreviewIn {
   seed?: string | null;
   /** Fixed values by field name. */
   overrides?: Record<string, any>;
-  /** What relative dates hang on. */
-  now?: string | null;
+  /** The time that relative dates depend on, or `present` for the time of the clock. If left out: with a seed the template's anchor, otherwise the time of the clock. */
+  now?: string | "present" | null;
   /** Stands in for the template's own. */
   locale?: string | null;
   /** Rows of related templates, by id: what references choose from and children are dealt out to. */
@@ -1278,6 +1306,13 @@ export interface ProjectPatch {
   team_id?: string | null;
 }
 
+/** A deleted file that was removed for good, because an upload needed its space. */
+export interface PurgedOut {
+  id: string;
+  name: string;
+  size: number;
+}
+
 /** What is sent to one column: a field, or a formula; neither for a key of ours. */
 export interface PushColumn {
   column: string;
@@ -1293,8 +1328,10 @@ export interface PushInput {
   endpoint_id?: string | null;
   /** Upsert and update find rows by key_columns. */
   mode?: "insert" | "upsert" | "update";
-  /** Stop: the first row that is refused ends the push as failed. */
-  on_error?: "continue" | "stop";
+  /** What a failed row does. continue: every row is tried. stop: the first failed row ends the push as failed. stop_when_all_fail: the push ends as failed when the first rows of a table (1,000 of a database, 100 over HTTP) all fail for one reason. */
+  on_error?: "continue" | "stop" | "stop_when_all_fail";
+  /** How long to wait for a database that cannot be reached, in seconds; null: the server's setting TARGET_WAIT_SECONDS. For connections to databases. */
+  target_wait_seconds?: number | null;
   /** Send nothing: answer three statements and the values that will not fit. */
   dry_run?: boolean;
   /** Send so many rows first (true: ten), and the others only if none was refused. */
@@ -1333,8 +1370,8 @@ export interface PushInput {
   count?: number | null;
   /** Same seed, same rows; one is made and told when none is sent. */
   seed?: string | null;
-  /** What relative dates hang on: with a seed the template's anchor, else the present. */
-  now?: string | null;
+  /** The time that relative dates depend on, or `present` for the time of the clock. If left out: with a seed the template's anchor, otherwise the time of the clock. */
+  now?: string | "present" | null;
   /** Rows to skip. */
   offset?: number;
   /** Stands in for the template's own. */
@@ -1369,6 +1406,7 @@ export interface PushOut {
   pins: ExportPins;
   request: Record<string, any>;
   leaks: LeakReport[] | null;
+  waiting: WaitingOut | null;
   error: Record<string, any> | null;
   project_id: string;
   team_id: string;
@@ -1414,17 +1452,17 @@ export interface RateOut {
 /** `sandbox`: how the runners keep programs apart: bubblewrap, landlock, plain or none, in one text where they */
 export interface ReadyOut {
   status: string;
-  database: boolean;
-  redis: boolean;
-  storage: boolean;
-  worker: boolean;
-  runner: boolean;
-  sandbox: string;
-  version: string;
-  engine: number;
-  parts: Record<string, ReadyPart>;
-  queues: Record<string, QueueOut>;
-  oldest_lease_seconds: number | null;
+  database?: boolean;
+  redis?: boolean;
+  storage?: boolean;
+  worker?: boolean;
+  runner?: boolean;
+  sandbox?: string;
+  version?: string;
+  engine?: number;
+  parts?: Record<string, ReadyPart>;
+  queues?: Record<string, QueueOut>;
+  oldest_lease_seconds?: number | null;
 }
 
 /** One part. `state`: ok, missing, slow (no answer in time), behind (the database's schema is older than the */
@@ -1470,7 +1508,8 @@ export interface RetryInput {
   computed?: Record<string, string>;
   /** Fixed values by field name. */
   overrides?: Record<string, any>;
-  on_error?: "continue" | "stop";
+  /** What a failed row does. continue: every row is tried. stop: the first failed row ends the push as failed. stop_when_all_fail: the push ends as failed when the first rows of a table (1,000 of a database, 100 over HTTP) all fail for one reason. */
+  on_error?: "continue" | "stop" | "stop_when_all_fail";
   confirm?: string | null;
 }
 
@@ -1639,15 +1678,19 @@ export interface SealOut {
   removed_at: string | null;
 }
 
-/** A secret's new value. */
+/** A secret's new value, and who may use it. What is left out stays as it is; a new secret needs a value. */
 export interface SecretIn {
-  value: string;
+  value?: string | null;
+  allowed_hosts?: string[] | null;
+  project_id?: string | null;
 }
 
-/** A secret, without its value. */
+/** A secret, without its value. `allowed_hosts`: the hosts that connections may send it to; null for any host. */
 export interface SecretOut {
   id: string;
   name: string;
+  allowed_hosts: string[] | null;
+  project_id: string | null;
   created_by: string | null;
   created_at: string;
   updated_at: string;
@@ -1715,6 +1758,14 @@ export interface SqlScriptOptions {
   rows_per_statement?: number | null;
 }
 
+/** The files of SQLite connections, their journals included. */
+export interface SqliteUsedOut {
+  limit_bytes: number;
+  used_bytes: number;
+  limit_files: number;
+  files: number;
+}
+
 /** How one stage of a verification went. */
 export interface StageOut {
   name: string;
@@ -1730,6 +1781,13 @@ export interface StepOut {
   start: string;
   rows: number;
   requests: number;
+}
+
+/** How much the workspace stores, and how much it may store. */
+export interface StorageOut {
+  files: FilesUsedOut;
+  sqlite: SqliteUsedOut;
+  exports: ExportsUsedOut;
 }
 
 /** From which rows of which table, and how far. */
@@ -1845,8 +1903,8 @@ export interface TemplateExportInput {
   offset?: number;
   /** Stands in for the template's own. */
   locale?: string | null;
-  /** What relative dates hang on: with a seed the template's anchor, else the present. */
-  now?: string | null;
+  /** The time that relative dates depend on, or `present` for the time of the clock. If left out: with a seed the template's anchor, otherwise the time of the clock. */
+  now?: string | "present" | null;
   /** Rows of related templates, by id: what references choose from and children are dealt out to. */
   rows?: Record<string, number>;
   /** How CSV is written. */
@@ -1939,6 +1997,24 @@ export interface UndoInput {
   confirm?: string | null;
 }
 
+/** An uploaded file. `purged` are the deleted files that were removed for good to make room for it. */
+export interface UploadedOut {
+  id: string;
+  name: string;
+  size: number;
+  content_type: string;
+  sha256: string;
+  run_id: string | null;
+  project_id: string | null;
+  team_id: string | null;
+  download_url: string;
+  created_by: string | null;
+  created_at: string;
+  updated_at: string;
+  deleted_at: string | null;
+  purged: PurgedOut[];
+}
+
 /** What was used. Rows are those taken of the hour less those given back; requests those that were let in. */
 export interface UsageHistoryOut {
   by: string | null;
@@ -1959,6 +2035,7 @@ export interface UsageOut {
   rows_per_generation: number;
   /** limits of which 80 % are used */
   near: ("requests" | "rows")[];
+  storage: StorageOut;
   history: UsageHistoryOut;
 }
 
@@ -1984,6 +2061,16 @@ export interface VerificationOut {
   stages: StageOut[];
   response: Record<string, any> | null;
   checked_at: string;
+}
+
+/** The target database cannot be reached: since when, how often it was tried, and when it is tried next. */
+export interface WaitingOut {
+  since: string;
+  tries: number;
+  reason: string;
+  message: string;
+  next_try_at: string;
+  next_try_in_seconds: number;
 }
 
 /** What will surprise, and is no reason to refuse. */

@@ -133,7 +133,7 @@ const CALLS = {
     wait: (one, how) => one.wait("x", "x", how),
   },
   files: {
-    list: (one, how) => one.list({ q: "x", folder: "f", sort: "x" }, how).all(),
+    list: (one, how) => one.list({ q: "x", folder: "f", sort: "x", run_id: "x" }, how).all(),
     upload: (one, how) => one.upload("f/x", "text", how),
     read: (one, how) => one.read("x", how),
     stream: (one, how) => one.stream("x", how),

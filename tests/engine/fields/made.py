@@ -5,8 +5,6 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import Any
 
-import pyarrow as pa
-
 from webapp.engine import groups
 from webapp.engine.block import Bound, Env
 from webapp.engine.data import vocabulary
@@ -25,7 +23,11 @@ def bound(fields: list[dict], *, locale: str | None = None, overrides: dict[str,
 
 def table(source: Bound, start: int, count: int) -> dict[str, list]:
     """Columns of rows ``start`` and on, by name, as Python values."""
-    return pa.table(source.block(start, count), names=source.schema.names).to_pydict()
+    found: dict[str, list] = {name: [] for name in source.schema.names}
+    for block in source.blocks(start, count):
+        for name, column in zip(found, block, strict=True):
+            found[name] += column.to_pylist()
+    return found
 
 
 def values(kind: str, count: int = 1000, start: int = 0, options: dict | None = None, **common: Any) -> list:

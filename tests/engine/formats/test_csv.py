@@ -10,6 +10,7 @@ import pytest
 from tests.engine.formats import samples
 from tests.engine.formats.samples import FormatError, file
 from webapp import limits
+from webapp.engine import mixed
 from webapp.engine.formats import rows
 
 ROWS = 150
@@ -79,6 +80,38 @@ def test_null_is_empty_and_the_empty_text_is_quoted():
 def test_text_that_a_spreadsheet_would_compute_is_not_altered(few):
     texts = ["=1+1", "+1", "-1", "@x", "=cmd|' /C calc'!A0"] * 15
     assert [row[0] for row in read(file("csv", {"a": pa.array(texts)}))[1:]] == texts
+
+
+FORMULAS = ["=1+1", "+cmd|' /C calc'!A0", "-2+3", "@SUM(A1)", "\t=1", "\r=1", "\n=1", '="a""b"', "-", "＝1+1", "＠x"]
+HARMLESS = ["-5", "+1.5e3", "-.5", "a=1", "'=1", " =1", "", None, "ö", "1-2", '"=1"', "é", "㍻", "-5.", "😀"]
+
+
+@BOTH_WAYS
+@pytest.mark.parametrize("quote", ["minimal", "all"])
+@pytest.mark.parametrize("delimiter", [",", "\t"])
+def test_text_that_a_spreadsheet_would_run_is_escaped_when_asked_for(few, quote, delimiter):
+    texts = [*FORMULAS, *HARMLESS] * 6
+    table = {"=a": pa.array(texts), "b": pa.array([-5] * len(texts)), "c": pa.array(texts).dictionary_encode()}
+    text = file("csv", table, quote=quote, delimiter=delimiter, escape_formulas=True)
+    header, *lines = read(text, delimiter)
+    assert header == ["'=a", "b", "c"]
+    wanted = ["'" + one for one in FORMULAS] + [one or "" for one in HARMLESS]
+    assert [row[0] for row in lines] == wanted * 6
+    assert [row[2] for row in lines] == wanted * 6
+    assert {row[1] for row in lines} == {"-5"}
+
+
+def test_both_ways_of_writing_escape_formulas_alike(monkeypatch):
+    """A file's bytes do not depend on how many rows are written at a time."""
+    texts = [*FORMULAS, *HARMLESS] * 6
+    cells = mixed.mixed(pa.array([-1, None] * (len(texts) // 2)), pa.array([None, "-1-1"] * (len(texts) // 2)))
+    table = {"a": pa.array(texts), "=b": pa.array(texts[::-1]), "c": cells}
+    written = []
+    for few in (0, 1_000):
+        monkeypatch.setattr(rows, "_FEW_ROWS", few)
+        written.append(file("csv", table, escape_formulas=True))
+    assert written[0] == written[1]
+    assert [row[2] for row in read(written[0])[1:3]] == ["-1", "'-1-1"]
 
 
 @BOTH_WAYS

@@ -44,3 +44,17 @@ def test_the_package_that_would_be_published_works_in_a_fresh_place(package: Pac
     )
     assert done.returncode == 0, done.stderr[-2000:]
     assert re.fullmatch(r"5 \S+@\S+\n", done.stdout)
+
+
+def test_a_built_folder_is_installed_as_the_readme_says(package: Package, tmp_path: Path):
+    built = package.npm("run", "build")
+    assert built.returncode == 0, built.stdout + built.stderr
+    (tmp_path / "package.json").write_text(json.dumps({"private": True}))
+    words = ("install", "--offline", "--no-audit", "--no-fund", "--prefix", str(tmp_path), str(package.folder))
+    installed = package.npm(*words)
+    assert installed.returncode == 0, installed.stderr[-2000:]
+    program = "const { Rowsmith } = require('@rowsmith/sdk'); console.log(typeof Rowsmith)"
+    done = subprocess.run(
+        ["node", "-e", program], cwd=tmp_path, capture_output=True, text=True, check=False, timeout=60
+    )
+    assert (done.returncode, done.stdout) == (0, "function\n"), done.stderr[-2000:]

@@ -202,7 +202,7 @@ def test_backup_under_load_restored_on_an_empty_machine_counts_one_seeded_genera
             ended = api.ended(f"/scenarios/{backed_up['sleeps']}/runs/{backed_up[one]}")
             assert (ended["status"], ended["error"]["code"]) == ("failed", "worker_lost")
         exports_are_whole(api)
-        with closing(sqlite3.connect(next((product.data / "targets").glob("*/kept.db")))) as target:
+        with closing(sqlite3.connect(next((product.data / "targets").glob("*/*/kept.db")))) as target:
             assert target.execute("SELECT count(*) FROM first").fetchone() == (500,)
         state = json.loads(
             rowsmith("doctor", "--json", "--data-dir", str(product.data), **product.settings).stdout

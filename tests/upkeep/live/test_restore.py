@@ -19,6 +19,7 @@ from webapp.models import (
     Base,
     Connection,
     Export,
+    ExportPart,
     Membership,
     Project,
     Push,
@@ -32,7 +33,8 @@ from webapp.models import (
     User,
     Workspace,
 )
-from webapp.services import actors, holding, secrets, vocabularies, workspace_files_kept
+from webapp.services import actors, holding, retention, secrets, vocabularies, workspace_files_kept
+from webapp.storage import Storage
 from webapp.upkeep import revisions, stored
 
 OLD = datetime(2026, 1, 1, tzinfo=UTC)
@@ -71,9 +73,9 @@ def busy(place):
                      intent={"chunk": chunk} if more else None, **more, **where),
             ])  # fmt: skip
         session.add(Secret(workspace_id=workspace.id, name="token", sealed=secrets.vault().seal("kept")))
-        session.add(Connection(name="C", type="sqlite", settings={"file": "x.db"}, **where))
+        session.add(Connection(name="C", type="sqlite", settings={"file": "x.db"}, file_folder="con_1", **where))
     place.store.put(f"files/{workspace.id}/one", [b"bytes"])
-    folder = place.data / "targets" / workspace.id
+    folder = place.data / "targets" / workspace.id / "con_1"
     folder.mkdir(parents=True)
     with closing(sqlite3.connect(folder / "x.db")) as target:
         target.execute("PRAGMA journal_mode=WAL")
@@ -120,7 +122,7 @@ def test_a_schedule_goes_on_with_its_next_time_and_the_trail_tells_of_the_restor
         now = datetime.now(UTC)
         assert now < db.session.query(Scenario).one().next_run_at <= now + timedelta(hours=1)
         (told,) = db.session.query(AuditEntry).filter_by(action="service.restore")
-        assert (told.details["runs"], told.details["pushes"], told.details["exports"]) == (2, 2, 1)
+        assert (told.details["runs"], told.details["pushes"], told.details["exports"]) == (2, 2, 2)
         db.session.remove()
 
 
@@ -139,7 +141,7 @@ def test_secrets_files_and_targets_are_there(restored):
         db.session.remove()
     (one,) = [one.key for one in restored.store.walk()]
     assert b"".join(restored.store.get(one)) == b"bytes"
-    (path,) = (restored.data / "targets").glob("*/x.db")
+    (path,) = (restored.data / "targets").glob("*/con_1/x.db")
     with closing(sqlite3.connect(path)) as target:
         assert target.execute("SELECT n FROM t").fetchall() == [(17,)]
 
@@ -215,7 +217,7 @@ def test_bytes_that_are_replaced_while_a_backup_copies_stay_until_it_has_them(bu
         actor = actors.system(workspace.id)
 
         def put(body: bytes) -> str:
-            held = workspace_files_kept.put(workspace.id, [body])
+            held = workspace_files_kept.put(actor, len(body), [body])
             workspace_files_kept.keep(actor, "one.txt", held, content_type="text/plain")
             return held.key
 
@@ -230,6 +232,53 @@ def test_bytes_that_are_replaced_while_a_backup_copies_stay_until_it_has_them(bu
         put(b"fourth")
         assert second in there()
         assert third not in there()
+        db.session.remove()
+
+
+def test_backup_ignores_files_of_an_export_that_is_being_removed(busy, file, monkeypatch):
+    with busy.app().app_context():
+        with writing() as session:
+            project = session.query(Project).one()
+            where = {"workspace_id": project.workspace_id, "project_id": project.id, "team_id": project.team_id}
+            export = Export(format="csv", count=20, status="completed", part_rows=10, **where)
+            session.add(export)
+            session.flush()
+            keys = [f"exports/{export.id}/{number}.csv" for number in (1, 2)]
+            for number, key in enumerate(keys, 1):
+                busy.store.put(key, [b"rows"])
+                part = {"export_id": export.id, "number": number, "offset": 0, "count": 10, "storage_key": key}
+                session.add(ExportPart(status="completed", **part))
+            export_id = export.id
+        deleted = []
+
+        def killed_at_the_second_file(store, key):
+            if deleted:
+                raise SystemExit
+            deleted.append(key)
+            delete(store, key)
+
+        delete = Storage.delete
+        monkeypatch.setattr(Storage, "delete", killed_at_the_second_file)
+        with pytest.raises(SystemExit):
+            retention.remove_files(export_id, datetime.now(UTC))
+        monkeypatch.undo()
+        assert len(deleted) == 1
+        db.session.remove()
+    assert busy.run("backup", str(file), "--include-keys") == 0
+    assert busy.run("backup", "--verify", str(file)) == 0
+
+
+def test_restore_names_the_work_that_was_open(busy, new_place, file, capsys):
+    assert busy.run("backup", str(file), "--include-keys") == 0
+    there = new_place("sqlite")
+    capsys.readouterr()
+    assert there.run("restore", str(file)) == 0
+    shown = capsys.readouterr().out
+    with there.app().app_context():
+        runs, pushes = (db.session.query(model).all() for model in (Run, Push))
+        assert len(runs) == len(pushes) == 2
+        assert all(f"{run.id} of S" in shown for run in runs)
+        assert all(f"{push.id} to t" in shown for push in pushes)
         db.session.remove()
 
 

@@ -11,6 +11,7 @@ import numpy as np
 import pyarrow as pa
 
 from webapp import limits
+from webapp.engine import budget
 from webapp.engine import cells as cellular
 from webapp.engine.bad import checks, shapes, values
 from webapp.engine.bad.invalid import KINDS, Kind
@@ -92,6 +93,14 @@ def _each(make: Callable[[Any, int], str]) -> Make:
     return lambda here, good, bits: [make(one, bit) for one, bit in zip(good, bits.tolist(), strict=True)]
 
 
+def _longer(longest: int) -> Make:
+    def make(here: Here, good: list[Any], bits: np.ndarray) -> list[str]:
+        budget.check(longest * len(good))
+        return [values.too_long(one, longest, bit) for one, bit in zip(good, bits.tolist(), strict=True)]
+
+    return make
+
+
 # --- Texts ------------------------------------------------------------------------------------------------------
 
 
@@ -103,7 +112,7 @@ def _of_texts(column: Column) -> dict[Kind, Make]:
     told = (column.arrow_field().metadata or {}).get(b"max_length")
     longest = int(told) if told else None
     if longest and longest < limits.BAD_TEXT_CHARS:
-        found["too_long"] = _each(lambda good, bits: values.too_long(good, longest, bits))
+        found["too_long"] = _longer(longest)
     if column.formula is not None:  # the values are no longer those of the type
         return found
     misshape = shapes.of_type(column.type.name, type(column.type))

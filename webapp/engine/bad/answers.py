@@ -13,6 +13,7 @@ import pyarrow.compute as pc
 from webapp import limits
 from webapp.engine.bad.ability import decoded
 from webapp.engine.bad.invalid import KINDS
+from webapp.engine.budget import TooLarge
 from webapp.engine.formats.nested import json_texts
 
 if TYPE_CHECKING:
@@ -51,7 +52,18 @@ class AnswerKey:
             return
         for start in range(self.offset, self.offset + self.count, limits.ANSWER_BLOCK_ROWS):
             size = min(limits.ANSWER_BLOCK_ROWS, self.offset + self.count - start)
+            yield from self._pieces(start, size, json)
+
+    def _pieces(self, start: int, size: int, json: bool) -> Iterator[list[pa.Array]]:
+        try:
             block = self._block(start, size, json)
+        except TooLarge:
+            if size < 2:
+                raise
+            half = size // 2
+            yield from self._pieces(start, half, json)
+            yield from self._pieces(start + half, size - half, json)
+        else:
             if block is not None:
                 yield block
 

@@ -11,11 +11,12 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from webapp.engine import budget, mixed, postprocess
 from webapp.engine import cells as cellular
-from webapp.engine import mixed, postprocess
 from webapp.engine.bad.ability import decoded
 from webapp.engine.bad.invalid import KINDS, Kind
 from webapp.engine.bad.plan import Bad, BadField
+from webapp.engine.budget import Meter
 
 if TYPE_CHECKING:
     from webapp.engine.block import Block, Bound
@@ -157,6 +158,10 @@ class Spoiler:
 
     def bad_rows(self, rows: np.ndarray, names: Collection[str]) -> np.ndarray:
         """``bool[n]``: the rows with a bad cell in one of the fields."""
+        made = budget.in_parts(lambda some: pa.array(self._bad_rows(some, names)), rows)
+        return made.to_numpy(zero_copy_only=False)
+
+    def _bad_rows(self, rows: np.ndarray, names: Collection[str]) -> np.ndarray:
         found = np.zeros(rows.size, np.bool_)
         for name, cells, _ in self._bad_cells(rows):
             if name in names:
@@ -164,11 +169,13 @@ class Spoiler:
         return found
 
     def _bad_cells(self, rows: np.ndarray) -> Iterator[tuple[str, Cells, pa.Array]]:
-        """Field, bad cells and their good values; cells whose good value is blank apart."""
+        """Field, bad cells and their good values; cells whose good value is blank apart. Raises `TooLarge` where the
+        good values exceed the budget of a block."""
+        meter = Meter()
         for name, cells in self.cells(rows).items():
             if not cells.places.size:
                 continue
-            good = self._bound.at(rows[cells.places]).column(name)
+            good = self._bound.at(rows[cells.places], meter).column(name)
             cells, good = _filled(cells, good)
             if cells.places.size:
                 yield name, cells, good
@@ -176,10 +183,13 @@ class Spoiler:
     def columns(self, block: Block, columns: dict[str, pa.Array]) -> list[pa.Array]:
         """Some columns of a block, by name, with their bad values in place."""
         found = self.cells(block.rows)
-        return [
-            self._spoilt(name, column, block.rows, found[name]) if name in self._fields else column
-            for name, column in columns.items()
-        ]
+        made = []
+        for name, column in columns.items():
+            if name in self._fields:
+                column = self._spoilt(name, column, block.rows, found[name])
+                block.meter.add(budget.size_of(column))
+            made.append(column)
+        return made
 
     def column(self, block: Block, name: str, column: pa.Array) -> pa.Array:
         """One column of a block with its bad values in place."""

@@ -9,6 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from webapp.engine import budget
 from webapp.engine.expressions import arithmetic, operators, textual, types, vectors
 from webapp.engine.expressions.errors import FormulaError, ValueFault
 from webapp.engine.expressions.nodes import Frame, Node, as_text, check_length
@@ -17,7 +18,7 @@ from webapp.engine.expressions.vectors import Lists, Vector
 
 
 def _over(node: Node, kind: Kind, at: int, kernel: Callable[[int, Lists], Vector]) -> Node:
-    return Node(kind, lambda frame: kernel(frame.n, node.run(frame)), at)
+    return Node(kind, lambda frame: frame.kept(kernel(frame.n, node.run(frame))), at)
 
 
 def total(node: Node, at: int) -> Node:
@@ -232,16 +233,19 @@ def listed(nodes: list[Node], at: int) -> Node:
             if width
             else np.zeros(n + 1, np.int64)
         )
-        return Lists(offsets, _interleaved(kind, [node.run(frame) for node in nodes], n))
+        return frame.kept(Lists(offsets, _interleaved(kind, [node.run(frame) for node in nodes], n)))
 
     return Node(types.list_of(kind, object(), width), run, at)
 
 
 def _interleaved(kind: Kind, values: list[Vector], n: int) -> Vector:
     width = len(values)
+    budget.check(n * width * np.dtype(np.int64).itemsize)
     if kind.name == "null" or not width:
         return Vector(np.zeros(n * width, np.int64), np.zeros(n * width, bool))
     if kind.name == "text":
+        scalars = (value.data for value in values if isinstance(value.data, pa.Scalar))
+        budget.check(sum(map(vectors.size_of, values)) + n * sum(map(budget.size_of, scalars)))
         flat = pa.concat_arrays([vectors.full_text(value, n) for value in values])
         return Vector(flat.take(pa.array(np.arange(n * width).reshape(width, n).T.reshape(-1))))
     data = np.stack([vectors.full(value, n) for value in values], axis=1).reshape(-1)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
+from webapp.engine.budget import Meter
 from webapp.engine.expressions import types, vectors
 from webapp.engine.expressions.errors import FormulaError, ValueFault
 from webapp.engine.expressions.types import Kind
@@ -25,11 +26,17 @@ UNKNOWN = object()
 class Frame:
     """The rows an expression is carried out for. Columns are read once."""
 
-    __slots__ = ("_loaded", "cells", "n", "this")
+    __slots__ = ("_loaded", "_meter", "cells", "n", "this")
 
     def __init__(self, cells: Cells | None, n: int, this: pa.Array | None = None) -> None:
         self.cells, self.n, self.this = cells, n, this
         self._loaded: dict[str, Value] = {}
+        self._meter = Meter()
+
+    def kept(self, value: Value) -> Value:
+        """``value``, counted as memory that the formula takes for these rows. Raises `TooLarge`."""
+        self._meter.add(vectors.size_of(value))
+        return value
 
     def column(self, name: str, kind: Kind) -> Value:
         """Another field of the same rows."""
@@ -117,7 +124,7 @@ def elementwise(args: list[Node], kind: Kind, kernel: Kernel, at: int, proof: Pr
         return _folded(args, kind, kernel, at)
 
     def run(frame: Frame) -> Value:
-        return kernel(frame.n, *[arg.run(frame) for arg in args])
+        return frame.kept(kernel(frame.n, *[arg.run(frame) for arg in args]))
 
     return Node(kind, run, at, proof=proof)
 
@@ -145,10 +152,10 @@ def _over_elements(args: list[Node], lists: list[Node], kind: Kind, kernel: Kern
         values = [arg.run(frame) for arg in args]
         whole: Lists = values[first]
         spread = [
-            value.items if isinstance(value, Lists) else _spread(arg.kind, value, whole)
+            value.items if isinstance(value, Lists) else frame.kept(_spread(arg.kind, value, whole))
             for arg, value in zip(args, values, strict=True)
         ]
-        return Lists(whole.offsets, kernel(int(whole.offsets[-1]), *spread), whole.valid)
+        return frame.kept(Lists(whole.offsets, kernel(int(whole.offsets[-1]), *spread), whole.valid))
 
     return Node(types.list_of(kind, origin, lists[0].kind.most), run, at)
 

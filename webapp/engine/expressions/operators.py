@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from webapp import limits
-from webapp.engine import moments
+from webapp.engine import budget, moments
 from webapp.engine.expressions import arithmetic, textual, types, vectors
 from webapp.engine.expressions.errors import FormulaError
 from webapp.engine.expressions.nodes import (
@@ -373,6 +373,10 @@ def choose(kind: Kind, n: int, where: np.ndarray, yes: Vector, no: Vector) -> Ve
         if not where.ndim:
             return yes if where else no
         left, right = (textual.plain(value) if kind.name == "text" else value.data for value in (yes, no))
+        if isinstance(left, pa.Scalar) or isinstance(right, pa.Scalar):
+            chosen = int(np.count_nonzero(where))
+            for one, rows in ((left, chosen), (right, where.size - chosen)):
+                budget.check(budget.size_of(one) * rows if isinstance(one, pa.Scalar) else 0)
         return Vector(pc.if_else(pa.array(where), left, right))
     valid = None
     if yes.valid is not None or no.valid is not None:

@@ -11,8 +11,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from webapp import limits
+from webapp.engine import budget
 from webapp.engine.expressions.errors import ValueFault
-from webapp.engine.expressions.vectors import Vector
+from webapp.engine.expressions.vectors import Vector, decoded
 
 TextFunction = Callable[[pa.Array], pa.Array]
 
@@ -24,7 +25,7 @@ _COMPARE = {
 def plain(value: Vector) -> Any:
     """Texts without a dictionary: an array, or the scalar they all are."""
     data = value.data
-    return data.dictionary_decode() if pa.types.is_dictionary(data.type) else data
+    return data if isinstance(data, pa.Scalar) else decoded(data)
 
 
 def mapped(function: TextFunction) -> Callable[[int, Vector], Vector]:
@@ -52,7 +53,7 @@ def measured(function: TextFunction) -> Callable[[int, Vector], Vector]:
         if pa.types.is_dictionary(data.type):
             if len(data.dictionary) <= n:
                 return _by_index(function(data.dictionary), data.indices)
-            data = data.dictionary_decode()
+            data = decoded(data)
         return numbers(function(data))
 
     return kernel
@@ -103,7 +104,9 @@ def _turned(operation: Callable[[Any, Any], pa.Array], fixed: pa.Scalar, data: p
 def concat(n: int, values: Sequence[Vector], blank: str | None) -> Vector:
     """Texts one after the other; ``blank`` stands in for blank ones, without it one makes the whole blank."""
     pieces = [plain(value) for value in values]
-    if sum(int(longest(piece).max()) for piece in pieces) > limits.MAX_FORMULA_TEXT:
+    sizes = [longest(piece) for piece in pieces]
+    budget.check(sum(int(size.sum()) if size.size > 1 else int(size[0]) * n for size in sizes))
+    if sum(int(size.max()) for size in sizes) > limits.MAX_FORMULA_TEXT:
         check_lengths(sum((lengths(piece) for piece in pieces), np.zeros(1, np.int64)))
     if blank is None:
         return Vector(pc.binary_join_element_wise(*pieces, ""))
@@ -129,7 +132,9 @@ def lengths(piece: Any) -> np.ndarray:
 
 
 def check_lengths(made: np.ndarray) -> None:
-    """Refuses texts longer than a formula may make; ``made`` are their lengths."""
+    """Refuses texts longer than a formula may make; ``made`` are their lengths. Raises `TooLarge` where all of them
+    together exceed the budget of a block."""
+    budget.check(int(made.sum()))
     if made.size and int(made.max()) > limits.MAX_FORMULA_TEXT:
         text = f"A text of {int(made.max()):,} characters would be made; {limits.MAX_FORMULA_TEXT:,} are the most."
         raise ValueFault("too_long", text, "Cut the text with left(...) first.")

@@ -15,6 +15,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from webapp.engine import budget
 from webapp.engine import text as texts
 from webapp.engine.expressions import types
 from webapp.engine.expressions.types import Kind
@@ -108,8 +109,27 @@ def full_text(value: Vector, n: int) -> pa.Array:
     """Texts as a plain Arrow array with one entry a row."""
     data = value.data
     if isinstance(data, pa.Scalar):
+        budget.check(budget.size_of(data) * n)
         return pa.repeat(data, n)
-    return data.dictionary_decode() if pa.types.is_dictionary(data.type) else data
+    return decoded(data)
+
+
+def decoded(data: pa.Array) -> pa.Array:
+    """Texts without a dictionary. Raises `TooLarge` before making what exceeds the budget."""
+    if not pa.types.is_dictionary(data.type):
+        return data
+    budget.check(budget.size_of(data))
+    return data.dictionary_decode()
+
+
+def size_of(value: Value) -> int:
+    """The bytes that ``value`` takes, texts decoded."""
+    if isinstance(value, Lists):
+        return value.offsets.nbytes + size_of(value.items)
+    data = value.data
+    if isinstance(data, np.ndarray | np.generic):
+        return data.nbytes
+    return 0 if isinstance(data, pa.Scalar) else budget.size_of(data)
 
 
 def constant(kind: Kind, value: Any) -> Vector:
@@ -141,9 +161,10 @@ def take(kind: Kind, value: Value, index: np.ndarray) -> Value:
         return _take_lists(kind, value, np.where(absent, 0, index), absent if some else None)
     if kind.name in ("text", "object"):
         if isinstance(value.data, pa.Scalar):
+            budget.check(budget.size_of(value.data) * index.size if some else 0)
             return Vector(pc.if_else(pa.array(~absent), value.data, _NO_TEXT)) if some else value
         places = pa.array(index, mask=absent) if some else pa.array(index)
-        return Vector(value.data.take(places))
+        return Vector(budget.taken(value.data, places))
     if value.data.ndim and not value.data.size:
         return Vector(np.zeros(index.size, value.data.dtype), np.zeros(index.size, bool))
     places = np.where(absent, 0, index) if some else index
@@ -159,6 +180,7 @@ def _take_lists(kind: Kind, value: Lists, index: np.ndarray, absent: np.ndarray 
     if absent is not None:
         counts = np.where(absent, 0, counts)
     offsets = np.concatenate((np.zeros(1, np.int64), np.cumsum(counts)))
+    budget.check(int(offsets[-1]) * offsets.itemsize)
     starts = value.offsets[index] if value.offsets.size > 1 else np.zeros(index.size, np.int64)
     places = np.arange(offsets[-1]) - np.repeat(offsets[:-1] - starts, counts)
     kept = None if value.valid is None else value.valid[index]

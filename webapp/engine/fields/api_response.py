@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 from pydantic import AfterValidator, Field
 
 from webapp import limits
-from webapp.engine import json_paths, picks, placeholders, postprocess, text
+from webapp.engine import budget, json_paths, picks, placeholders, postprocess, text
 from webapp.engine.fields.outside import Fetched, Outside
 from webapp.engine.outside import Answer, Question
 from webapp.engine.placeholders import Hole, Pattern
@@ -158,7 +158,7 @@ class ApiResponse(Outside):
     def _paths(self, cells: Cells) -> pa.Array:
         """``string[n]``: the path of each row; null where a value in it is blank, for which nobody is asked."""
         pieces = [part if isinstance(part, str) else _encoded(part, cells) for part in self._pattern.parts]
-        return pieces[0] if len(pieces) == 1 else pc.binary_join_element_wise(*pieces, "")
+        return pieces[0] if len(pieces) == 1 else budget.joined(pieces, cells.n)
 
     # --- Answers ------------------------------------------------------------------------------------------------
 

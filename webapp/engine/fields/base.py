@@ -23,6 +23,7 @@ from webapp.engine import cells
 if TYPE_CHECKING:
     from webapp.engine.block import Cells, Draws, Env
     from webapp.engine.compiler import Compiler
+    from webapp.engine.records import Held
     from webapp.engine.spec import FieldSpec
     from webapp.errors import Fault
 
@@ -72,6 +73,9 @@ class FieldType(ABC):
     """Arrow type of every array `fill` answers, dictionary encoding apart. Set by the constructor."""
     max_length: int | None = None
     """Longest text in characters, where that is known without looking at rows."""
+    measures: ClassVar[bool] = False
+    """Whether `fill` itself raises `budget.TooLarge` before it makes too much, or copies no text; else the block judges
+    by ``max_length``."""
     json_text: bool = False
     """The text is a JSON document, which JSON output embeds as it is."""
     primary: bool = False
@@ -127,6 +131,10 @@ class FieldType(ABC):
     def reaches(self, rows: int) -> tuple[str, int] | None:
         """Address of another template, and how many of its first rows the first ``rows`` elements at the column's
         level may read; None where it reads no other, or by its group alone."""
+        return None
+
+    def holds(self) -> Held | None:
+        """What a value holds, where that is objects or several values."""
         return None
 
     def far_hint(self) -> str:
@@ -193,6 +201,7 @@ class PoolType(IndexedType):
     the one pool, so formats escape each value once.
     """
 
+    measures = True
     pool: pa.Array
     weights: cells.Weighted | None = None
 

@@ -10,7 +10,7 @@ import pyarrow as pa
 from pydantic import Field
 
 from webapp import limits
-from webapp.engine import folding, picks, postprocess, text
+from webapp.engine import budget, folding, picks, postprocess, text
 from webapp.engine.cardinality import Cardinality, Counts
 from webapp.engine.errors import SpecError
 from webapp.engine.fields.base import RELATION, FieldType, Options
@@ -19,6 +19,7 @@ from webapp.errors import Fault
 
 if TYPE_CHECKING:
     from webapp.engine.block import Block, Cells
+    from webapp.engine.budget import Meter
     from webapp.engine.compiler import Compiler
     from webapp.engine.layers import Column
     from webapp.engine.spec import FieldSpec
@@ -224,9 +225,9 @@ class Brood:
         self._rows = cells.rows
         self.counts = self._dealt.counts(cells.rows)
 
-    def block(self, piece: slice = slice(None)) -> Block:
-        """The children of some of the rows, parent by parent."""
-        return self._at(self._dealt.children(self._rows[piece])[0])
+    def block(self, meter: Meter) -> Block:
+        """The children of the rows, parent by parent, counted with the block that keeps them."""
+        return self._bound.at(self._dealt.children(self._rows)[0], meter)
 
     def _at(self, rows: np.ndarray) -> Block:
         return self._bound.at(rows)
@@ -236,7 +237,9 @@ class Brood:
         all rows, in pieces of bounded length."""
         for piece in cut(self.counts):
             counts = self.counts[piece]
-            yield self.block(piece).column(name), np.cumsum(counts) - counts, counts
+            children = self._dealt.children(self._rows[piece])[0]
+            column = budget.in_parts(lambda rows: self._at(rows).column(name), children)
+            yield column, np.cumsum(counts) - counts, counts
 
     def first(self, name: str, dtype: pa.DataType) -> pa.Array:
         """The children's column ``name`` of each row's first child; blank where it has none."""

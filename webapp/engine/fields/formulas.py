@@ -26,6 +26,7 @@ class Reckoned(FieldType):
     """A column that an expression makes."""
 
     category = "logic"
+    measures = True
     expression: Expression | None = None
 
     def use(self, expression: Expression | None) -> None:

@@ -16,10 +16,11 @@ from webapp.engine.fields.base import RELATION, FieldType, Options
 from webapp.engine.fields.children import Brood, first_children
 from webapp.engine.fields.structure import Count
 from webapp.engine.kinship import Unrelated
+from webapp.engine.records import Held
 from webapp.errors import did_you_mean
 
 if TYPE_CHECKING:
-    from webapp.engine.block import Block, Cells
+    from webapp.engine.block import Block, Bound, Cells
     from webapp.engine.compiler import Compiler
     from webapp.engine.spec import FieldSpec
 
@@ -146,18 +147,32 @@ class Template(FieldType):
             self._counts, self._mixed, rows
         )
 
+    def holds(self) -> Held | None:
+        if not self._shown:
+            return None
+        if not self.options.array:
+            return Held(1, False, address=self._address)
+        return Held(self._counts.max, True, address=self._address, counts=self._counted)
+
+    def _counted(self, bound: Bound, key: np.uint64, rows: np.ndarray) -> np.ndarray:
+        if self._group is None:
+            return self._dealt(key).counts(rows)
+        other = bound.relatives[self._address]
+        relation = other.layer.groups[self._group, RELATION].kind
+        return relation.dealt(other.keys[f"group:{self._group}:{RELATION}"]).counts(rows)
+
     def fill(self, cells: Cells) -> pa.Array:
         if not self._shown:
             return pa.nulls(cells.n)
         bound = cells.relative(self._address)
         if not self.options.array:
-            return self._objects(bound.at(cells.rows))
+            return self._objects(bound.at(cells.rows, cells.meter))
         if self._group is not None:
             brood = Brood(cells, self._address, self._group)
-            counts, block = brood.counts, brood.block()
+            counts, block = brood.counts, brood.block(cells.meter)
         else:
             children, counts = self._dealt(cells.key).children(cells.rows)
-            block = bound.at(children)
+            block = bound.at(children, cells.meter)
         offsets = np.zeros(cells.n + 1, np.int32)
         np.cumsum(counts, out=offsets[1:])
         return pa.ListArray.from_arrays(pa.array(offsets), self._objects(block), type=self.dtype)

@@ -14,8 +14,8 @@ import pyarrow.compute as pc
 from pydantic import Field
 
 from webapp import limits
+from webapp.engine import budget, outside, picks, placeholders, postprocess
 from webapp.engine import cells as cellular
-from webapp.engine import outside, picks, placeholders, postprocess
 from webapp.engine.fields.base import FieldType, GroupKind, Options, pooled
 from webapp.engine.outside import Answer, Kind, Question
 from webapp.errors import did_you_mean
@@ -56,6 +56,7 @@ class Outside(FieldType):
     """A column out of an answer: ``use`` makes it ready, `picked` takes values by their number."""
 
     category = "external"
+    measures = True
     _kind: Kind = "text"
 
     def __init__(self, field: FieldSpec, options: Any, compiler: Compiler) -> None:
@@ -118,7 +119,7 @@ class Outside(FieldType):
         if len(self._pool) <= _POOLED:
             made: pa.Array = pooled(self._pool, index)
         else:
-            made = self._pool.take(pa.array(index))
+            made = budget.taken(self._pool, pa.array(index))
         if there is not None and not there.all():
             made = postprocess.blanked(made, ~there)
             if self._default is not None:

@@ -11,13 +11,13 @@ import pyarrow.compute as pc
 from pydantic import AliasChoices, Field
 
 from webapp import limits
-from webapp.engine import postprocess, text, totals
+from webapp.engine import budget, postprocess, text, totals
 from webapp.engine.fields.base import RELATION, FieldType, Options
 from webapp.engine.fields.children import cut
 from webapp.engine.kinship import Unrelated
 
 if TYPE_CHECKING:
-    from webapp.engine.block import Block, Cells, Env
+    from webapp.engine.block import Cells, Env
     from webapp.engine.compiler import Compiler
     from webapp.engine.layers import Column
     from webapp.engine.spec import FieldSpec
@@ -229,7 +229,7 @@ class RunningTotal(Backwards):
         for piece in cut(counts):
             here = np.flatnonzero((which >= piece.start) & (which < piece.stop))
             rows, sizes = dealt.children(parents[piece])
-            values = _units(cells.at_rows(rows, keep=False).column(self.options.field))
+            values = _units(_column(cells, self.options.field, rows))
             running = np.cumsum(values)  # may wrap round; the differences below do not
             first = (np.cumsum(sizes) - sizes)[which[here] - piece.start]
             made[here] = running[first + things.position[here]] - running[first] + values[first]
@@ -249,10 +249,11 @@ class RunningTotal(Backwards):
         name = self.options.field
 
         def units(start: int, count: int) -> np.ndarray:
+            end = start + count
             return np.concatenate(
                 [
-                    _units(_rows(cells, at, min(limits.BLOCK_ROWS, start + count - at)).column(name))
-                    for at in range(start, start + count, limits.BLOCK_ROWS)
+                    _units(_column(cells, name, np.arange(at, min(at + limits.BLOCK_ROWS, end), dtype=np.uint64)))
+                    for at in range(start, end, limits.BLOCK_ROWS)
                 ]
             )
 
@@ -272,8 +273,8 @@ def _found(cells: Cells) -> list[totals.Totals]:
     return cells.state
 
 
-def _rows(cells: Cells, start: int, count: int) -> Block:
-    return cells.at_rows(np.arange(start, start + count, dtype=np.uint64), keep=False)
+def _column(cells: Cells, name: str, rows: np.ndarray) -> pa.Array:
+    return budget.in_parts(lambda part: cells.at_rows(part, keep=False).column(name), rows)
 
 
 def _units(column: pa.Array) -> np.ndarray | None:

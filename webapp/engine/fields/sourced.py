@@ -55,6 +55,7 @@ class Sourced(FieldType):
     """A column of the source in place of what the field's type would make."""
 
     category = "external"
+    measures = True
 
     def __init__(self, inner: FieldType, column: str, taken: Taken, compiler: Compiler) -> None:
         field = inner.field

@@ -12,6 +12,7 @@ from webapp import limits
 from webapp.engine import cells as cellular
 from webapp.engine.fields.base import FieldType, Options
 from webapp.engine.formats.nested import json_texts
+from webapp.engine.records import Held
 from webapp.engine.text import decode
 
 if TYPE_CHECKING:
@@ -70,6 +71,9 @@ class Nested(FieldType):
         self._struct = pa.struct([column.arrow_field() for column in inner])
         element = pa.field("item", self._struct, metadata={b"max_items": str(self._high).encode()})
         self._arrow = self.dtype = pa.list_(element) if options.array else self._struct
+
+    def holds(self) -> Held:
+        return _held(self._low, self._high, True, self.layer) if self.options.array else Held(1, False, self.layer)
 
     def fill(self, cells: Cells) -> pa.Array:
         return self.made(cells)
@@ -138,6 +142,10 @@ class Array(FieldType):
         most = {b"max_items": str(self._high).encode(), **(inner.metadata or {})}
         self.dtype = pa.list_(inner.with_metadata(most))
 
+    def holds(self) -> Held:
+        column = self.layer.columns[self._element.name]
+        return _held(self._low, self._high, isinstance(column.type, Nested), self.layer)
+
     def fill(self, cells: Cells) -> pa.Array:
         offsets, block = elements(cells, self.layer, self._low, self._high)
         made = decode(block.column(self._element.name))
@@ -151,6 +159,10 @@ def _counts(field: FieldSpec, count: Count | int, compiler: Compiler) -> tuple[i
     text = f"An array has 0 to {limits.MAX_ARRAY_PRODUCT:,} elements."
     compiler.fault(field, "options.count", "out_of_range", text)
     return 1, 1
+
+
+def _held(low: int, high: int, record: bool, layer: Layer) -> Held:
+    return Held(high, record, layer, counts=lambda _, key, rows: cellular.between(cellular.bits(key, rows), low, high))
 
 
 def elements(cells: Cells, layer: Layer, low: int, high: int) -> tuple[pa.Array, Block]:

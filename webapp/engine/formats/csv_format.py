@@ -6,10 +6,11 @@ from collections.abc import Iterator
 from typing import ClassVar, Literal
 
 import pyarrow as pa
+from pydantic import Field
 
 from webapp.engine.formats.base import Arrays, Format
 from webapp.engine.formats.column import Column, Frame, Wrapping
-from webapp.engine.formats.escape import CsvEscape
+from webapp.engine.formats.escape import CsvEscape, FormulaEscape
 from webapp.engine.formats.flat import Leaf, flatten
 from webapp.engine.formats.mixed_codec import mixed_column
 from webapp.engine.formats.nested import NestedCodec, scalar_codec, value_type
@@ -23,8 +24,8 @@ _LINE_END = "\r\n"
 class CsvFormat(TextFormat):
     """Comma-separated values (RFC 4180), UTF-8 without a byte order mark.
 
-    Values are written as they are, also where a spreadsheet would take one for a formula. Objects become dotted
-    columns, arrays JSON text or numbered columns. A row of one NULL in a file of one column is an empty line.
+    Values are written as they are, unless ``escape_formulas`` is set. Objects become dotted columns, arrays JSON text
+    or numbered columns. A row of one NULL in a file of one column is an empty line.
     """
 
     name: ClassVar[str] = "csv"
@@ -33,11 +34,16 @@ class CsvFormat(TextFormat):
     continues: ClassVar[bool] = True
 
     class Options(Format.Options):
-        """``quote``: ``minimal`` quotes what must be, ``all`` every value that is not NULL."""
+        """``quote``: ``minimal`` quotes what must be, ``all`` every value that is not NULL. ``escape_formulas`` puts a
+        ``'`` before texts and column names that a spreadsheet would run as a formula. Numbers stay as they are."""
 
         delimiter: Literal[",", ";", "\t", "|", "^", "~"] = ","
         header: bool = True
         quote: Literal["minimal", "all"] = "minimal"
+        escape_formulas: bool = Field(
+            default=False,
+            description="Escape values that spreadsheets run as formulas: a ' is put before them.",
+        )
         arrays: Arrays = "json"
 
     options: Options
@@ -46,7 +52,9 @@ class CsvFormat(TextFormat):
         super().__init__(schema, options, title=title)
         self._leaves = flatten(schema, objects=True, arrays=options.arrays == "columns")
         always = options.quote == "all"
-        self._escape = CsvEscape(options.delimiter, always=always, lone=len(self._leaves) == 1)
+        self._formulas = FormulaEscape() if options.escape_formulas else None
+        lone = len(self._leaves) == 1
+        self._escape = CsvEscape(options.delimiter, always=always, lone=lone, formulas=self._formulas)
         columns = [self._column(leaf, index) for index, leaf in enumerate(self._leaves)]
         self._rows = Rows(columns, Frame(closings=(_LINE_END,)), joint=True)
 
@@ -54,7 +62,7 @@ class CsvFormat(TextFormat):
         kind = value_type(leaf.field)
         if is_mixed(kind):
             value, text = (self._column(leaf.of_type(each), index) for each in (clean_type(kind), pa.string()))
-            return mixed_column(value, text)
+            return mixed_column(value, text, escape=self._formulas)
         codec = (
             NestedCodec(leaf.field, self._escape, one_line=True)
             if pa.types.is_nested(kind)

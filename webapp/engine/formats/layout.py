@@ -14,6 +14,7 @@ import numpy as np
 import pyarrow as pa
 
 from webapp import limits
+from webapp.engine.budget import check
 from webapp.engine.formats import views
 from webapp.engine.formats.column import (
     MARKED,
@@ -31,6 +32,7 @@ from webapp.engine.formats.escape import Escape, Unfit
 from webapp.engine.formats.pieces import Literals, Pieces
 from webapp.engine.formats.pools import POOLS, Pool, identity
 
+_NEGLIGIBLE = 1024 * 1024
 _POOLS_PER_COLUMN = 2  # with more, the dictionaries are plainly not shared between blocks
 
 
@@ -97,6 +99,7 @@ class Layout:
             self._gaps.append(width)
             width += 1 + column.codec.width
         self.pieces = Pieces(width + (not joint))
+        self._around = _longest_frame(columns, frame)
         self._fixed: list[np.ndarray | None] = [None] * self.pieces.width
         self.texts: dict[Escape | None, list[tuple[int, int, pa.Array]]] = {}
         self._pools: dict[Hashable, _PoolInUse] = {}
@@ -166,6 +169,8 @@ class Layout:
             plain, marks = self._fill_column(index, values)
             nulls.append(null_mask(plain))
             states.append(None if marks is None else marks.astype(np.uint8) * np.uint8(MARKED))
+        if count * self._around > _NEGLIGIBLE:
+            self._keep_small(count, count * self._around)
         data = self._lay_texts(states, count)
         for index, mask in enumerate(nulls):
             if mask is not None:
@@ -207,9 +212,11 @@ class Layout:
         return used
 
     def _keep_small(self, rows: int, size: int) -> None:
-        """Only whole blocks are written in parts; a text inside a row counts with its row."""
+        """Whole blocks are written in parts. A text inside a row cannot be: `TooLarge` where it exceeds the budget."""
         if self._joint and rows > 1 and size > limits.FORMAT_PART_BYTES:
             raise Oversize
+        if not self._joint:
+            check(size)
 
     def _lay_texts(self, states: list[np.ndarray | None], count: int) -> pa.Buffer | None:
         """Treat, gather and lay out all texts of the block; the buffer that the long ones lie in."""
@@ -306,6 +313,13 @@ class Layout:
 
 
 _EMPTY = pa.py_buffer(b"")
+
+
+def _longest_frame(columns: Sequence[Column], frame: Frame) -> int:
+    """The bytes of a row beside its values, at most: names of members, quotes, separators."""
+    around = [*(part for one in columns for part in (one.wrapping.before, one.wrapping.after))]
+    around += [(frame.opening,), frame.closings, frame.separators]
+    return sum(max(len(text.encode()) for text in texts) for texts in around)
 
 
 def _combined(left: np.ndarray | None, right: np.ndarray | None, size: int = STATES) -> np.ndarray | None:

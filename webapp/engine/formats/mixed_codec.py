@@ -9,28 +9,29 @@ import pyarrow.compute as pc
 from webapp.engine import mixed
 from webapp.engine.formats.codecs import BaseCodec
 from webapp.engine.formats.column import NULL, PLAIN, Codec, Column, Frame, Wrapping
+from webapp.engine.formats.escape import Escape
 from webapp.engine.formats.layout import Slot
 from webapp.engine.formats.rows import Rows
 
 
-def mixed_column(value: Column, text: Column, *, marks: bool = False) -> Column:
+def mixed_column(value: Column, text: Column, *, marks: bool = False, escape: Escape | None = None) -> Column:
     """The column that writes values as ``value`` does and texts as ``text`` does. ``marks``: what ``value`` marks is
-    written as text too."""
+    written as text too. ``escape`` treats the texts."""
     before, after = value.wrapping.before, value.wrapping.after
     wrapping = Wrapping(
         (before[PLAIN], before[NULL], text.wrapping.before[PLAIN]),
         (after[PLAIN], after[NULL], text.wrapping.after[PLAIN]),
     )
-    return Column(value.name, MixedCodec(value.codec, marks), wrapping)
+    return Column(value.name, MixedCodec(value.codec, marks, escape), wrapping)
 
 
 class MixedCodec(BaseCodec):
-    """Values by another codec and, one piece behind them, texts as they are. Texts are marked."""
+    """Values by another codec and, one piece behind them, texts, treated by ``escape``. Texts are marked."""
 
-    def __init__(self, codec: Codec, marks: bool) -> None:
-        self._codec, self._marks = codec, marks
+    def __init__(self, codec: Codec, marks: bool, escape: Escape | None) -> None:
+        self._codec, self._marks, self._escape = codec, marks, escape
         self.width = codec.width + 1
-        self.key = ("mixed", codec.key, marks)
+        self.key = ("mixed", codec.key, marks, escape.key if escape else None)
 
     def fill(self, column: pa.Array, slot: Slot) -> np.ndarray:
         """See `column.Codec`."""
@@ -40,7 +41,7 @@ class MixedCodec(BaseCodec):
         if marked.any():
             for piece in range(self._codec.width):
                 slot.punch(piece, marked)
-            slot.text(self._codec.width, texts, None)
+            slot.text(self._codec.width, texts, self._escape)
         else:
             slot.blank(self._codec.width)
         return marked if inner is None or not self._marks else marked | inner
@@ -50,6 +51,8 @@ class MixedCodec(BaseCodec):
         values, texts = mixed.parts(column)
         words, inner = self._codec.words(values)
         said = texts.to_pylist()
+        if self._escape is not None:
+            said, _ = self._escape.words(said)
         found = [word if text is None else text for word, text in zip(words, said, strict=True)]
         marks = [text is not None for text in said]
         if inner is not None and self._marks:

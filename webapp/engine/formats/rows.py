@@ -7,11 +7,13 @@ from collections.abc import Sequence
 import numpy as np
 import pyarrow as pa
 
+from webapp.engine import budget
 from webapp.engine.formats.column import MARKED, NULL, PLAIN, Column, Frame, does_not_fit, null_mask
 from webapp.engine.formats.escape import Unfit
 from webapp.engine.formats.layout import Layout
 
 _FEW_ROWS = 48  # measured: about here both ways take as long
+_WIDE_BYTES = 1024 * 1024  # chosen: as Python's texts, rows that are larger would take many times that
 
 
 class Rows:
@@ -38,7 +40,7 @@ class Rows:
         ``edges``: ``uint8[n]``, which separator stands before each row; None: the first always.
         Raises `layout.Oversize`, `FormatError`.
         """
-        if len(block[0]) > _FEW_ROWS:
+        if len(block[0]) > _FEW_ROWS or sum(map(budget.size_of, block)) > _WIDE_BYTES:
             return self._layout.render(block, first, edges)
         words = self.words_of(block)
         between = self._frame.separators

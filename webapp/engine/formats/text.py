@@ -8,6 +8,7 @@ from collections.abc import Iterator
 
 import pyarrow as pa
 
+from webapp.engine.budget import TooLarge
 from webapp.engine.formats.base import Format
 from webapp.engine.formats.layout import Oversize
 
@@ -35,9 +36,14 @@ class TextFormat(Format):
             except Oversize:
                 self._most_rows = size // 2
                 continue
+            except TooLarge:
+                if size == 1:
+                    raise
+                self._most_rows = size // 2
+                continue
             yield text
             at += size
 
     @abstractmethod
     def _text(self, columns: list[pa.Array], count: int) -> bytes | memoryview:
-        """The text of ``count`` >= 1 rows. Counts nothing unless it succeeds. May raise `Oversize`."""
+        """The text of ``count`` >= 1 rows. Counts nothing unless it succeeds. May raise `Oversize` or `TooLarge`."""

@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from webapp.engine import text
+from webapp.engine import budget, text
 from webapp.engine.masking import columns
 from webapp.engine.masking.keys import Aes
 from webapp.engine.masking.settings import EMAILS, carries_bits
@@ -98,7 +98,7 @@ def _replaced(
         some = words[open_]
         if turn:
             some = aes(some ^ np.uint64(turn))
-        drawn = text.decode(bound.at(some[:, 0].copy()).column(name))
+        drawn = text.decode(budget.in_parts(lambda rows: bound.at(rows).column(name), some[:, 0].copy()))
         if finish is not None:
             drawn = finish(drawn, some[:, 1])
         made = drawn if made is None else pc.replace_with_mask(made, mask_of(open_, len(column)), drawn)

@@ -15,10 +15,10 @@ from sqlalchemy import select
 from webapp.errors import Fault, did_you_mean, validation_error
 from webapp.extensions import db
 from webapp.models import Template, TemplateImport
-from webapp.services import plans, table_templates, templates
+from webapp.services import table_templates, templates
 from webapp.services.actors import Actor
 from webapp.services.imports import drafts, making
-from webapp.services.imports.shapes import Read, Source, Table
+from webapp.services.imports.making import Sent
 from webapp.services.table_drafts import HERE, Draft
 
 Field = Mapping[str, Any]
@@ -72,57 +72,47 @@ class Compared:
         }
 
 
-def compare(
-    actor: Actor,
-    template: Template,
-    source: Source,
-    form: str,
-    table: str | None,
-    accept: Sequence[str] | None,
-) -> Compared:
-    """How a locked template and a schema differ; with `accept`, the columns of these names are taken over as the next
-    version (commits). Errors: validation_error for a file that cannot be read, a table or a column that is not there.
-    """
-    read = making.opened(source, form)
+@dataclass(frozen=True, slots=True)
+class Opened:
+    """A schema that was read beside a template."""
+
+    draft: Draft
+    format: str
+    report: drafts.Report
+    known: Mapping[str, str]
+    """Templates of other tables, by their tables."""
+    sent: Sent
+
+
+def opened(actor: Actor, template: Template, sent: Sent, form: str, table: str | None) -> Opened:
+    """The table of a schema that a template stands for. Takes seconds: call it before the template is locked. Error:
+    validation_error for a file that cannot be read or a table that is not in it, unavailable."""
     before = making.last(template)
-    chosen = _table(read, template, before, table)
     known = _known(actor, template)
-    together = [one.entity for one in read.tables if one.entity.name in known or one is chosen]
-    draft = drafts.of_table(
-        chosen, together, plans.vocabulary(), templates.version_of(template).spec["quantity"]
-    )
-    _settle(draft, read, known)
-    told = drafts.told_of(drafts.report([draft], read.problems), chosen.entity.name)
+    likely = [name for name in (before.entity if before else "", template.name) if name]
+    rows = templates.version_of(template).spec["quantity"]
+    read = making.opened("compared", sent, form, rows, table=table, likely=likely, known=list(known))
+    return Opened(Draft.from_json(read["draft"]), read["format"], read["report"], known, sent)
+
+
+def compare(actor: Actor, template: Template, schema: Opened, accept: Sequence[str] | None) -> Compared:
+    """How a locked template and a schema differ; with `accept`, the columns of these names are taken over as the next
+    version (commits). Error: validation_error for a column that is not there."""
+    before = making.last(template)
+    draft, known, told = schema.draft, schema.known, schema.report
+    name = draft.entity.name
     current = templates.version_of(template).spec["fields"]
-    tables = {one: name for name, one in known.items()}
+    tables = {one: table for table, one in known.items()}
     base = _base(before, current, tables)
     found = list(_changes(draft, current, base, tables, before is not None))
     if accept is None:
-        return Compared(templates.show(template), chosen.entity.name, read.format, found, told)
+        return Compared(templates.show(template), name, schema.format, found, told)
     taken = _accepted(found, accept)
     shown = _taken(actor, template, draft, [one for one in found if one.column in taken], known)
     kept = _columns(draft, base, found, taken)
-    making.keep(shown, read.format, source, chosen.entity.name, told, kept)
+    making.keep(shown, schema.format, schema.sent, name, told, kept)
     db.session.commit()
-    return Compared(shown, chosen.entity.name, read.format, found, told, taken)
-
-
-def _table(read: Read, template: Template, before: TemplateImport | None, asked: str | None) -> Table:
-    """The table of the file that the template stands for: the one asked for, of its name, or the only one."""
-    folded = {one.entity.name.casefold(): one for one in read.tables}
-    wanted = [asked] if asked else [before.entity if before else "", template.name]
-    for name in wanted:
-        if name.casefold() in folded:
-            return folded[name.casefold()]
-    if len(read.tables) == 1 and not asked:
-        return read.tables[0]
-    names = [one.entity.name for one in read.tables]
-    text = f'There is no table "{wanted[0] or template.name}" in the file.'
-    hint = (
-        did_you_mean(wanted[0] or template.name, names)
-        or f"It has: {', '.join(names[:20])}. Name one as `table`."
-    )
-    raise validation_error([Fault("table", "unknown_entity", text, hint)])
+    return Compared(shown, name, schema.format, found, told, taken)
 
 
 def _known(actor: Actor, template: Template) -> dict[str, str]:
@@ -141,14 +131,6 @@ def _known(actor: Actor, template: Template) -> dict[str, str]:
     rows = [(row[0], row[1]) for row in db.session.execute(statement)]
     used = {one["options"].get("template_id") for one in templates.version_of(template).spec["fields"]}
     return {**dict(rows), **{table: one for table, one in rows if one in used}}
-
-
-def _settle(draft: Draft, read: Read, known: Mapping[str, str]) -> None:
-    """Mends the draft beside the tables that its references lead to."""
-    words = plans.vocabulary()
-    names = [one for one in draft.waits if one in known]
-    others = [drafts.of_table(one, [], words, 1) for one in read.tables if one.entity.name in names]
-    drafts.settled([draft, *others], words)
 
 
 def _core(field: Field, tables: Mapping[str, str]) -> dict[str, Any]:

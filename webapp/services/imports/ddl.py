@@ -53,7 +53,7 @@ def read(source: Source) -> Read:
             )
             break
         if scripts.WANTED.match(statement):
-            script.take(statement)
+            script.take_carefully(statement)
     return script.finished()
 
 
@@ -65,6 +65,18 @@ class _Script:
         self.read = Read("sql")
         self._tables: dict[tuple[str, ...], Made] = {}
         self._types: dict[str, Shape] = {}
+
+    def take_carefully(self, statement: str) -> None:
+        """One statement that says something of tables; one that cannot be read is reported and left out."""
+        if len(statement) > limits.IMPORT_STATEMENT_CHARS:
+            told = f"it is longer than {limits.IMPORT_STATEMENT_CHARS:,} characters."
+        else:
+            try:
+                self.take(statement)
+                return
+            except RecursionError:
+                told = "it is nested too deeply."
+        self.read.problems.append(Problem("", "", f'The statement "{clean(statement)[:60]}..." is left out: {told}'))
 
     def take(self, statement: str) -> None:
         """One statement that says something of tables."""

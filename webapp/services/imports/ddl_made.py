@@ -22,11 +22,16 @@ class Made:
     checks: list[str] = field(default_factory=list)
     reds: dict[str, str] = field(default_factory=dict)
     comment: str = ""
+    folded: dict[str, str] = field(default_factory=dict)
+    """The names of columns by what they are without regard to case, as far as `own` has looked."""
 
     def own(self, name: str) -> str:
         """A column's name as its definition spells it."""
-        folded = {one.casefold(): one for one in self.columns}
-        return folded.get(name.casefold(), name)
+        if name in self.columns:
+            return name
+        if len(self.folded) != len(self.columns):
+            self.folded = {one.casefold(): one for one in self.columns}
+        return self.folded.get(name.casefold(), name)
 
 
 def parts_in(table: Any) -> tuple[str, ...]:

@@ -32,12 +32,11 @@ _VALUE: Final = re.compile(r"[+-]?[0-9][0-9.,:/ -]*|true|false|null|\S+@\S+\.\S+
 def read(source: Source) -> Read:
     """One table. Raises `Unreadable` for a file without a row."""
     text, told = decoded(source.raw)
-    if not text.strip():
+    if not text or text.isspace():
         raise Unreadable("The file is empty.", "Send at least a row of column names.")
-    first, _, rest = text.partition("\n")
     delimiter = ""
-    if (said := re.fullmatch(r"sep=(.)\r?", first)) is not None:  # a line of Excel's
-        text, delimiter = rest, said[1]
+    if (said := re.match(r"sep=(.)\r?(?:\n|$)", text)) is not None:  # a line of Excel's
+        text, delimiter = text[said.end() :], said[1]
     heads, delimiter, header = _head(text, delimiter)
     found = Read("csv")
     arrays, ragged = _arrow(text, delimiter, len(heads), header)
@@ -107,7 +106,10 @@ def _arrow(text: str, delimiter: str, wide: int, header: bool) -> tuple[list[pa.
             arrow_csv.ReadOptions(column_names=names, skip_rows_after_names=int(header), block_size=_BLOCK),
             arrow_csv.ParseOptions(delimiter=delimiter, newlines_in_values=b'"' in data),
             arrow_csv.ConvertOptions(
-                column_types=dict.fromkeys(names, pa.string()), strings_can_be_null=False, check_utf8=False
+                column_types=dict.fromkeys(names[: limits.MAX_FIELDS], pa.string()),
+                include_columns=names[: limits.MAX_FIELDS],
+                strings_can_be_null=False,
+                check_utf8=False,
             ),
         )
     except pa.ArrowInvalid:  # rows of unequal length, a quote that does not end, a row longer than a block
@@ -117,5 +119,6 @@ def _arrow(text: str, delimiter: str, wide: int, header: bool) -> tuple[list[pa.
 
 def _padded(text: str, delimiter: str, wide: int, header: bool) -> list[pa.Array]:
     rows = _rows(text, delimiter, limits.IMPORT_ROWS + 1)[int(header) :]
-    even = [(row + [""] * wide)[:wide] for row in rows]
+    wide = min(wide, limits.MAX_FIELDS)
+    even = [(row[:wide] + [""] * wide)[:wide] for row in rows]
     return [pa.array([row[place] for row in even], pa.string()) for place in range(wide)]

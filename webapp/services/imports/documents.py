@@ -10,6 +10,7 @@ import orjson
 import pyarrow as pa
 
 from webapp import limits
+from webapp.document_process import check_depth, too_deep
 from webapp.engine.data.vocabulary import Vocabulary
 from webapp.services import inference, inferred_words
 from webapp.services.column_asked import Field, definition
@@ -29,8 +30,12 @@ def parsed(source: Source) -> Any:
     if not text.strip():
         raise Unreadable("The file is empty.", "Send an object, or an array of objects.")
     try:
-        return orjson.loads(text)
+        value = orjson.loads(text)
+        check_depth(value)
+        return value
     except orjson.JSONDecodeError as error:
+        if "limit" in error.msg:
+            raise too_deep() from None
         told = f"This is no JSON: {error.msg} (line {error.lineno}, column {error.colno})."
         raise Unreadable(told, "Check it at that place.") from None
 

@@ -157,8 +157,11 @@ def report(drafts: Sequence[Draft], problems: Sequence[Problem]) -> Report:
     rows = [row for one in drafts for row in table_drafts.report(one)]
     told = [
         {"table": one.table, "column": one.column, "type": None, "state": one.state, "reason": one.reason}
-        for one in problems
+        for one in problems[: limits.IMPORT_PROBLEMS]
     ]
+    if len(problems) > len(told):
+        text = f"{len(problems) - len(told):,} more tables and columns were left out."
+        told.append({"table": "", "column": "", "type": None, "state": "red", "reason": text})
     return rows + told
 
 

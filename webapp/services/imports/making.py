@@ -4,19 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import IO, Any
 
 from sqlalchemy import select
 
-from webapp import clock, limits
+from webapp import clock, document_process, limits
 from webapp.connectors.shape import Entity
-from webapp.errors import Fault, validation_error
 from webapp.extensions import db
 from webapp.models import Template, TemplateImport
-from webapp.services import datasets, plans, table_templates
+from webapp.services import datasets, plans, table_templates, vocabularies
 from webapp.services.actors import Actor
-from webapp.services.imports import drafts, reading
-from webapp.services.imports.shapes import Read, Source, Unreadable
+from webapp.services.imports import drafts, in_process
+from webapp.services.imports.shapes import Source
 from webapp.services.table_drafts import HERE, Draft
 
 
@@ -30,39 +29,50 @@ class Made:
     report: drafts.Report
 
 
-def create(actor: Actor, source: Source, form: str, *, quantity: int, save: bool) -> Made:
+@dataclass(frozen=True, slots=True)
+class Sent:
+    """What was sent: a document, and the name of its file, or "" for a text."""
+
+    document: bytes | IO[bytes]
+    name: str = ""
+
+
+def create(actor: Actor, sent: Sent, form: str, *, quantity: int, save: bool) -> Made:
     """A template for each table of a file; with `save` they are saved (commits), several of them as a dataset too.
 
     Columns that cannot be made are red in the report, and text stands for them. Error: validation_error (`unreadable`)
-    where nothing of the file can be read.
+    where nothing of the file can be read, unavailable.
     """
-    read = opened(source, form)
-    made = drafts.drafted(read, plans.vocabulary(), quantity)
-    told = drafts.report(made, read.problems)
+    read = opened("drafted", sent, form, quantity)
+    made = [Draft.from_json(one) for one in read["drafts"]]
+    told = read["report"]
     if not save:
-        return Made(read.format, [_shown(one, quantity) for one in made], None, told)
-    table_templates.save(actor, made, lambda one: _described(one, source), quantity)
+        return Made(read["format"], [_shown(one, quantity) for one in made], None, told)
+    table_templates.save(actor, made, lambda one: _described(one, sent), quantity)
     for one in made:
         assert one.made is not None
         keep(
             one.made,
-            read.format,
-            source,
+            read["format"],
+            sent,
             one.entity.name,
             drafts.told_of(told, one.entity.name),
             columns_of(one),
         )
     db.session.commit()
-    return Made(read.format, [_saved(one) for one in made], _dataset(actor, source, made), told)
+    return Made(read["format"], [_saved(one) for one in made], _dataset(actor, sent, made), told)
 
 
-def opened(source: Source, form: str) -> Read:
-    """A file as tables. Error: validation_error."""
+def opened(function: str, sent: Sent, form: str, rows: int, **more: Any) -> dict[str, Any]:
+    """What a function of `in_process` makes of a document. Nothing is held in the database meanwhile. Error:
+    validation_error, unavailable."""
+    plans.vocabulary()  # so that it is on the disk, where the process opens it
+    db.session.rollback()
+    arguments = {"name": sent.name, "form": form, "vocabulary_folder": str(vocabularies.home()), "rows": rows, **more}
     try:
-        return reading.read(source, form, plans.vocabulary())
-    except Unreadable as error:
-        path = "file" if source.name else "content"
-        raise validation_error([Fault(path, "unreadable", str(error), error.hint)]) from None
+        return document_process.run(f"webapp.services.imports.in_process:{function}", sent.document, arguments)
+    except document_process.DocumentError as error:
+        raise in_process.unreadable(sent.name, error.message, error.hint) from None
 
 
 def columns_of(draft: Draft) -> dict[str, Any]:
@@ -73,7 +83,7 @@ def columns_of(draft: Draft) -> dict[str, Any]:
 def keep(
     template: dict[str, Any],
     form: str,
-    source: Source,
+    sent: Sent,
     entity: str,
     report: drafts.Report,
     columns: dict[str, Any],
@@ -84,7 +94,7 @@ def keep(
             template_id=template["id"],
             version=template["version"],
             format=form,
-            source=source.name[: limits.MAX_FILE_NAME_CHARS],
+            source=sent.name[: limits.MAX_FILE_NAME_CHARS],
             entity=entity,
             report=report,
             columns=columns,
@@ -99,8 +109,8 @@ def last(template: Template) -> TemplateImport | None:
     return db.session.scalar(statement.order_by(TemplateImport.id.desc()).limit(1))
 
 
-def _described(entity: Entity, source: Source) -> str:
-    where = f"Rows as in {source.name}" if source.name else "Rows as in the imported text"
+def _described(entity: Entity, sent: Sent) -> str:
+    where = f"Rows as in {sent.name}" if sent.name else "Rows as in the imported text"
     return f"{entity.comment}. {where}" if entity.comment else where
 
 
@@ -118,11 +128,11 @@ def _saved(draft: Draft) -> dict[str, Any]:
     return {key: draft.made[key] for key in ("id", "name", "quantity", "version", "fields")}
 
 
-def _dataset(actor: Actor, source: Source, made: Sequence[Draft]) -> dict[str, Any] | None:
+def _dataset(actor: Actor, sent: Sent, made: Sequence[Draft]) -> dict[str, Any] | None:
     """The dataset of several templates, parents first; None for one, and for more than a dataset takes."""
     if not 1 < len(made) <= limits.MAX_DATASET_TABLES:
         return None
-    name = source.stem or f"{made[0].entity.name} and {len(made) - 1} more"
+    name = Source(b"", sent.name).stem or f"{made[0].entity.name} and {len(made) - 1} more"
     tables = [
         {"template_id": one.made["id"], "count": None, "name": None} for one in made if one.made is not None
     ]

@@ -66,13 +66,13 @@ def format_of(source: Source) -> str:
         return _of_json(text)
     if source.ending in _ENDINGS:
         return _ENDINGS[source.ending]
-    if re.search(r"^\s*(openapi|swagger)\s*:", head, re.M):
+    if re.search(r"^[ \t]*(openapi|swagger)\s*:", head, re.M):
         return "openapi"
-    if re.search(r"^\s*(properties|\$schema)\s*:", head, re.M):
+    if re.search(r"^[ \t]*(properties|\$schema)\s*:", head, re.M):
         return "json_schema"
-    if re.search(r"^\s*message\s+\w+\s*\{", head, re.M):
+    if re.search(r"^[ \t]*message\s+\w+\s*\{", head, re.M):
         return "protobuf"
-    if scripts.WANTED.search(text[:_LOOKED]) or re.search(r"\bCREATE\s+[\w\s]*TABLE\b", text, re.I):
+    if scripts.MENTIONED.search(text[:_LOOKED]) or re.search(r"\bCREATE\s[\w\s]{0,80}\bTABLE\b", text, re.I):
         return "sql"
     return "csv"
 

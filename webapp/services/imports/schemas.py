@@ -3,9 +3,10 @@ that carries its schema. Of what a reference leads to nowhere, that column alone
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
-from typing import Any, Final
+from functools import partial
+from typing import Any, Final, TypeVar
 
 from webapp import limits
 from webapp.connectors import openapi, openapi_document
@@ -17,6 +18,7 @@ from webapp.services.imports.shapes import Problem, Read, Source, Table, Unreada
 from webapp.services.imports.texts import decoded
 
 Schema = Mapping[str, Any]
+T = TypeVar("T")
 
 
 class _Tolerant(Reader):
@@ -25,6 +27,17 @@ class _Tolerant(Reader):
     def __init__(self, whole: Mapping[str, Any]) -> None:
         super().__init__(whole, False)
         self.lost: list[str] = []
+        self._total = limits.IMPORT_NODES
+
+    def take(self, most: int, read: Callable[[], T]) -> tuple[T, int]:
+        """What `read` makes with at most so many schemas, and how many it took. Raises `ConnectorError`."""
+        self.left = before = min(most, self._total)
+        self.lost.clear()
+        try:
+            found = read()
+        finally:
+            self._total -= before - self.left
+        return found, before - self.left
 
     def target(self, reference: str) -> Any:
         """See `Reader.target`; never raises."""
@@ -83,12 +96,12 @@ def tables(whole: Mapping[str, Any], objects: Mapping[str, Any], form: str) -> R
     """A table for each of some schemas, by their names, that is an object; the others are parts of them."""
     found = Read(form)
     names, _ = named(objects, "schema")
+    reader = _Tolerant(whole)
     for name, schema in zip(names, objects.values(), strict=True):
         if len(found.tables) >= limits.IMPORT_TABLES:
             told = f"At most {limits.IMPORT_TABLES} schemas are imported at once: left out."
             found.problems.append(Problem(name, "", told))
             continue
-        reader = _Tolerant(whole)
         try:
             made = _table(reader, name, schema, found)
         except ConnectorError as error:
@@ -112,16 +125,23 @@ def _roots(whole: Mapping[str, Any], title: str) -> Iterator[tuple[str, Any]]:
 
 
 def _table(reader: _Tolerant, name: str, schema: Any, read: Read) -> Table | None:
-    properties, required = _members(reader, schema, 0)
+    budget = limits.IMPORT_TABLE_NODES
+    (properties, required), _ = reader.take(budget, lambda: _members(reader, schema, 0))
     if not properties:
         return None
     names, told = named(properties)
     made: list[Column] = []
     reds: dict[str, str] = {}
     notes: dict[str, str] = {}
-    for called, (key, one) in list(zip(names, properties.items(), strict=True))[: limits.MAX_FIELDS]:
-        reader.lost.clear()
-        resolved = reader.resolved(one)
+    kept = list(zip(names, properties.items(), strict=True))[: limits.MAX_FIELDS]
+    for place, (called, (key, one)) in enumerate(kept):
+        share = budget // (len(kept) - place)  # what one column leaves is for those after it
+        resolved: Schema
+        try:
+            resolved, used = reader.take(share, partial(reader.resolved, one))
+        except ConnectorError as error:
+            resolved, used, reader.lost = {}, share, [error.message]
+        budget -= used
         made.append(_sane(openapi.column_of(called, resolved, key in required)))
         if reader.lost and not resolved:
             reds[called] = reader.lost[0]
@@ -137,15 +157,14 @@ def _table(reader: _Tolerant, name: str, schema: Any, read: Read) -> Table | Non
 
 def _members(reader: _Tolerant, schema: Any, turns: int) -> tuple[dict[str, Any], set[str]]:
     """The properties of an object, not yet resolved, so that one that cannot be does not spoil the others."""
+    reader.count()
     if not isinstance(schema, dict) or turns > _TURNS:
         return {}, set()
     found: dict[str, Any] = {}
     required: set[str] = set()
-    parts = [one for key in ("allOf",) for one in schema.get(key) or () if isinstance(one, dict)]
+    parts = [one for one in _list(schema.get("allOf")) if isinstance(one, dict)]
     for key in ("oneOf", "anyOf"):
-        parts += [
-            one for one in schema.get(key) or () if isinstance(one, dict) and one.get("type") != "null"
-        ][:1]
+        parts += [one for one in _list(schema.get(key)) if isinstance(one, dict) and one.get("type") != "null"][:1]
     if isinstance(schema.get("$ref"), str):
         parts.append(reader.target(schema["$ref"]))
     for part in parts:
@@ -159,6 +178,10 @@ def _members(reader: _Tolerant, schema: Any, turns: int) -> tuple[dict[str, Any]
     if isinstance(named_, list):
         required |= {one for one in named_ if isinstance(one, str)}
     return found, required
+
+
+def _list(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else []
 
 
 def _sane(column: Column) -> Column:

@@ -11,7 +11,7 @@ NAME: Final = r"""(?:"[^"]+"|`[^`]+`|\[[^\]]+\]|[\w$#]+)"""
 _QUIET: Final = r"""--[^\n]*+|/\*(?:[^*]++|\*(?!/))*+(?:\*/)?"""
 _NAMES: Final = r"""|"(?:[^"]++|"")*+"?|`(?:[^`]++|``)*+`?"""
 _PLAIN: Final = re.compile(
-    _QUIET + r"|'(?:[^']++|'')*+'?" + _NAMES + r"|\$(?P<tag>\w*)\$|(?P<end>;|^\s*(?:GO|/)\s*$)", re.I | re.M
+    _QUIET + r"|'(?:[^']++|'')*+'?" + _NAMES + r"|\$(?P<tag>\w*)\$|(?P<end>;|^[ \t]*(?:GO|/)[ \t\r]*$)", re.I | re.M
 )
 _SLASHED: Final = re.compile(
     _QUIET
@@ -20,17 +20,21 @@ _SLASHED: Final = re.compile(
     + r"|(?P<end>;)|^DELIMITER[ \t]+(?P<delimiter>\S+)[^\n]*",
     re.I | re.M | re.S,
 )
+_LEADING: Final = re.compile(rf"\s++|{_QUIET}")
 _COMMENT: Final = re.compile(_QUIET + r"|'(?:[^']++|'')*+'?" + _NAMES, re.I)
-WANTED: Final = re.compile(
-    r"\s*(?:CREATE\s+(?:GLOBAL\s+|LOCAL\s+|TEMP(?:ORARY)?\s+|UNLOGGED\s+|OR\s+REPLACE\s+|EXTERNAL\s+|FOREIGN\s+)*TABLE"
-    r"|CREATE\s+UNIQUE\s+(?:CLUSTERED\s+|NONCLUSTERED\s+)?INDEX|CREATE\s+(?:TYPE|DOMAIN)|ALTER\s+TABLE|COMMENT\s+ON)\b",
-    re.I,
+_BEGINNINGS: Final = (
+    r"(?:CREATE\s+(?:GLOBAL\s+|LOCAL\s+|TEMP(?:ORARY)?\s+|UNLOGGED\s+|OR\s+REPLACE\s+|EXTERNAL\s+|FOREIGN\s+)*TABLE"
+    r"|CREATE\s+UNIQUE\s+(?:CLUSTERED\s+|NONCLUSTERED\s+)?INDEX|CREATE\s+(?:TYPE|DOMAIN)|ALTER\s+TABLE|COMMENT\s+ON)\b"
 )
+WANTED: Final = re.compile(_BEGINNINGS, re.I)
 """How statements begin that say something of tables."""
+MENTIONED: Final = re.compile(r"\b" + _BEGINNINGS, re.I)
+"""The same within a text."""
 _DIALECTS: Final = (
     ("mysql", r"`|\bENGINE\s*=|\bAUTO_INCREMENT\b|\bUNSIGNED\b|\bTINYINT\(|\bENUM\s*\("),
-    ("tsql", r"^\s*GO\s*$|\[\w+\]|\bIDENTITY\s*\(|\bNVARCHAR\s*\(|\b(?:UNIQUEIDENTIFIER|DATETIME2|NTEXT|CLUSTERED)\b"),
-    ("oracle", r"\bVARCHAR2\b|\bNUMBER\s*\(|\bCLOB\b|\bNUMBER\s*(?:,|NOT|$)|\bSYSDATE\b|^\s*/\s*$"),
+    ("tsql", r"^[ \t]*GO[ \t\r]*$|\[\w+\]|\bIDENTITY\s*\(|\bNVARCHAR\s*\("
+             r"|\b(?:UNIQUEIDENTIFIER|DATETIME2|NTEXT|CLUSTERED)\b"),
+    ("oracle", r"\bVARCHAR2\b|\bNUMBER\s*\(|\bCLOB\b|\bNUMBER\s*(?:,|NOT|$)|\bSYSDATE\b|^[ \t]*/[ \t\r]*$"),
     ("postgres", r"\b(?:(?:BIG|SMALL)?SERIAL|TIMESTAMPTZ|BYTEA|JSONB|ALTER TABLE ONLY|AS\s+ENUM|CHARACTER VARYING)\b"
                  r"|::|\bTEXT\[\]|\bnextval\("),
     ("sqlite", r"\bAUTOINCREMENT\b|\bWITHOUT\s+ROWID\b|\bPRAGMA\b"),
@@ -67,9 +71,10 @@ def statements(text: str, dialect: str) -> Iterator[str]:
 
 
 def _one(statement: str) -> Iterator[str]:
-    plain = statement.strip()
-    while (match := _COMMENT.match(plain)) is not None and match[0][:2] in ("--", "/*"):
-        plain = plain[match.end() :].lstrip()
+    at = 0
+    while (match := _LEADING.match(statement, at)) is not None:
+        at = match.end()
+    plain = statement[at:].strip()
     if plain:
         yield plain
 

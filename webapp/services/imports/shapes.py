@@ -104,13 +104,14 @@ def named(names: Iterable[Any], otherwise: str = "column") -> tuple[list[str], M
     found: list[str] = []
     told: dict[str, str] = {}
     taken: set[str] = set()
+    numbers: dict[str, int] = {}
     for place, name in enumerate(names, 1):
         plain = clean(name)
         made = plain or f"{otherwise}_{place}"
-        number = 1
+        beginning = (plain or otherwise)[: limits.MAX_NAME_CHARS - 6]
         while made in taken:
-            number += 1
-            made = f"{(plain or otherwise)[: limits.MAX_NAME_CHARS - 6]}_{number}"
+            numbers[beginning] = numbers.get(beginning, 1) + 1
+            made = f"{beginning}_{numbers[beginning]}"
         if not plain:
             told[made] = "It has no name in the file."
         elif made != plain:

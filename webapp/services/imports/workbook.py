@@ -11,7 +11,7 @@ from typing import Any, Final
 import pyarrow as pa
 
 from webapp import limits
-from webapp.services import workspace_files_preview as preview
+from webapp.services import workbooks
 from webapp.services.imports import columns
 from webapp.services.imports.shapes import Problem, Read, Source, Unreadable, clean
 
@@ -20,31 +20,19 @@ _TOO_MUCH: Final = "It unpacks to more than is looked at."
 
 def read(source: Source) -> Read:
     """A table for each sheet that holds rows. Raises `Unreadable`."""
-    import warnings
-
-    from openpyxl.reader.excel import ExcelReader
-
     found = Read("xlsx")
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of what the reader leaves out: styles, extensions
+    try:
         file = io.BytesIO(source.raw)
-        try:
-            reader = ExcelReader(file, read_only=True, data_only=True, keep_links=False)
-            reader.archive.close()
-            with preview.Guarded(file, limits.IMPORT_SHEET_BYTES, limits.IMPORT_STRINGS_BYTES) as guarded:
-                reader.archive = guarded
-                reader.read()
-                for sheet in reader.wb.worksheets[: limits.IMPORT_TABLES]:
-                    _sheet(sheet, source, found)
-        except preview.TooMuchError:
-            raise Unreadable(
-                "The workbook unpacks to more than is read here.", "Send its sheets as CSV."
-            ) from None
-        except Exception as error:  # whatever a broken workbook makes of its reader
-            if isinstance(error, Unreadable):
-                raise
-            told = "The workbook cannot be read: it is damaged, protected, or no XLSX."
-            raise Unreadable(told, "Save it again as XLSX, or send CSV.") from None
+        with workbooks.opened(file, limits.IMPORT_SHEET_BYTES, limits.IMPORT_STRINGS_BYTES) as book:
+            for sheet in book.worksheets[: limits.IMPORT_TABLES]:
+                _sheet(sheet, source, found)
+    except workbooks.TooMuchError:
+        raise Unreadable("The workbook unpacks to more than is read here.", "Send its sheets as CSV.") from None
+    except (Unreadable, MemoryError):
+        raise
+    except Exception:  # whatever a broken workbook makes of its reader
+        told = "The workbook cannot be read: it is damaged, protected, or no XLSX."
+        raise Unreadable(told, "Save it again as XLSX, or send CSV.") from None
     if not found.tables and not found.problems:
         raise Unreadable("The workbook holds no rows.", "Its first row must have the names of the columns.")
     if len(found.tables) == 1 and source.stem and found.tables[0].entity.name.casefold().startswith("sheet"):
@@ -57,15 +45,18 @@ def read(source: Source) -> Read:
 def _sheet(sheet: Any, source: Source, found: Read) -> None:
     name = clean(sheet.title) or "sheet"
     rows: list[list[Any]] = []
+    cells = 0
     try:
-        shown = sheet.iter_rows(
-            max_row=limits.IMPORT_ROWS + 1, max_col=limits.IMPORT_COLUMNS + 1, values_only=True
-        )
-        for row in shown:
+        sheet.reset_dimensions()  # else each row is filled up to what the sheet claims
+        for row in sheet.iter_rows(max_row=limits.IMPORT_ROWS + 1, values_only=True):
+            row = row[: limits.IMPORT_COLUMNS + 1]
             if rows or any(cell not in (None, "") for cell in row):
                 rows.append(list(row))
-    except (preview.TooMuchError, zipfile.BadZipFile, ValueError, KeyError) as error:
-        told = _TOO_MUCH if isinstance(error, preview.TooMuchError) else "It is damaged."
+            cells += len(row)
+            if cells > limits.IMPORT_SHEET_CELLS:
+                break
+    except (workbooks.TooMuchError, zipfile.BadZipFile, ValueError, KeyError) as error:
+        told = _TOO_MUCH if isinstance(error, workbooks.TooMuchError) else "It is damaged."
         found.problems.append(Problem(name, "", f"The sheet cannot be read: {told}"))
         return
     wide = max(

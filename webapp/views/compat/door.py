@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterable
 from functools import partial
@@ -50,8 +51,10 @@ def failed(error: Exception) -> ResponseReturnValue:
     found = hooks.as_api_error(error)
     body = {**found.as_dict(), "message": found.message}
     if _FETCH.match(request.headers.get("User-Agent", "")):
-        # The npm client makes its error's text of `error`, which is a text in the hosted service.
-        body |= {"error": found.message, "code": found.code, "details": body["error"]["details"]}
+        # As the document in the npm package has it: `error` and `details` are texts there, and the client makes its
+        # error's message of the first.
+        details = json.dumps(found.details, ensure_ascii=False)
+        body |= {"error": found.message, "code": found.code, "details": details}
     response = json_reply(body, found.status)
     response.headers.update(found.headers)
     response.vary.add("User-Agent")

@@ -1,6 +1,7 @@
 """Files of scenarios, in all the ways the clients have: base64 in JSON, multipart, by id, by key, by a signed address.
 
-They are the workspace's files: those under `outputs/` are in the folder "outputs", all others in "uploads".
+They are the workspace files of the scenario's project: those under `outputs/` are in the folder "outputs", all others
+in "uploads".
 """
 
 from __future__ import annotations
@@ -52,8 +53,8 @@ class ByKey(Anything):
     key: Annotated[str, Field(min_length=1)]
 
 
-def out(file: WorkspaceFile, scenario_id: str | None) -> dict[str, Any]:
-    """A file as the clients know it."""
+def out(file: WorkspaceFile, scenario_id: str) -> dict[str, Any]:
+    """A file as the clients know it. `scenario_id` is empty where the call names no scenario."""
     told = workspace_files.as_json(file)
     folder = "outputs" if file.name.startswith(f"{names.OUTPUTS}/") else "uploads"
     name = file.name.removeprefix(f"{names.OUTPUTS}/")
@@ -113,22 +114,41 @@ def file_signed(token: str) -> Response:
 def scenarios_list(actor: Actor, query: Anything) -> Response:
     """List the scenarios of the project."""
     here = placed(actor, "read", query.projectId)
-    return reply([camelled(one) for one in everything(scenarios.listing, here)])
+    used = workspace_files.usage(here.workspace_id).bytes
+    return reply([_scenario(one, used) for one in everything(scenarios.listing, here)])
 
 
 @call(SCENARIO, scope="read")
 def scenario_show(actor: Actor, scenario_id: str) -> Response:
     """Read a scenario."""
-    return reply(camelled(scenarios.show(scenarios.get(actor, scenario_id))), tag=True)
+    used = workspace_files.usage(actor.workspace_id).bytes
+    return reply(_scenario(scenarios.show(scenarios.get(actor, scenario_id)), used), tag=True)
+
+
+def _scenario(shown: dict[str, Any], used: int) -> dict[str, Any]:
+    """A scenario as the clients know it. Its code is in `code`: there are no addresses of scripts, and no diagrams."""
+    return {
+        **camelled(shown),
+        "presignedUrl": None,
+        "requirementsUrl": None,
+        "storageUsed": used,
+        "environmentVariables": shown["env"],
+        "diagram": None,
+        "diagramBusiness": None,
+        "diagramStatus": "none",
+        "diagramUpdatedAt": None,
+        "diagramError": None,
+        "diagramSourceHash": None,
+    }
 
 
 @call(f"{SCENARIO}/files", scope="read", query=Where)
 def files_list(actor: Actor, scenario_id: str, query: Where) -> Response:
     """The files that a scenario reads and leaves behind, and how much of the storage is used."""
-    scenarios.get(actor, scenario_id)
+    here = _beside(actor, scenario_id)
     if query.folder is not None:
         _folder(query.folder)
-    found = [out(one, scenario_id) for one in everything(workspace_files.listing, actor)]
+    found = [out(one, scenario_id) for one in everything(workspace_files.listing, here)]
     used = workspace_files.usage(actor.workspace_id)
     return reply(
         {
@@ -150,22 +170,21 @@ def storage(actor: Actor, scenario_id: str) -> Response:
 @call(f"{SCENARIO}/files/<file_id>", scope="read")
 def file_show(actor: Actor, scenario_id: str, file_id: str) -> Response:
     """Read what is known of a file, with an address that leads to it."""
-    scenarios.get(actor, scenario_id)
-    return reply(out(workspace_files.find(actor, file_id), scenario_id))
+    return reply(out(workspace_files.find(_beside(actor, scenario_id), file_id), scenario_id))
 
 
 @call(f"{SCENARIO}/files/<file_id>", ["DELETE"], scope="write")
 def file_delete(actor: Actor, scenario_id: str, file_id: str) -> Response:
     """Soft-delete a file."""
-    scenarios.get(actor, scenario_id, "write")
-    workspace_files.delete(actor, workspace_files.find(actor, file_id, "write", lock=True))
+    here = _beside(actor, scenario_id, "write")
+    workspace_files.delete(here, workspace_files.find(here, file_id, "write", lock=True))
     return reply({"success": True})
 
 
 @call(f"{ROOT}/workspace-files/by-key", scope="read", query=ByKey)
 def file_by_key(actor: Actor, query: ByKey) -> Response:
     """Read what is known of a file, by its name with its folders."""
-    return reply(out(_by_key(actor, query.key), None))
+    return reply(out(_by_key(actor, query.key), ""))
 
 
 def _by_key(actor: Actor, key: str) -> WorkspaceFile:
@@ -182,6 +201,11 @@ def _by_key(actor: Actor, key: str) -> WorkspaceFile:
 # --- Writing ------------------------------------------------------------------------------------------------
 
 
+def _beside(actor: Actor, scenario_id: str, scope: str = "read") -> Actor:
+    """The caller in the project of a scenario, whose files its runs see. Errors: not_found, forbidden."""
+    return placed(actor, scope, scenarios.get(actor, scenario_id, scope).project_id)
+
+
 def _folder(text: Any) -> str:
     if text not in FOLDERS:
         hint = did_you_mean(str(text)[:50], FOLDERS) or "There are uploads and outputs."
@@ -193,14 +217,14 @@ def _named(folder: str, name: str) -> str:
     return f"{names.OUTPUTS}/{name}" if folder == "outputs" else name
 
 
-@call(f"{ROOT}/scenario-files", ["POST"], scope="write", body=Loose, status=201, idempotent=True)
+@call(f"{ROOT}/scenario-files", ["POST"], scope="write", body=Loose, idempotent=True)
 def file_create(actor: Actor, body: Loose) -> Response:
     """Make a file of base64, in place of one that has its name."""
     said = body.said()
     scenario_id = said.get("scenario_id")
     if not isinstance(scenario_id, str):
         raise validation_error([Fault("scenarioId", "missing", "This is needed.")])
-    scenarios.get(actor, scenario_id, "write")
+    here = _beside(actor, scenario_id, "write")
     name, content, kind = said.get("name"), said.get("content"), said.get("mime_type")
     faults = [
         Fault(path, "missing" if value is None else "wrong_type", "A text is needed here.")
@@ -217,31 +241,31 @@ def file_create(actor: Actor, body: Loose) -> Response:
         raise validation_error(faults)
     folder = _folder(said.get("folder", "uploads"))
     file, _ = workspace_files.upload(
-        actor,
+        here,
         _named(folder, str(name)),
         io.BytesIO(raw),
         content_type=kind if isinstance(kind, str) else None,
     )
-    return reply(out(file, scenario_id), status=201)
+    return reply(out(file, scenario_id))
 
 
 @call(
-    f"{SCENARIO}/files/upload", ["POST"], scope="write", status=201, idempotent=True,
+    f"{SCENARIO}/files/upload", ["POST"], scope="write", idempotent=True,
     max_body=limits.MAX_UPLOAD_BYTES + limits.UPLOAD_FORM_BYTES,
 )  # fmt: skip
 def file_upload(actor: Actor, scenario_id: str) -> Response:
     """Upload a file as multipart, whatever the header calls it, in place of one that has its name."""
-    scenarios.get(actor, scenario_id, "write")
+    here = _beside(actor, scenario_id, "write")
     form, sent = _form()
     try:
         folder = _folder(form.get("folder", "uploads"))
         own = form.get("name") or (sent.filename or "").replace("\\", "/").rpartition("/")[2]
         file, _ = workspace_files.upload(
-            actor, _named(folder, own), sent.stream, content_type=sent.mimetype or None
+            here, _named(folder, own), sent.stream, content_type=sent.mimetype or None
         )
     finally:
         sent.close()
-    return reply({"success": True, "file": out(file, scenario_id)}, status=201)
+    return reply({"success": True, "file": out(file, scenario_id)})
 
 
 class _Again(io.RawIOBase):

@@ -104,10 +104,12 @@ def user_change(actor: Actor, user_id: str, body: Loose) -> Response:
 # --- Members ------------------------------------------------------------------------------------------------
 
 
-def member_out(member: Membership) -> dict[str, Any]:
-    """A membership as the clients know it. One of the whole workspace has no team."""
+def member_out(actor: Actor, member: Membership, team_id: str | None = None) -> dict[str, Any]:
+    """A membership as the clients know it. One of the whole workspace is shown in a team in which it counts: the given
+    one, or the caller's."""
     role = "MEMBER" if member.role == "editor" else member.role.upper()
-    return {"id": member.id, "userId": member.user_id, "teamId": member.team_id, "role": role}
+    team = member.team_id or team_id or actor.team_id or ""
+    return {"id": member.id, "userId": member.user_id, "teamId": team, "role": role}
 
 
 def _role(said: dict[str, Any]) -> str:
@@ -124,10 +126,10 @@ def members_list(actor: Actor) -> Response:
     statement = (
         tenancy.listing(actor, Membership).order_by(Membership.id.desc()).limit(limits.COMPAT_LIST_ROWS)
     )
-    return reply([member_out(one) for one in db.session.scalars(statement)])
+    return reply([member_out(actor, one) for one in db.session.scalars(statement)])
 
 
-@call(f"{ROOT}/teamMembers", ["POST"], scope="admin", body=Loose, status=201)
+@call(f"{ROOT}/teamMembers", ["POST"], scope="admin", body=Loose)
 def member_add(actor: Actor, body: Loose) -> Response:
     """Give a person of the workspace a role in a team."""
     # The id of a user is what the call is about, and not one that is sent back with what it belongs to.
@@ -137,7 +139,7 @@ def member_add(actor: Actor, body: Loose) -> Response:
         raise tenancy.not_found("user", user_id)
     team = _team(actor, said)
     member = people.add_member(actor, db.session.get_one(User, user_id), _role(said), team_id=team)
-    return reply(member_out(member), status=201)
+    return reply(member_out(actor, member))
 
 
 def _team(actor: Actor, said: dict[str, Any]) -> str | None:
@@ -154,7 +156,11 @@ def member_invite(actor: Actor, body: Loose) -> Response:
         raise validation_error([Fault("email", "missing", "This is needed.")])
     row, token = people.invite(actor, email, _role(said), team_id=_team(actor, said))
     role = "MEMBER" if row.role == "editor" else row.role.upper()
-    pending = {"id": row.id, "userId": None, "teamId": row.team_id, "role": role, "email": row.email}
+    # Nobody has accepted yet: there is no user, and so no name.
+    pending = {
+        "id": row.id, "userId": "", "teamId": row.team_id or actor.team_id or "", "role": role, "email": row.email,
+        "firstName": None, "lastName": None,
+    }  # fmt: skip
     return reply({"success": True, "newMember": pending, "url": _link(token)}, status=201)
 
 
@@ -168,7 +174,7 @@ def member_change(actor: Actor, member_id: str, body: Loose) -> Response:
     """Give a member another role."""
     row = tenancy.get(actor, Membership, member_id, "admin", lock=True)
     people.change_role(actor, row, _role(body.said()))
-    return reply(member_out(row))
+    return reply(member_out(actor, row))
 
 
 @call(MEMBER, ["DELETE"], scope="admin")
@@ -203,7 +209,7 @@ def keys_list(actor: Actor) -> Response:
     return reply([key_out(one) for one in db.session.scalars(statement.limit(limits.COMPAT_LIST_ROWS))])
 
 
-@call(f"{ROOT}/apiKeys", ["POST"], scope="self", body=Loose, status=201, idempotent=True)
+@call(f"{ROOT}/apiKeys", ["POST"], scope="self", body=Loose, idempotent=True)
 def key_create(actor: Actor, body: Loose) -> Response:
     """Make a key. Its text is the service's own, whatever text is proposed, and is told in this answer alone."""
     said = body.said()
@@ -215,7 +221,7 @@ def key_create(actor: Actor, body: Loose) -> Response:
         scopes=_scopes(said.get("scope")),
         project_id=said.get("project_id") if isinstance(said.get("project_id"), str) else None,
     )
-    return reply(key_out(key, text), status=201)
+    return reply(key_out(key, text))
 
 
 def _scopes(word: Any) -> list[str] | None:

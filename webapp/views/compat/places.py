@@ -44,14 +44,14 @@ def projects_list(actor: Actor) -> Response:
     return reply([project_out(one) for one in found])
 
 
-@call(f"{ROOT}/projects", ["POST"], scope="admin", body=Loose, status=201, idempotent=True)
+@call(f"{ROOT}/projects", ["POST"], scope="admin", body=Loose, idempotent=True)
 def project_create(actor: Actor, body: Loose) -> Response:
     """Make a project."""
     given = read(ProjectIn, body.said())
     made = tenancy.create_project(
         actor, given.name, team_id=given.team_id or None, description=given.description
     )
-    return reply(project_out(made), status=201)
+    return reply(project_out(made))
 
 
 @call(PROJECT, scope="member")
@@ -88,10 +88,10 @@ def teams_list(actor: Actor) -> Response:
     return reply([team_out(one) for one in _all(tenancy.listing(actor, Team, project=False), Team.id)])
 
 
-@call(f"{ROOT}/teams", ["POST"], scope="admin", body=Loose, status=201, idempotent=True)
+@call(f"{ROOT}/teams", ["POST"], scope="admin", body=Loose, idempotent=True)
 def team_create(actor: Actor, body: Loose) -> Response:
     """Make a team."""
-    return reply(team_out(tenancy.create_team(actor, read(TeamIn, body.said()).name)), status=201)
+    return reply(team_out(tenancy.create_team(actor, read(TeamIn, body.said()).name)))
 
 
 @call(TEAM, ["PUT"], scope="admin", body=Loose)
@@ -103,7 +103,7 @@ def team_change(actor: Actor, team_id: str, body: Loose) -> Response:
     return reply(team_out(row))
 
 
-@call(f"{ROOT}/setup/teams", ["POST"], scope="admin", body=Loose, status=201)
+@call(f"{ROOT}/setup/teams", ["POST"], scope="admin", body=Loose)
 def team_setup(actor: Actor, body: Loose) -> Response:
     """Make a team with its first project. Whoever makes it belongs to it by their role in the workspace."""
     said = body.said()
@@ -119,7 +119,6 @@ def team_setup(actor: Actor, body: Loose) -> Response:
         {
             "team": team_out(team),
             "project": project_out(made),
-            "teamMember": member_out(mine) if mine else None,
-        },
-        status=201,
+            "teamMember": member_out(actor, mine, team.id) if mine else None,
+        }
     )

@@ -166,7 +166,9 @@ def _answered(actor: Actor, connection: Connection, statement: str) -> dict[str,
         text = f"The query answers more than {most:,} rows."
         raise ApiError("target_failed", text, {"reason": "too_large", "hint": "Let it answer fewer."})
     rows = [{name: _plain(value) for name, value in row.items()} for row in batch.to_pylist()]
-    fields = [{"name": name} for name in batch.schema.names]
+    # Of the columns' types only the driver of one database knows more: the numbers of "nothing known".
+    unknown = {"tableID": 0, "columnID": 0, "dataTypeID": 0, "dataTypeSize": -1, "dataTypeModifier": -1}
+    fields = [{"name": name, **unknown, "format": "text"} for name in batch.schema.names]
     return {"command": "SELECT", "rowCount": len(rows), "rows": rows, "fields": fields, "oid": None}
 
 

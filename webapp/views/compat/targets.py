@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from typing import Any
 
 from flask import Response
 
-from webapp import limits
+from webapp import limits, spelling
 from webapp.connectors import KINDS, apart
 from webapp.errors import ApiError, Fault, validation_error
 from webapp.extensions import db
@@ -18,9 +19,11 @@ from webapp.services import (
     connection_settings,
     connections,
     endpoints,
+    sqlite_files,
 )
 from webapp.services.actors import Actor
 from webapp.views.compat.door import ROOT, call
+from webapp.views.compat.folders import ENDPOINTS, Folders
 from webapp.views.compat.words import Anything, Loose, camelled, everything, placed, read, settled
 from webapp.views.connections import ConnectionChange, ConnectionIn
 from webapp.views.endpoints import EndpointChange, EndpointIn
@@ -39,18 +42,21 @@ class Asked(Anything):
 # --- Connections --------------------------------------------------------------------------------------------
 
 
-def connection_out(connection: Connection) -> dict[str, Any]:
-    """A connection as the clients know it; what is secret is masked."""
+def connection_out(connection: Connection, folders: Folders | None = None) -> dict[str, Any]:
+    """A connection as the clients know it; what is secret is masked. `folders`: those of its project, where they were
+    read already."""
+    folders = folders or Folders(ENDPOINTS, connection.project_id)
     told = connections.as_json(connection)
     text = told["settings"].get("connection_string")
-    return {**camelled(told), "connectionString": text, "endpointFolderId": None}
+    return {**camelled(told), "connectionString": text, **folders.shown(connection.name)}
 
 
 @call(f"{ROOT}/connections", scope="read")
 def connections_list(actor: Actor, query: Anything) -> Response:
     """List the connections of the project."""
     here = placed(actor, "read", query.projectId)
-    return reply([connection_out(one) for one in everything(connections.listing, here)])
+    folders = Folders(ENDPOINTS, here.project_id or "")
+    return reply([connection_out(one, folders) for one in everything(connections.listing, here)])
 
 
 @call(f"{ROOT}/connections", ["POST"], scope="write", body=Loose, status=201, idempotent=True)
@@ -58,6 +64,7 @@ def connection_create(actor: Actor, body: Loose) -> Response:
     """Make a connection and verify it."""
     said = body.said()
     here = settled(actor, "write", said)
+    Folders(ENDPOINTS, here.project_id or "").put(said, body)
     given = read(ConnectionIn, said)
     made = connections.create(
         here,
@@ -94,6 +101,7 @@ def connection_change(actor: Actor, connection_id: str, body: Loose) -> Response
     if isinstance(kind, str) and connections.kind_of(kind) != found.type:
         text = f"A connection of type {found.type} stays one."
         raise validation_error([Fault("type", "not_allowed", text, "Make a new connection.")])
+    Folders(ENDPOINTS, found.project_id).put(said, body, found.name)
     changes = read(ConnectionChange, said).model_dump(exclude_unset=True, by_alias=True)
     string = changes.pop("connection_string", None)
     if string is not None:
@@ -116,18 +124,23 @@ def connection_test(actor: Actor, body: Loose) -> Response:
     said = body.said()
     here = settled(actor, "write", said)
     given = read(ConnectionIn, {"name": "test", **said})
-    kind, settings = connections.kind_of(_kind(given)), given.given()
-    connection_settings.check(here.workspace_id, KINDS[kind], settings, {})
+    kind = connections.kind_of(_kind(given))
+    settings = spelling.canonical(KINDS[kind].Settings, given.given())
+    connection_settings.check(here, here.project_id, KINDS[kind], settings, {})
     # It is in no session, so it is never saved, and its secrets stand in it as they are.
-    tried = Connection(workspace_id=here.workspace_id, type=kind, settings=settings, read_only=True)
-    connector, hush = connection_links.hushing(tried)
+    tried = Connection(
+        workspace_id=here.workspace_id, project_id=here.project_id, type=kind, settings=settings, read_only=True
+    )
     audit.record(here, "connection.test", join=True, connection_type=kind)
     db.session.commit()
-    stages = [
-        {"name": one["name"], "ok": one["ok"], "code": one["code"], "message": hush(one["message"]),
-         "hint": one["hint"], "ms": one["ms"]}
-        for one in apart.stages(connector, limits.VERIFY_SECONDS)
-    ]  # fmt: skip
+    with sqlite_files.trial(tried) if kind == sqlite_files.KIND else nullcontext() as folder:
+        connector, hush = connection_links.hushing(tried)
+        connector.folder = folder or connector.folder
+        stages = [
+            {"name": one["name"], "ok": one["ok"], "code": one["code"], "message": hush(one["message"]),
+             "hint": one["hint"], "ms": one["ms"]}
+            for one in apart.stages(connector, limits.VERIFY_SECONDS)
+        ]  # fmt: skip
     bad = next((one for one in stages if not one["ok"]), None)
     if bad is not None or not stages:
         text = bad["message"] if bad else "The target did not answer."
@@ -183,21 +196,33 @@ def _tables(actor: Actor, connection: Connection) -> list[dict[str, Any]]:
 def endpoints_list(actor: Actor, query: Anything) -> Response:
     """List the endpoints of the project."""
     here = placed(actor, "read", query.projectId)
-    return reply([endpoint_out(endpoints.as_json(one)) for one in everything(endpoints.listing, here)])
+    folders = Folders(ENDPOINTS, here.project_id or "")
+    found = everything(endpoints.listing, here)
+    return reply([endpoint_out(endpoints.as_json(one), folders) for one in found])
 
 
-def endpoint_out(told: dict[str, Any]) -> dict[str, Any]:
-    """An endpoint as the clients know it."""
-    return {**camelled(told), "endpointFolderId": None}
+def endpoint_out(told: dict[str, Any], folders: Folders | None = None) -> dict[str, Any]:
+    """An endpoint as the clients know it: null where it has no headers, parameters or authentication, and a path as
+    its address where it has the one of a connection."""
+    folders = folders or Folders(ENDPOINTS, told["project_id"])
+    return {
+        **camelled(told),
+        "url": told["url"] or told["path"],
+        "headers": told["headers"] or None,
+        "queryParams": told["query_params"] or None,
+        "auth": None if (told["auth"] or {}).get("type", "none") == "none" else told["auth"],
+        **folders.shown(told["name"]),
+    }
 
 
-@call(f"{ROOT}/endpoints", ["POST"], scope="write", body=Loose, status=201, idempotent=True)
+@call(f"{ROOT}/endpoints", ["POST"], scope="write", body=Loose, idempotent=True)
 def endpoint_create(actor: Actor, body: Loose) -> Response:
     """Make an endpoint."""
     said = body.said()
     here = settled(actor, "write", said)
+    Folders(ENDPOINTS, here.project_id or "").put(said, body)
     made = endpoints.create(here, read(EndpointIn, said).given())
-    return reply(endpoint_out(endpoints.as_json(made)), status=201)
+    return reply(endpoint_out(endpoints.as_json(made)))
 
 
 @call(ENDPOINT, scope="read")
@@ -212,6 +237,9 @@ def endpoint_change(actor: Actor, endpoint_id: str, body: Loose) -> Response:
     found = endpoints.get(actor, endpoint_id, "write", lock=True)
     matching(endpoint_out(endpoints.as_json(found)))
     said = {key: value for key, value in body.said().items() if key not in ("project_id", "team_id")}
+    if found.connection_id and said.get("url") == said.get("path"):
+        said.pop("url", None)  # of an endpoint on a connection the clients are shown the path as its address
+    Folders(ENDPOINTS, found.project_id).put(said, body, found.name)
     changed = endpoints.change(actor, found, read(EndpointChange, said).given())
     return reply(endpoint_out(endpoints.as_json(changed)))
 

@@ -9,6 +9,8 @@ from flask import Response
 from webapp.services import generate, templates
 from webapp.services.actors import Actor
 from webapp.views.compat.door import ROOT, call
+from webapp.views.compat.folders import TEMPLATES, Folders
+from webapp.views.compat.objects import masked
 from webapp.views.compat.words import (
     Anything,
     Loose,
@@ -29,8 +31,9 @@ ONE = f"{ROOT}/templates/<template_id>"
 _OURS = frozenset({"seed", "warnings", "references", "version", "deleted_at", "label"})
 
 
-def out(template: dict[str, Any]) -> dict[str, Any]:
-    """A template as the clients know it."""
+def out(template: dict[str, Any], folders: Folders | None = None) -> dict[str, Any]:
+    """A template as the clients know it. `folders`: those of its project, where they were read already."""
+    folders = folders or Folders(TEMPLATES, template["project_id"])
     shown = {
         key: value for key, value in template.items() if key not in ("fields", "deleted_at", "references")
     }
@@ -39,31 +42,41 @@ def out(template: dict[str, Any]) -> dict[str, Any]:
         "fields": fields_out(template["fields"]),
         "seed": None,
         "simulationConfig": None,
-        "templateFolderId": None,
         "dbOrderIdx": 0,
+        **folders.shown(template["name"]),
     }
 
 
 def _said(body: Loose, *dropped: str) -> dict[str, Any]:
-    said = {key: value for key, value in body.said().items() if key not in dropped}
+    return {key: value for key, value in body.said().items() if key not in dropped}
+
+
+def _put_fields(actor: Actor, said: dict[str, Any], present: Any = None) -> None:
+    """Turn the fields that were sent into those of the API proper, with the masking of the policy that is named.
+    `present`: the fields that a template has, which the policy masks where none are sent."""
+    policy_id = said.pop("masking_policy_id", None)
     if "fields" in said:
-        said["fields"] = fields_in(said["fields"])
-    return said
+        said["fields"] = fields_in(actor, said["fields"])
+    if policy_id is not None:
+        said["fields"] = masked(actor, str(policy_id), said.get("fields", present))
 
 
 @call(f"{ROOT}/templates", scope="read")
 def templates_list(actor: Actor, query: Anything) -> Response:
     """List the templates of the project."""
     here = placed(actor, "read", query.projectId)
-    return reply([out(one) for one in everything(templates.listing, here)])
+    folders = Folders(TEMPLATES, here.project_id or "")
+    return reply([out(one, folders) for one in everything(templates.listing, here)])
 
 
-@call(f"{ROOT}/templates", ["POST"], scope="write", body=Loose, status=201, idempotent=True)
+@call(f"{ROOT}/templates", ["POST"], scope="write", body=Loose, idempotent=True)
 def template_create(actor: Actor, body: Loose) -> Response:
     """Make a template."""
     said = _said(body, *_OURS)
     here = settled(actor, "write", said)
-    return reply(out(templates.create(here, **read(TemplateIn, said).model_dump())), status=201)
+    _put_fields(here, said)
+    Folders(TEMPLATES, here.project_id or "").put(said, body)
+    return reply(out(templates.create(here, **read(TemplateIn, said).model_dump())))
 
 
 @call(ONE, scope="read")
@@ -77,6 +90,8 @@ def template_change(actor: Actor, template_id: str, body: Loose) -> Response:
     """Change a template, which makes its next version."""
     template = matched(actor, templates.KIND, template_id)
     said = _said(body, *_OURS, "project_id", "team_id")
+    _put_fields(placed(actor, "write", template.project_id), said, templates.show(template)["fields"])
+    Folders(TEMPLATES, template.project_id).put(said, body, template.name)
     changes = read(TemplatePatch, said).model_dump(exclude_unset=True)
     return reply(out(templates.change(actor, template, changes)))
 
@@ -92,6 +107,7 @@ def template_delete(actor: Actor, template_id: str) -> Response:
 def rows(actor: Actor, body: Loose) -> Response:
     """Rows of the definition in the body, as one bare array."""
     said = _said(body, "format", "warnings", "references", "label")
+    _put_fields(actor, said)
     if isinstance(said.get("seed"), int | float):
         said["seed"] = str(said["seed"])
     made = generate.draft(actor, read(DraftIn, said), "json")

@@ -14,14 +14,9 @@ from webapp.views.compat.door import ROOT, call
 _PART: Final = re.compile(r"<(?:[^:<>]+:)?([^<>]+)>")
 # Of calls that the clients can make: where to go instead.
 INSTEAD: Final = {
-    "sets": "Keep rows as a workspace file (POST /scenario-files), or a template with a seed, which makes them again.",
-    "keymaps": "Keep a map as a workspace file, or generate both keys by fields that refer to each other.",
-    "masking-policies": "Mark a template's fields as sensitive; each says how it is masked.",
-    "plans": "Write what is to be done as a scenario.",
+    "plans": "Plans are kept, not carried out. Write what is to be done as a scenario.",
+    "keymaps": "Key maps have entries, a lookup and no further calls.",
     "integrations": "Make a connection (POST /connections) or an endpoint (POST /endpoints) to that system.",
-    "customDataTypes": "Use a template as a type: field type `template`, or the catalogue of GET /field-types.",
-    "templateFolders": "Templates lie in projects (GET /projects).",
-    "endpointFolders": "Endpoints lie in projects (GET /projects).",
     "shortcuts": "Shortcuts belong to the application's pages.",
     "feedback": "Nobody collects feedback here.",
     "endpoints/auth-resolve": "Credentials never leave the service: send rows to the endpoint by POST /export/rest.",

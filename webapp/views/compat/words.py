@@ -8,13 +8,14 @@ from dataclasses import replace
 from typing import Any, Final, TypeVar
 
 from pydantic import ConfigDict
+from pydantic.alias_generators import to_camel
 
 from webapp import limits
 from webapp.engine import fields as catalogue
 from webapp.engine.spec import CommonKeys
 from webapp.errors import Fault, validation_error
 from webapp.models import Project
-from webapp.services import tenancy
+from webapp.services import compat_objects, tenancy
 from webapp.services.actors import Actor, require
 from webapp.services.paging import Page
 from webapp.views import inputs
@@ -29,6 +30,14 @@ IGNORED: Final = frozenset(
     "id created_at updated_at created_by user_id avatar db_order_idx simulation_config template_folder_id "
     "endpoint_folder_id integration_id folder_id meta".split()
 )
+STRATEGIES: Final = {
+    "faker-replace": "replace",
+    "hash": "hash",
+    "tokenize": "tokenize",
+    "redact": "redact",
+    "preserve-format": "format_preserve",
+}
+"""Strategies of the clients' masking policies, as `masking` of a field names them."""
 _FIELD_KEYS: Final = {**{key: key for key in CommonKeys.model_fields}, "active": "active", "label": "label"}
 
 
@@ -47,6 +56,14 @@ class Loose(inputs.Input):
             if value is not None and name not in IGNORED:
                 out[name] = value
         return out
+
+
+class Wire(inputs.Input):
+    """A body whose keys are checked here, in camelCase as the clients write them. They send back what they read, so
+    keys that only the service writes are ignored."""
+
+    model_config = ConfigDict(extra="forbid", alias_generator=to_camel, populate_by_name=False)
+    read_only = frozenset({"id", "createdAt", "updatedAt", "createdBy", "createdByName", "userId"})
 
 
 class Anything(inputs.Query):
@@ -114,14 +131,45 @@ def everything(listing: Callable[..., Page[T]], actor: Actor) -> list[T]:
 # --- Fields -------------------------------------------------------------------------------------------------
 
 
-def fields_in(fields: Any) -> Any:
-    """Field definitions as the service takes them; what is none is left for it to refuse."""
-    return [_field_in(one) for one in fields] if isinstance(fields, list) else fields
+Types = Mapping[str, Any]
+"""Definitions of a project's custom data types, by name in lower case."""
 
 
-def _field_in(field: Any) -> Any:
+def fields_in(actor: Actor, fields: Any) -> Any:
+    """Field definitions as the service takes them; what is none is left for it to refuse. A type that is not in the
+    catalogue and is a custom data type of the actor's project stands for its definition."""
+    types: Types = {}
+    if _names_unknown(fields):
+        found = compat_objects.listing(actor, "custom_data_type")
+        types = {one.name.casefold(): one.document["field_config"] for one in found}
+    return _fields_in(fields, types)
+
+
+def _names_unknown(fields: Any) -> bool:
+    """Whether a field, at any depth, has a type that the catalogue does not know."""
+    for field in fields if isinstance(fields, list) else ():
+        if isinstance(field, Mapping):
+            options = field.get("options")
+            inner = options.get("fields") if isinstance(options, Mapping) else None
+            if catalogue.find(str(field.get("type", ""))) is None or _names_unknown(field.get("nested")):
+                return True
+            if _names_unknown(inner):
+                return True
+    return False
+
+
+def _fields_in(fields: Any, types: Types) -> Any:
+    return [_field_in(one, types) for one in fields] if isinstance(fields, list) else fields
+
+
+def _field_in(field: Any, types: Types) -> Any:
     if not isinstance(field, Mapping):
         return field
+    config = types.get(str(field.get("type", "")).casefold())
+    if isinstance(config, Mapping) and "type" in config and catalogue.find(str(field.get("type", ""))) is None:
+        options = {**(config.get("options") or {}), **(field.get("options") or {})}
+        own = {key: value for key, value in field.items() if key not in ("type", "options") and value is not None}
+        field = {**config, **own, "options": options}
     out = {}
     for key, value in field.items():
         name = snake(key) if snake(key) in _FIELD_KEYS else key
@@ -133,15 +181,16 @@ def _field_in(field: Any) -> Any:
     if "nested" in out and "fields" not in (options or {}):
         options = {**(options or {}), "fields": out.pop("nested")}
     if isinstance(options, Mapping):
-        out["options"] = _options_in(options, kind)
+        out["options"] = _options_in(options, kind, types)
     return out
 
 
-def _options_in(options: Mapping[str, Any], kind: Any) -> dict[str, Any]:
+def _options_in(options: Mapping[str, Any], kind: Any, types: Types) -> dict[str, Any]:
     known = {*(kind.Options.model_fields if kind else ()), *_FIELD_KEYS}
     named = {key: snake(key) if key not in known and snake(key) in known else key for key in options}
     return {
-        named[key]: fields_in(value) if named[key] == "fields" else value for key, value in options.items()
+        named[key]: _fields_in(value, types) if named[key] == "fields" else value
+        for key, value in options.items()
     }
 
 

@@ -49,6 +49,10 @@ ADVICE: Final = MappingProxyType(
             "The address exists and does not take this method.",
             "Use a method of the header `Allow`.",
         ),
+        "request_timeout": (
+            "The headers did not arrive within 15 seconds, or the body arrived at less than 500 bytes per second.",
+            "Send the request again over a faster connection. The server closes the slow connection.",
+        ),
         "conflict": (
             "The name is taken, or the object is in a state that does not allow this.",
             "Take another name; `details` names the object that has it, or the state.",

@@ -117,6 +117,8 @@ GROUPS: Final = (
             _reference("http-targets", "HTTP targets", "Authentication, tokens, time limits, retries."),
             _reference("scenarios", "Scenarios", "The objects and calls of scenarios."),
             _reference("runs", "Runs", "The objects and calls of runs."),
+            _reference("deviations", "Deviations", "Where Rowsmith deviates from its specification, and why."),
+            _reference("secrets", "Secrets", "Named secrets, and the hosts they may be sent to."),
             _reference("sandbox", "Sandbox", "What a program can reach, and what not."),
             _reference("python", "Python package", "Clients, templates, what comes back, errors."),
             _reference("python-api", "Python: Api", "Templates, rows, pushes, scenarios and more."),

@@ -9,7 +9,7 @@ from __future__ import annotations
 from rowsmith import error, fields
 from rowsmith._version import __version__
 from rowsmith.api import Api
-from rowsmith.client import Client
+from rowsmith.client import Client, ConnectionType
 from rowsmith.error import ServiceError
 from rowsmith.fields import AIField, CustomField, NumberField
 from rowsmith.follow import Follower, LogLine
@@ -22,6 +22,7 @@ __all__ = [
     "Api",
     "ByteStream",
     "Client",
+    "ConnectionType",
     "CustomField",
     "Field",
     "Follower",

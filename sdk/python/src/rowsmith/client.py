@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
+from enum import Enum
 from pathlib import Path
 from typing import Any, Optional, Union
 
@@ -19,12 +20,27 @@ from rowsmith.wire.retry import NONE
 _UNSUCCESSFUL = frozenset({"failed", "cancelled", "timed_out"})
 
 
+class ConnectionType(str, Enum):
+    """The databases that `Client.create_connection` connects to."""
+
+    DB2 = "db2"
+    POSTGRESQL = "postgresql"
+    MYSQL = "mysql"
+    MSSQL = "mssql"
+    MONGODB = "mongodb"
+    ORACLE = "oracle"
+
+    def __str__(self) -> str:
+        return self.value
+
+
 class Client:
     """The operations of a scenario. Every call is made once; a failure raises `rowsmith.error.ServiceError`.
 
     What is not given is read from SERVICE_API_KEY, SERVICE_API_URL, SERVICE_PROJECT_ID, SERVICE_TEAM_ID and
-    SERVICE_SCENARIO_ID. `uploads` and `outputs` are the folders of the run (SERVICE_WORKSPACE_UPLOADS and
-    SERVICE_WORKSPACE_OUTPUTS), None outside of one. For all else there is `rowsmith.Api`.
+    SERVICE_SCENARIO_ID. `run_id` is the run (SERVICE_RUN_ID), `uploads` and `outputs` are its folders
+    (SERVICE_WORKSPACE_UPLOADS and SERVICE_WORKSPACE_OUTPUTS); all three are None outside of one. For all else there is
+    `rowsmith.Api`.
     """
 
     def __init__(
@@ -41,6 +57,7 @@ class Client:
         self.project_id = project_id or os.environ.get("SERVICE_PROJECT_ID") or None
         self.team_id = team_id or os.environ.get("SERVICE_TEAM_ID") or None
         self.scenario_id = scenario_id or os.environ.get("SERVICE_SCENARIO_ID") or None
+        self.run_id = os.environ.get("SERVICE_RUN_ID") or None
         self.uploads = _folder("SERVICE_WORKSPACE_UPLOADS")
         self.outputs = _folder("SERVICE_WORKSPACE_OUTPUTS")
         headers = {"X-API-Key": wanted("key", api_key, "SERVICE_API_KEY")}
@@ -83,19 +100,20 @@ class Client:
     def create_connection(
         self,
         name: str,
-        connection_type: str,
+        connection_type: Union[ConnectionType, str],
         connection_string: str,
         created_by: Optional[str] = None,
         project_id: Optional[str] = None,
         team_id: Optional[str] = None,
     ) -> dict[str, Any]:
-        """Make a connection to a database: db2, postgresql, mysql, mssql, mongodb or oracle.
+        """Create a connection to a database.
 
-        `created_by` is taken and has no effect: a connection's maker is the caller.
+        `connection_type` is a `rowsmith.ConnectionType` (DB2, POSTGRESQL, MYSQL, MSSQL, MONGODB or ORACLE) or its
+        value, such as "postgresql". `created_by` is accepted and has no effect: a connection belongs to the caller.
         """
         body = {
             "name": name,
-            "connection_type": connection_type,
+            "connection_type": str(connection_type),
             "connection_string": connection_string,
             "created_by": created_by,
             "project_id": project_id,
@@ -129,8 +147,12 @@ class Client:
     # --- Files ----------------------------------------------------------------------------------------------
 
     def get_scenario_files(self) -> list[dict[str, Any]]:
-        """All files of the workspace, the newest first."""
-        return self._all("/workspace/files")
+        """List the files of the run, newest first: the uploads it was started with, and its own outputs.
+
+        Outside of a run, all files of the workspace. A file in the run's folder of outputs is stored, and so listed,
+        when the run ends; `save_file` and `create_scenario_file` store a file immediately.
+        """
+        return self._all("/workspace/files", {"run_id": self.run_id} if self.run_id else {})
 
     def read_file_by_path(self, key: str) -> bytes:
         """The bytes of a file by its name with folders, as it is now."""
@@ -157,8 +179,10 @@ class Client:
 
     # ----------------------------------------------------------------------------------------------------------
 
-    def _all(self, path: str) -> list[dict[str, Any]]:
-        pages: Pages[dict[str, Any]] = Pages(lambda query: self._caller.json("GET", path, query=query), {})
+    def _all(self, path: str, query: Optional[Mapping[str, Any]] = None) -> list[dict[str, Any]]:
+        pages: Pages[dict[str, Any]] = Pages(
+            lambda query: self._caller.json("GET", path, query=query), dict(query or {})
+        )
         return pages.all()
 
     def _post(self, path: str, body: Mapping[str, Any], project_id: Optional[str] = None) -> dict[str, Any]:

@@ -38,8 +38,6 @@ class Common(TypedDict, total=False):
     """For people."""
     id: Optional[str]
     """Kept through every edit; it seeds the column."""
-    options: Mapping[str, Any]
-    """Options as the catalogue has them; named ones win over these."""
 
 
 class _Unset:
@@ -55,24 +53,42 @@ UNSET: Any = _Unset()
 class Field:
     """A field: `type` is a name of the catalogue, `name` the key in the rows. `rowsmith.fields` has a class for each.
 
-    Options go by their names, the keys of `Common` beside them.
+    `options` are the type's options as the catalogue names them. The classes of `rowsmith.fields` also take each option
+    as a keyword, which overrides the same key of `options`. The keys of `Common` are keywords of every class.
     """
 
     type_name: str = ""
 
-    def __init__(self, name: str, type: Optional[str] = None, **more: Unpack[Common]) -> None:
-        self._set(name, more, {})
+    def __init__(
+        self,
+        name: str,
+        type: Optional[str] = None,
+        options: Optional[Mapping[str, Any]] = None,
+        **more: Unpack[Common],
+    ) -> None:
+        self._set(name, options, more, {})
         if type is not None:
             self.type_name = type
 
-    def _set(self, name: str, common: Mapping[str, Any], options: Mapping[str, Any]) -> None:
+    def _set(
+        self,
+        name: str,
+        options: Optional[Mapping[str, Any]],
+        common: Mapping[str, Any],
+        named: Mapping[str, Any],
+    ) -> None:
+        if options is not None and not isinstance(options, Mapping):
+            text = f"{type(self).__name__}: options must be a dictionary, not {type(options).__name__}"
+            raise TypeError(text)
         unknown = sorted(set(common) - set(Common.__annotations__))
         if unknown:
             raise TypeError(f"{type(self).__name__} has no option {', '.join(unknown)}")
-        given = common.get("options") or {}
         self.name = name
-        self.common: dict[str, Any] = {k: v for k, v in common.items() if k != "options"}
-        self.options: dict[str, Any] = {**given, **{k: v for k, v in options.items() if v is not UNSET}}
+        self.common: dict[str, Any] = dict(common)
+        self.options: dict[str, Any] = {
+            **(options or {}),
+            **{key: value for key, value in named.items() if value is not UNSET},
+        }
 
     @property
     def type(self) -> str:

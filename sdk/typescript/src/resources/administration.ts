@@ -287,9 +287,9 @@ export class Secrets extends Resource {
     return this.list_("/secrets", {}, query, how);
   }
 
-  /** Set a secret, new or not. */
-  put(name: string, value: string, how?: Calling): Promise<types.SecretOut> {
-    return this.change_("PUT", "/secrets/{name}", { name }, { value }, how);
+  /** Set a secret, new or not: its value, or also where connections may send it. What is left out stays as it is. */
+  put(name: string, value: string | types.SecretIn, how?: Calling): Promise<types.SecretOut> {
+    return this.change_("PUT", "/secrets/{name}", { name }, typeof value === "string" ? { value } : value, how);
   }
 
   /** Delete a secret. */

@@ -14,20 +14,29 @@ export interface Uploading extends Creating, Changing {
   contentType?: string;
   /** VersionConflict where the name is there already. */
   onlyNew?: boolean;
+  /** For the whole workspace, and not for the project alone. */
+  shared?: boolean;
 }
 
 /** `client.files`. A file goes by its name, which may hold folders, or by its id. */
 export class Files extends Resource {
-  /** The files of the workspace; `folder`: those under it, at any depth. */
-  list(query?: { q?: string; folder?: string; sort?: string }, how?: Calling): Pages<types.FileOut> {
+  /**
+   * List the files of the project, and those shared with the workspace. `folder`: those under it, at any depth.
+   * `run_id`: those of a run, its uploads and its own outputs.
+   */
+  list(
+    query?: { q?: string; folder?: string; sort?: string; run_id?: string },
+    how?: Calling,
+  ): Pages<types.FileOut> {
     return this.list_("/workspace/files", {}, query, how);
   }
 
   /** Upload a file, in place of one of that name. */
-  upload(name: string, content: Content, how: Uploading = {}): Promise<types.FileOut> {
+  upload(name: string, content: Content, how: Uploading = {}): Promise<types.UploadedOut> {
     if (!name) throw notConfigured("A file needs a name.");
     const form = new FormData();
     form.append("name", name);
+    if (how.shared) form.append("shared", "true");
     form.append("file", blobOf(content, how.contentType), name.slice(name.lastIndexOf("/") + 1));
     const headers = { ...tag(how), ...(how.onlyNew ? { "If-None-Match": "*" } : {}) };
     const idempotencyKey = how.idempotencyKey ?? true;

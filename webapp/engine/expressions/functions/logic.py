@@ -108,6 +108,6 @@ def choose(call: Call) -> Node:
 
     def run(frame: Frame) -> vectors.Value:
         index = np.arange(frame.n) * size + place.run(frame).data
-        return vectors.take(kind, listed.run(frame).items, index)
+        return frame.kept(vectors.take(kind, listed.run(frame).items, index))
 
     return Node(kind, run, call.at)

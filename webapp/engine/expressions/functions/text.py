@@ -11,6 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from webapp import limits
+from webapp.engine import budget
 from webapp.engine.expressions import (
     arithmetic,
     folding,
@@ -142,6 +143,7 @@ def split_part(call: Call) -> Node:
     index = place - 1 if place > 0 else place
 
     def part(texts: pa.Array) -> pa.Array:
+        _check_parts(texts, sign)
         found = vectors.load(pc.split_pattern(texts, sign), _TEXTS)
         return textual.plain(vectors.element(found, _TEXTS, index))
 
@@ -149,6 +151,14 @@ def split_part(call: Call) -> Node:
 
 
 _TEXTS = types.list_of(types.text(), None)
+_PART_BYTES = 16  # an offset in the list of parts, one in the texts, and a copy of both
+
+
+def _check_parts(texts: pa.Array, sign: str) -> None:
+    """Raise `TooLarge` where there are so many parts that a list of them exceeds the budget."""
+    if budget.size_of(texts) * _PART_BYTES > limits.BLOCK_BYTES:
+        found = pc.sum(pc.count_substring(texts, sign)).as_py() or 0
+        budget.check((found + len(texts)) * _PART_BYTES)
 
 
 @function(
@@ -162,7 +172,8 @@ def split(call: Call) -> Node:
 
     def run(frame: object) -> Lists:
         texts = vectors.full_text(x.run(frame), frame.n)
-        return vectors.load(pc.split_pattern(texts, sign), _TEXTS)
+        _check_parts(texts, sign)
+        return frame.kept(vectors.load(pc.split_pattern(texts, sign), _TEXTS))
 
     return Node(kind, run, call.at)
 
@@ -193,9 +204,12 @@ def _padded(call: Call, pad: object, *, left: bool) -> Node:
     known = x.single.longest
     proof = x.proof.padded(fill, left=left) if x.proof else None
     longest = None if known is None else max(known, width)
-    return call.make(
-        types.text(longest), textual.mapped(lambda texts: pad(texts, width, fill)), x, proof=proof
-    )
+
+    def padded(texts: pa.Array) -> pa.Array:
+        budget.check(width * len(fill.encode()) * len(texts))
+        return pad(texts, width, fill)
+
+    return call.make(types.text(longest), textual.mapped(padded), x, proof=proof)
 
 
 def _test(call: Call, test: object) -> Node:
@@ -293,7 +307,8 @@ def regex_replace(call: Call) -> Node:
 
     def swap(texts: pa.Array) -> pa.Array:
         sizes = textual.lengths(texts)
-        if ((sizes + 1) * len(new) + sizes * (len(groups) + 1)).max(initial=0) > limits.MAX_FORMULA_TEXT:
+        most = (sizes + 1) * len(new) + sizes * (len(groups) + 1)
+        if most.max(initial=0) > limits.MAX_FORMULA_TEXT or most.sum() > limits.BLOCK_BYTES:
             found = pc.fill_null(pc.count_substring_regex(texts, pattern), 0)
             counts = found.to_numpy(zero_copy_only=False).astype(np.int64)
             textual.check_lengths(sizes * (len(groups) + 1) + counts * len(new))

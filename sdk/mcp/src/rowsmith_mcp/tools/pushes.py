@@ -60,7 +60,7 @@ def plan_push(
     mode: Literal["insert", "upsert", "update"] = "insert",
     key_columns: Annotated[list[str] | None, Field(description="For upsert and update.")] = None,
     create_table: Annotated[bool, Field(description="Make the table where it is missing.")] = False,
-    on_error: Literal["continue", "stop"] = "continue",
+    on_error: Literal["continue", "stop", "stop_when_all_fail"] = "continue",
     overrides: Overrides = None,
     target_by_table: Annotated[Name | None, Field(description="Of a dataset: {table: target}.")] = None,
 ) -> Planned:

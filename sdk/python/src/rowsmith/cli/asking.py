@@ -58,6 +58,11 @@ def add_format(made: argparse.ArgumentParser) -> None:
         "--csv-delimiter", metavar="CHAR", help="What stands between columns: , ; | ^ ~ or tab."
     )
     group.add_argument("--csv-quote", choices=("minimal", "all"), help="Quote what must be, or every value.")
+    group.add_argument(
+        "--csv-escape-formulas",
+        action="store_true",
+        help="Put a ' before texts that a spreadsheet would run as a formula.",
+    )
     group.add_argument("--no-header", action="store_true", help="CSV without a line of names.")
     group.add_argument("--sql-table", metavar="TABLE", help="Its name; without, made of the template's.")
     group.add_argument(
@@ -99,6 +104,7 @@ def format_of(args: argparse.Namespace) -> dict[str, Any]:
         "delimiter": tab.get(args.csv_delimiter, args.csv_delimiter),
         "quote": args.csv_quote,
         "header": False if args.no_header else None,
+        "escape_formulas": args.csv_escape_formulas or None,
     }
     sql = {
         "table": args.sql_table,

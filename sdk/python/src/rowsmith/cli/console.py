@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
 import time
 from collections.abc import Iterable, Mapping, Sequence
@@ -162,6 +163,15 @@ def cell(value: Any) -> str:
 def clean(text: str) -> str:
     """The text with what a terminal would act on made visible: names come from others."""
     return "".join(one if one.isprintable() else one.encode("unicode_escape").decode() for one in text)
+
+
+_UNSAFE: Final = re.compile(r"(\x1b\[[0-9;:]{0,64}m)|[\x00-\x08\x0b-\x1f\x7f-\x9f]")
+
+
+def visible(text: str) -> str:
+    """Lines of a log with the colours of a terminal and without its other commands, which are written out: a program
+    printed them. Line feeds and tabs stay."""
+    return _UNSAFE.sub(lambda found: found[1] or f"\\x{ord(found[0]):02x}", text)
 
 
 def _at(one: Mapping[str, Any], name: str) -> Any:

@@ -50,7 +50,10 @@ def _sending(group: Any) -> None:
         "--compute", action="append", metavar="COLUMN=FORMULA", help="A column by a formula over fields."
     )
     group.add_argument(
-        "--on-error", choices=("continue", "stop"), help="Whether a refused row ends the push."
+        "--on-error", choices=("continue", "stop", "stop_when_all_fail"), help="Whether failed rows end the push."
+    )
+    group.add_argument(
+        "--target-wait-seconds", type=int, metavar="S", help="How long to wait for a database that is away."
     )
     group.add_argument(
         "--canary", type=positive, metavar="N", help="So many rows first; the rest if none was refused."
@@ -77,8 +80,8 @@ def _sending(group: Any) -> None:
 def request_of(args: argparse.Namespace) -> dict[str, Any]:
     """The request, but for where it goes."""
     asked: dict[str, Any] = asking.rows_of(args)
-    plain = ("target", "mode", "on_error", "canary", "confirm", "before_sql", "after_sql", "push_mode",
-             "wrapper_key", "batch_size", "parallel", "rate_per_second")  # fmt: skip
+    plain = ("target", "mode", "on_error", "target_wait_seconds", "canary", "confirm", "before_sql",
+             "after_sql", "push_mode", "wrapper_key", "batch_size", "parallel", "rate_per_second")  # fmt: skip
     asked.update({name: getattr(args, name) for name in plain if getattr(args, name) is not None})
     if args.key_column:
         asked["key_columns"] = args.key_column

@@ -83,7 +83,7 @@ def _print_log(work: Work, follower: Any) -> None:
             if work.console.as_json:  # the result is the run; what it printed stands beside it
                 work.console.note(line.text)
             else:
-                console.write(line.text + "\n")
+                console.write(console.visible(line.text) + "\n")
 
 
 def runs(work: Work) -> int:
@@ -127,15 +127,16 @@ def logs(work: Work) -> int:
         with follower:
             for line in follower:
                 told = {"number": line.number, "text": line.text}
-                work.console.result(told, line.text) if work.console.as_json else console.write(
-                    line.text + "\n"
-                )
+                if work.console.as_json:
+                    work.console.result(told, line.text)
+                else:
+                    console.write(console.visible(line.text) + "\n")
         return OK
     text = whole()
     if work.console.as_json:
-        work.console.result({"id": args.id, "lines": text.splitlines()})
+        work.console.result({"id": args.id, "lines": text.removesuffix("\n").split("\n") if text else []})
     else:
-        console.write(text)
+        console.write(console.visible(text))
     return OK
 
 

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any, Literal
 from rowsmith.template import UNSET, Common, Field
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from typing_extensions import Unpack
 
 
@@ -26,11 +28,12 @@ class CartesianField(Field):
         name: str,
         lists: list[list[Any]],
         *,
+        options: Mapping[str, Any] | None = None,
         separator: str = UNSET,
         part: int | None = UNSET,
         **common: Unpack[Common],
     ) -> None:
-        self._set(name, common, {"lists": lists, "separator": separator, "part": part})
+        self._set(name, options, common, {"lists": lists, "separator": separator, "part": part})
 
 
 class CustomField(Field):
@@ -42,8 +45,15 @@ class CustomField(Field):
 
     type_name = "custom"
 
-    def __init__(self, name: str, values: list[Any], **common: Unpack[Common]) -> None:
-        self._set(name, common, {"values": values})
+    def __init__(
+        self,
+        name: str,
+        values: list[Any],
+        *,
+        options: Mapping[str, Any] | None = None,
+        **common: Unpack[Common],
+    ) -> None:
+        self._set(name, options, common, {"values": values})
 
 
 class DatasetColumnField(Field):
@@ -71,6 +81,7 @@ class DatasetColumnField(Field):
         file: str,
         column: str,
         *,
+        options: Mapping[str, Any] | None = None,
         on_empty: Literal["error", "blank", "default"] = UNSET,
         default: str | int | float | bool | None = UNSET,
         kind: Literal["text", "integer", "decimal", "float", "boolean", "date", "datetime"] | None = UNSET,
@@ -83,6 +94,7 @@ class DatasetColumnField(Field):
     ) -> None:
         self._set(
             name,
+            options,
             common,
             {
                 "on_empty": on_empty,
@@ -109,9 +121,15 @@ class EnumField(Field):
     type_name = "enum"
 
     def __init__(
-        self, name: str, values: list[Any], *, weights: list[float] | None = UNSET, **common: Unpack[Common]
+        self,
+        name: str,
+        values: list[Any],
+        *,
+        options: Mapping[str, Any] | None = None,
+        weights: list[float] | None = UNSET,
+        **common: Unpack[Common],
     ) -> None:
-        self._set(name, common, {"values": values, "weights": weights})
+        self._set(name, options, common, {"values": values, "weights": weights})
 
 
 class ListSequentialField(Field):
@@ -122,8 +140,15 @@ class ListSequentialField(Field):
 
     type_name = "list_sequential"
 
-    def __init__(self, name: str, values: list[Any], **common: Unpack[Common]) -> None:
-        self._set(name, common, {"values": values})
+    def __init__(
+        self,
+        name: str,
+        values: list[Any],
+        *,
+        options: Mapping[str, Any] | None = None,
+        **common: Unpack[Common],
+    ) -> None:
+        self._set(name, options, common, {"values": values})
 
 
 class MappedField(Field):
@@ -137,9 +162,16 @@ class MappedField(Field):
     type_name = "mapped"
 
     def __init__(
-        self, name: str, field: str, map: dict[str, Any], *, default: Any = UNSET, **common: Unpack[Common]
+        self,
+        name: str,
+        field: str,
+        map: dict[str, Any],
+        *,
+        options: Mapping[str, Any] | None = None,
+        default: Any = UNSET,
+        **common: Unpack[Common],
     ) -> None:
-        self._set(name, common, {"field": field, "map": map, "default": default})
+        self._set(name, options, common, {"field": field, "map": map, "default": default})
 
 
 class WeightedListField(Field):
@@ -151,5 +183,13 @@ class WeightedListField(Field):
 
     type_name = "weighted_list"
 
-    def __init__(self, name: str, values: list[Any], weights: list[float], **common: Unpack[Common]) -> None:
-        self._set(name, common, {"values": values, "weights": weights})
+    def __init__(
+        self,
+        name: str,
+        values: list[Any],
+        weights: list[float],
+        *,
+        options: Mapping[str, Any] | None = None,
+        **common: Unpack[Common],
+    ) -> None:
+        self._set(name, options, common, {"values": values, "weights": weights})

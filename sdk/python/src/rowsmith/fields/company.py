@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from rowsmith.template import UNSET, Common, Field
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from typing_extensions import Unpack
 
 
@@ -15,8 +17,8 @@ class CompanyNameField(Field):
 
     type_name = "company_name"
 
-    def __init__(self, name: str, **common: Unpack[Common]) -> None:
-        self._set(name, common, {})
+    def __init__(self, name: str, options: Mapping[str, Any] | None = None, **common: Unpack[Common]) -> None:
+        self._set(name, options, common, {})
 
 
 class DunsField(Field):
@@ -27,8 +29,15 @@ class DunsField(Field):
 
     type_name = "duns"
 
-    def __init__(self, name: str, *, formatted: bool = UNSET, **common: Unpack[Common]) -> None:
-        self._set(name, common, {"formatted": formatted})
+    def __init__(
+        self,
+        name: str,
+        options: Mapping[str, Any] | None = None,
+        *,
+        formatted: bool = UNSET,
+        **common: Unpack[Common],
+    ) -> None:
+        self._set(name, options, common, {"formatted": formatted})
 
 
 class Ean13Field(Field):
@@ -36,8 +45,8 @@ class Ean13Field(Field):
 
     type_name = "ean13"
 
-    def __init__(self, name: str, **common: Unpack[Common]) -> None:
-        self._set(name, common, {})
+    def __init__(self, name: str, options: Mapping[str, Any] | None = None, **common: Unpack[Common]) -> None:
+        self._set(name, options, common, {})
 
 
 class Ean8Field(Field):
@@ -45,8 +54,8 @@ class Ean8Field(Field):
 
     type_name = "ean8"
 
-    def __init__(self, name: str, **common: Unpack[Common]) -> None:
-        self._set(name, common, {})
+    def __init__(self, name: str, options: Mapping[str, Any] | None = None, **common: Unpack[Common]) -> None:
+        self._set(name, options, common, {})
 
 
 class IndustryField(Field):
@@ -54,8 +63,8 @@ class IndustryField(Field):
 
     type_name = "industry"
 
-    def __init__(self, name: str, **common: Unpack[Common]) -> None:
-        self._set(name, common, {})
+    def __init__(self, name: str, options: Mapping[str, Any] | None = None, **common: Unpack[Common]) -> None:
+        self._set(name, options, common, {})
 
 
 class InvoiceNumberField(Field):
@@ -68,9 +77,15 @@ class InvoiceNumberField(Field):
     type_name = "invoice_number"
 
     def __init__(
-        self, name: str, *, format: str = UNSET, start: int = UNSET, **common: Unpack[Common]
+        self,
+        name: str,
+        options: Mapping[str, Any] | None = None,
+        *,
+        format: str = UNSET,
+        start: int = UNSET,
+        **common: Unpack[Common],
     ) -> None:
-        self._set(name, common, {"format": format, "start": start})
+        self._set(name, options, common, {"format": format, "start": start})
 
 
 class ISBNField(Field):
@@ -78,8 +93,8 @@ class ISBNField(Field):
 
     type_name = "isbn"
 
-    def __init__(self, name: str, **common: Unpack[Common]) -> None:
-        self._set(name, common, {})
+    def __init__(self, name: str, options: Mapping[str, Any] | None = None, **common: Unpack[Common]) -> None:
+        self._set(name, options, common, {})
 
 
 class ISSNField(Field):
@@ -87,8 +102,8 @@ class ISSNField(Field):
 
     type_name = "issn"
 
-    def __init__(self, name: str, **common: Unpack[Common]) -> None:
-        self._set(name, common, {})
+    def __init__(self, name: str, options: Mapping[str, Any] | None = None, **common: Unpack[Common]) -> None:
+        self._set(name, options, common, {})
 
 
 class OrderNumberField(Field):
@@ -100,8 +115,15 @@ class OrderNumberField(Field):
 
     type_name = "order_number"
 
-    def __init__(self, name: str, *, format: str = UNSET, **common: Unpack[Common]) -> None:
-        self._set(name, common, {"format": format})
+    def __init__(
+        self,
+        name: str,
+        options: Mapping[str, Any] | None = None,
+        *,
+        format: str = UNSET,
+        **common: Unpack[Common],
+    ) -> None:
+        self._set(name, options, common, {"format": format})
 
 
 class ProductField(Field):
@@ -109,8 +131,8 @@ class ProductField(Field):
 
     type_name = "product"
 
-    def __init__(self, name: str, **common: Unpack[Common]) -> None:
-        self._set(name, common, {})
+    def __init__(self, name: str, options: Mapping[str, Any] | None = None, **common: Unpack[Common]) -> None:
+        self._set(name, options, common, {})
 
 
 class ProductCategoryField(Field):
@@ -118,8 +140,8 @@ class ProductCategoryField(Field):
 
     type_name = "product_category"
 
-    def __init__(self, name: str, **common: Unpack[Common]) -> None:
-        self._set(name, common, {})
+    def __init__(self, name: str, options: Mapping[str, Any] | None = None, **common: Unpack[Common]) -> None:
+        self._set(name, options, common, {})
 
 
 class ProductNameField(Field):
@@ -127,8 +149,8 @@ class ProductNameField(Field):
 
     type_name = "product_name"
 
-    def __init__(self, name: str, **common: Unpack[Common]) -> None:
-        self._set(name, common, {})
+    def __init__(self, name: str, options: Mapping[str, Any] | None = None, **common: Unpack[Common]) -> None:
+        self._set(name, options, common, {})
 
 
 class SKUField(Field):
@@ -139,8 +161,15 @@ class SKUField(Field):
 
     type_name = "sku"
 
-    def __init__(self, name: str, *, length: int = UNSET, **common: Unpack[Common]) -> None:
-        self._set(name, common, {"length": length})
+    def __init__(
+        self,
+        name: str,
+        options: Mapping[str, Any] | None = None,
+        *,
+        length: int = UNSET,
+        **common: Unpack[Common],
+    ) -> None:
+        self._set(name, options, common, {"length": length})
 
 
 class UPCField(Field):
@@ -148,5 +177,5 @@ class UPCField(Field):
 
     type_name = "upc"
 
-    def __init__(self, name: str, **common: Unpack[Common]) -> None:
-        self._set(name, common, {})
+    def __init__(self, name: str, options: Mapping[str, Any] | None = None, **common: Unpack[Common]) -> None:
+        self._set(name, options, common, {})

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from rowsmith.template import UNSET, Common, Field
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from typing_extensions import Unpack
 
 
@@ -15,8 +17,8 @@ class CompanyEmailField(Field):
 
     type_name = "company_email"
 
-    def __init__(self, name: str, **common: Unpack[Common]) -> None:
-        self._set(name, common, {})
+    def __init__(self, name: str, options: Mapping[str, Any] | None = None, **common: Unpack[Common]) -> None:
+        self._set(name, options, common, {})
 
 
 class EmailField(Field):
@@ -27,8 +29,15 @@ class EmailField(Field):
 
     type_name = "email"
 
-    def __init__(self, name: str, *, domain: str | None = UNSET, **common: Unpack[Common]) -> None:
-        self._set(name, common, {"domain": domain})
+    def __init__(
+        self,
+        name: str,
+        options: Mapping[str, Any] | None = None,
+        *,
+        domain: str | None = UNSET,
+        **common: Unpack[Common],
+    ) -> None:
+        self._set(name, options, common, {"domain": domain})
 
 
 class MessagingHandleField(Field):
@@ -43,11 +52,12 @@ class MessagingHandleField(Field):
     def __init__(
         self,
         name: str,
+        options: Mapping[str, Any] | None = None,
         *,
         service: Literal["at", "plain", "matrix", "skype", "mastodon"] = UNSET,
         **common: Unpack[Common],
     ) -> None:
-        self._set(name, common, {"service": service})
+        self._set(name, options, common, {"service": service})
 
 
 class MobileField(Field):
@@ -61,9 +71,15 @@ class MobileField(Field):
     type_name = "mobile"
 
     def __init__(
-        self, name: str, *, format: str = UNSET, country: str | None = UNSET, **common: Unpack[Common]
+        self,
+        name: str,
+        options: Mapping[str, Any] | None = None,
+        *,
+        format: str = UNSET,
+        country: str | None = UNSET,
+        **common: Unpack[Common],
     ) -> None:
-        self._set(name, common, {"format": format, "country": country})
+        self._set(name, options, common, {"format": format, "country": country})
 
 
 class PhoneNumberField(Field):
@@ -77,9 +93,15 @@ class PhoneNumberField(Field):
     type_name = "phone_number"
 
     def __init__(
-        self, name: str, *, format: str = UNSET, country: str | None = UNSET, **common: Unpack[Common]
+        self,
+        name: str,
+        options: Mapping[str, Any] | None = None,
+        *,
+        format: str = UNSET,
+        country: str | None = UNSET,
+        **common: Unpack[Common],
     ) -> None:
-        self._set(name, common, {"format": format, "country": country})
+        self._set(name, options, common, {"format": format, "country": country})
 
 
 class SafeEmailField(Field):
@@ -87,5 +109,5 @@ class SafeEmailField(Field):
 
     type_name = "safe_email"
 
-    def __init__(self, name: str, **common: Unpack[Common]) -> None:
-        self._set(name, common, {})
+    def __init__(self, name: str, options: Mapping[str, Any] | None = None, **common: Unpack[Common]) -> None:
+        self._set(name, options, common, {})

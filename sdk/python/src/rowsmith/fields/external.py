@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from rowsmith.template import UNSET, Common, Field
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from typing_extensions import Unpack
 
 
@@ -34,6 +36,7 @@ class AIField(Field):
         name: str,
         prompt: str,
         *,
+        options: Mapping[str, Any] | None = None,
         connection_id: str | None = UNSET,
         kind: Literal["text", "integer", "decimal", "boolean", "date", "choice"] | None = UNSET,
         max_length: int | None = UNSET,
@@ -49,6 +52,7 @@ class AIField(Field):
     ) -> None:
         self._set(
             name,
+            options,
             common,
             {
                 "connection_id": connection_id,
@@ -89,6 +93,7 @@ class ApiResponseField(Field):
         connection_id: str,
         path: str,
         *,
+        options: Mapping[str, Any] | None = None,
         on_empty: Literal["error", "blank", "default"] = UNSET,
         default: str | int | float | bool | None = UNSET,
         kind: Literal["text", "integer", "decimal", "float", "boolean", "date", "datetime"] | None = UNSET,
@@ -99,6 +104,7 @@ class ApiResponseField(Field):
     ) -> None:
         self._set(
             name,
+            options,
             common,
             {
                 "on_empty": on_empty,
@@ -134,6 +140,7 @@ class DbResponseField(Field):
         connection_id: str,
         query: str,
         *,
+        options: Mapping[str, Any] | None = None,
         on_empty: Literal["error", "blank", "default"] = UNSET,
         default: str | int | float | bool | None = UNSET,
         kind: Literal["text", "integer", "decimal", "float", "boolean", "date", "datetime"] | None = UNSET,
@@ -143,6 +150,7 @@ class DbResponseField(Field):
     ) -> None:
         self._set(
             name,
+            options,
             common,
             {
                 "on_empty": on_empty,
@@ -161,5 +169,5 @@ class SourceColumnField(Field):
 
     type_name = "source_column"
 
-    def __init__(self, name: str, **common: Unpack[Common]) -> None:
-        self._set(name, common, {})
+    def __init__(self, name: str, options: Mapping[str, Any] | None = None, **common: Unpack[Common]) -> None:
+        self._set(name, options, common, {})

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from rowsmith.template import UNSET, Common, Field
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from typing_extensions import Unpack
 
 
@@ -15,8 +17,8 @@ class AbaRoutingField(Field):
 
     type_name = "aba_routing"
 
-    def __init__(self, name: str, **common: Unpack[Common]) -> None:
-        self._set(name, common, {})
+    def __init__(self, name: str, options: Mapping[str, Any] | None = None, **common: Unpack[Common]) -> None:
+        self._set(name, options, common, {})
 
 
 class AccountNameField(Field):
@@ -24,8 +26,8 @@ class AccountNameField(Field):
 
     type_name = "account_name"
 
-    def __init__(self, name: str, **common: Unpack[Common]) -> None:
-        self._set(name, common, {})
+    def __init__(self, name: str, options: Mapping[str, Any] | None = None, **common: Unpack[Common]) -> None:
+        self._set(name, options, common, {})
 
 
 class AccountNumberField(Field):
@@ -36,8 +38,15 @@ class AccountNumberField(Field):
 
     type_name = "account_number"
 
-    def __init__(self, name: str, *, length: int = UNSET, **common: Unpack[Common]) -> None:
-        self._set(name, common, {"length": length})
+    def __init__(
+        self,
+        name: str,
+        options: Mapping[str, Any] | None = None,
+        *,
+        length: int = UNSET,
+        **common: Unpack[Common],
+    ) -> None:
+        self._set(name, options, common, {"length": length})
 
 
 class BankNameField(Field):
@@ -48,8 +57,15 @@ class BankNameField(Field):
 
     type_name = "bank_name"
 
-    def __init__(self, name: str, *, country: str | None = UNSET, **common: Unpack[Common]) -> None:
-        self._set(name, common, {"country": country})
+    def __init__(
+        self,
+        name: str,
+        options: Mapping[str, Any] | None = None,
+        *,
+        country: str | None = UNSET,
+        **common: Unpack[Common],
+    ) -> None:
+        self._set(name, options, common, {"country": country})
 
 
 class BICField(Field):
@@ -62,9 +78,15 @@ class BICField(Field):
     type_name = "bic"
 
     def __init__(
-        self, name: str, *, country: str | None = UNSET, branch: bool = UNSET, **common: Unpack[Common]
+        self,
+        name: str,
+        options: Mapping[str, Any] | None = None,
+        *,
+        country: str | None = UNSET,
+        branch: bool = UNSET,
+        **common: Unpack[Common],
     ) -> None:
-        self._set(name, common, {"country": country, "branch": branch})
+        self._set(name, options, common, {"country": country, "branch": branch})
 
 
 class BitcoinAddressField(Field):
@@ -79,12 +101,13 @@ class BitcoinAddressField(Field):
     def __init__(
         self,
         name: str,
+        options: Mapping[str, Any] | None = None,
         *,
         format: Literal["p2wpkh", "p2tr", "p2pkh", "p2sh"] = UNSET,
         network: Literal["mainnet", "testnet"] = UNSET,
         **common: Unpack[Common],
     ) -> None:
-        self._set(name, common, {"format": format, "network": network})
+        self._set(name, options, common, {"format": format, "network": network})
 
 
 class CardExpiryField(Field):
@@ -97,9 +120,15 @@ class CardExpiryField(Field):
     type_name = "card_expiry"
 
     def __init__(
-        self, name: str, *, format: str = UNSET, years: int = UNSET, **common: Unpack[Common]
+        self,
+        name: str,
+        options: Mapping[str, Any] | None = None,
+        *,
+        format: str = UNSET,
+        years: int = UNSET,
+        **common: Unpack[Common],
     ) -> None:
-        self._set(name, common, {"format": format, "years": years})
+        self._set(name, options, common, {"format": format, "years": years})
 
 
 class CreditCardNumberField(Field):
@@ -112,9 +141,14 @@ class CreditCardNumberField(Field):
     type_name = "credit_card_number"
 
     def __init__(
-        self, name: str, *, issuer: str | list[str] | None = UNSET, **common: Unpack[Common]
+        self,
+        name: str,
+        options: Mapping[str, Any] | None = None,
+        *,
+        issuer: str | list[str] | None = UNSET,
+        **common: Unpack[Common],
     ) -> None:
-        self._set(name, common, {"issuer": issuer})
+        self._set(name, options, common, {"issuer": issuer})
 
 
 class CreditCardTypeField(Field):
@@ -122,8 +156,8 @@ class CreditCardTypeField(Field):
 
     type_name = "credit_card_type"
 
-    def __init__(self, name: str, **common: Unpack[Common]) -> None:
-        self._set(name, common, {})
+    def __init__(self, name: str, options: Mapping[str, Any] | None = None, **common: Unpack[Common]) -> None:
+        self._set(name, options, common, {})
 
 
 class CurrencyField(Field):
@@ -140,6 +174,7 @@ class CurrencyField(Field):
     def __init__(
         self,
         name: str,
+        options: Mapping[str, Any] | None = None,
         *,
         min: float | None = UNSET,
         max: float | None = UNSET,
@@ -147,7 +182,7 @@ class CurrencyField(Field):
         stddev: float | None = UNSET,
         **common: Unpack[Common],
     ) -> None:
-        self._set(name, common, {"min": min, "max": max, "mean": mean, "stddev": stddev})
+        self._set(name, options, common, {"min": min, "max": max, "mean": mean, "stddev": stddev})
 
 
 class CurrencyCodeField(Field):
@@ -155,8 +190,8 @@ class CurrencyCodeField(Field):
 
     type_name = "currency_code"
 
-    def __init__(self, name: str, **common: Unpack[Common]) -> None:
-        self._set(name, common, {})
+    def __init__(self, name: str, options: Mapping[str, Any] | None = None, **common: Unpack[Common]) -> None:
+        self._set(name, options, common, {})
 
 
 class CurrencyNameField(Field):
@@ -164,8 +199,8 @@ class CurrencyNameField(Field):
 
     type_name = "currency_name"
 
-    def __init__(self, name: str, **common: Unpack[Common]) -> None:
-        self._set(name, common, {})
+    def __init__(self, name: str, options: Mapping[str, Any] | None = None, **common: Unpack[Common]) -> None:
+        self._set(name, options, common, {})
 
 
 class CurrencySymbolField(Field):
@@ -173,8 +208,8 @@ class CurrencySymbolField(Field):
 
     type_name = "currency_symbol"
 
-    def __init__(self, name: str, **common: Unpack[Common]) -> None:
-        self._set(name, common, {})
+    def __init__(self, name: str, options: Mapping[str, Any] | None = None, **common: Unpack[Common]) -> None:
+        self._set(name, options, common, {})
 
 
 class CVVField(Field):
@@ -182,8 +217,8 @@ class CVVField(Field):
 
     type_name = "cvv"
 
-    def __init__(self, name: str, **common: Unpack[Common]) -> None:
-        self._set(name, common, {})
+    def __init__(self, name: str, options: Mapping[str, Any] | None = None, **common: Unpack[Common]) -> None:
+        self._set(name, options, common, {})
 
 
 class EthereumAddressField(Field):
@@ -191,8 +226,8 @@ class EthereumAddressField(Field):
 
     type_name = "ethereum_address"
 
-    def __init__(self, name: str, **common: Unpack[Common]) -> None:
-        self._set(name, common, {})
+    def __init__(self, name: str, options: Mapping[str, Any] | None = None, **common: Unpack[Common]) -> None:
+        self._set(name, options, common, {})
 
 
 class IBANField(Field):
@@ -207,12 +242,13 @@ class IBANField(Field):
     def __init__(
         self,
         name: str,
+        options: Mapping[str, Any] | None = None,
         *,
         country_code: str | list[str] | None = UNSET,
         formatted: bool = UNSET,
         **common: Unpack[Common],
     ) -> None:
-        self._set(name, common, {"countryCode": country_code, "formatted": formatted})
+        self._set(name, options, common, {"countryCode": country_code, "formatted": formatted})
 
 
 class PriceField(Field):
@@ -228,13 +264,14 @@ class PriceField(Field):
     def __init__(
         self,
         name: str,
+        options: Mapping[str, Any] | None = None,
         *,
         min: float = UNSET,
         max: float = UNSET,
         endings: list[int] = UNSET,
         **common: Unpack[Common],
     ) -> None:
-        self._set(name, common, {"min": min, "max": max, "endings": endings})
+        self._set(name, options, common, {"min": min, "max": max, "endings": endings})
 
 
 class StockSymbolField(Field):
@@ -242,5 +279,5 @@ class StockSymbolField(Field):
 
     type_name = "stock_symbol"
 
-    def __init__(self, name: str, **common: Unpack[Common]) -> None:
-        self._set(name, common, {})
+    def __init__(self, name: str, options: Mapping[str, Any] | None = None, **common: Unpack[Common]) -> None:
+        self._set(name, options, common, {})

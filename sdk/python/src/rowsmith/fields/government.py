@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from rowsmith.template import UNSET, Common, Field
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from typing_extensions import Unpack
 
 
@@ -18,8 +20,15 @@ class DriverLicenseField(Field):
 
     type_name = "driver_license"
 
-    def __init__(self, name: str, *, state: str | None = UNSET, **common: Unpack[Common]) -> None:
-        self._set(name, common, {"state": state})
+    def __init__(
+        self,
+        name: str,
+        options: Mapping[str, Any] | None = None,
+        *,
+        state: str | None = UNSET,
+        **common: Unpack[Common],
+    ) -> None:
+        self._set(name, options, common, {"state": state})
 
 
 class EINField(Field):
@@ -27,8 +36,8 @@ class EINField(Field):
 
     type_name = "ein"
 
-    def __init__(self, name: str, **common: Unpack[Common]) -> None:
-        self._set(name, common, {})
+    def __init__(self, name: str, options: Mapping[str, Any] | None = None, **common: Unpack[Common]) -> None:
+        self._set(name, options, common, {})
 
 
 class MedicareIdField(Field):
@@ -39,8 +48,15 @@ class MedicareIdField(Field):
 
     type_name = "medicare_id"
 
-    def __init__(self, name: str, *, formatted: bool = UNSET, **common: Unpack[Common]) -> None:
-        self._set(name, common, {"formatted": formatted})
+    def __init__(
+        self,
+        name: str,
+        options: Mapping[str, Any] | None = None,
+        *,
+        formatted: bool = UNSET,
+        **common: Unpack[Common],
+    ) -> None:
+        self._set(name, options, common, {"formatted": formatted})
 
 
 class NationalIdField(Field):
@@ -57,8 +73,15 @@ class NationalIdField(Field):
 
     type_name = "national_id"
 
-    def __init__(self, name: str, *, country: str | None = UNSET, **common: Unpack[Common]) -> None:
-        self._set(name, common, {"country": country})
+    def __init__(
+        self,
+        name: str,
+        options: Mapping[str, Any] | None = None,
+        *,
+        country: str | None = UNSET,
+        **common: Unpack[Common],
+    ) -> None:
+        self._set(name, options, common, {"country": country})
 
 
 class NhsNumberField(Field):
@@ -66,8 +89,8 @@ class NhsNumberField(Field):
 
     type_name = "nhs_number"
 
-    def __init__(self, name: str, **common: Unpack[Common]) -> None:
-        self._set(name, common, {})
+    def __init__(self, name: str, options: Mapping[str, Any] | None = None, **common: Unpack[Common]) -> None:
+        self._set(name, options, common, {})
 
 
 class PassportNumberField(Field):
@@ -80,8 +103,15 @@ class PassportNumberField(Field):
 
     type_name = "passport_number"
 
-    def __init__(self, name: str, *, country: str | None = UNSET, **common: Unpack[Common]) -> None:
-        self._set(name, common, {"country": country})
+    def __init__(
+        self,
+        name: str,
+        options: Mapping[str, Any] | None = None,
+        *,
+        country: str | None = UNSET,
+        **common: Unpack[Common],
+    ) -> None:
+        self._set(name, options, common, {"country": country})
 
 
 class SirenField(Field):
@@ -89,8 +119,8 @@ class SirenField(Field):
 
     type_name = "siren"
 
-    def __init__(self, name: str, **common: Unpack[Common]) -> None:
-        self._set(name, common, {})
+    def __init__(self, name: str, options: Mapping[str, Any] | None = None, **common: Unpack[Common]) -> None:
+        self._set(name, options, common, {})
 
 
 class SiretField(Field):
@@ -98,8 +128,8 @@ class SiretField(Field):
 
     type_name = "siret"
 
-    def __init__(self, name: str, **common: Unpack[Common]) -> None:
-        self._set(name, common, {})
+    def __init__(self, name: str, options: Mapping[str, Any] | None = None, **common: Unpack[Common]) -> None:
+        self._set(name, options, common, {})
 
 
 class SSNField(Field):
@@ -107,8 +137,8 @@ class SSNField(Field):
 
     type_name = "ssn"
 
-    def __init__(self, name: str, **common: Unpack[Common]) -> None:
-        self._set(name, common, {})
+    def __init__(self, name: str, options: Mapping[str, Any] | None = None, **common: Unpack[Common]) -> None:
+        self._set(name, options, common, {})
 
 
 class TaxIdField(Field):
@@ -125,8 +155,15 @@ class TaxIdField(Field):
 
     type_name = "tax_id"
 
-    def __init__(self, name: str, *, country: str | None = UNSET, **common: Unpack[Common]) -> None:
-        self._set(name, common, {"country": country})
+    def __init__(
+        self,
+        name: str,
+        options: Mapping[str, Any] | None = None,
+        *,
+        country: str | None = UNSET,
+        **common: Unpack[Common],
+    ) -> None:
+        self._set(name, options, common, {"country": country})
 
 
 class VatIdField(Field):
@@ -138,5 +175,12 @@ class VatIdField(Field):
 
     type_name = "vat_id"
 
-    def __init__(self, name: str, *, country: str | None = UNSET, **common: Unpack[Common]) -> None:
-        self._set(name, common, {"country": country})
+    def __init__(
+        self,
+        name: str,
+        options: Mapping[str, Any] | None = None,
+        *,
+        country: str | None = UNSET,
+        **common: Unpack[Common],
+    ) -> None:
+        self._set(name, options, common, {"country": country})

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any, Literal
 from rowsmith.template import UNSET, Common, Field
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from typing_extensions import Unpack
 
 
@@ -32,6 +34,7 @@ class ForeignKeyField(Field):
         table: str,
         column: str,
         *,
+        options: Mapping[str, Any] | None = None,
         on_empty: Literal["error", "blank", "default"] = UNSET,
         default: str | int | float | bool | None = UNSET,
         kind: Literal["text", "integer", "decimal", "float", "boolean", "date", "datetime"] | None = UNSET,
@@ -41,6 +44,7 @@ class ForeignKeyField(Field):
     ) -> None:
         self._set(
             name,
+            options,
             common,
             {
                 "on_empty": on_empty,
@@ -60,8 +64,8 @@ class MongodbObjectidField(Field):
 
     type_name = "mongodb_objectid"
 
-    def __init__(self, name: str, **common: Unpack[Common]) -> None:
-        self._set(name, common, {})
+    def __init__(self, name: str, options: Mapping[str, Any] | None = None, **common: Unpack[Common]) -> None:
+        self._set(name, options, common, {})
 
 
 class NanoidField(Field):
@@ -72,8 +76,15 @@ class NanoidField(Field):
 
     type_name = "nanoid"
 
-    def __init__(self, name: str, *, size: int = UNSET, **common: Unpack[Common]) -> None:
-        self._set(name, common, {"size": size})
+    def __init__(
+        self,
+        name: str,
+        options: Mapping[str, Any] | None = None,
+        *,
+        size: int = UNSET,
+        **common: Unpack[Common],
+    ) -> None:
+        self._set(name, options, common, {"size": size})
 
 
 class PositionInParentField(Field):
@@ -84,8 +95,15 @@ class PositionInParentField(Field):
 
     type_name = "position_in_parent"
 
-    def __init__(self, name: str, *, start: int = UNSET, **common: Unpack[Common]) -> None:
-        self._set(name, common, {"start": start})
+    def __init__(
+        self,
+        name: str,
+        options: Mapping[str, Any] | None = None,
+        *,
+        start: int = UNSET,
+        **common: Unpack[Common],
+    ) -> None:
+        self._set(name, options, common, {"start": start})
 
 
 class ReferenceField(Field):
@@ -107,6 +125,7 @@ class ReferenceField(Field):
         name: str,
         template_id: str,
         *,
+        options: Mapping[str, Any] | None = None,
         field: str | None = UNSET,
         cardinality: dict[str, Any] | None = UNSET,
         layout: Literal["together", "mixed"] = UNSET,
@@ -117,6 +136,7 @@ class ReferenceField(Field):
     ) -> None:
         self._set(
             name,
+            options,
             common,
             {
                 "template_id": template_id,
@@ -135,8 +155,8 @@ class ULIDField(Field):
 
     type_name = "ulid"
 
-    def __init__(self, name: str, **common: Unpack[Common]) -> None:
-        self._set(name, common, {})
+    def __init__(self, name: str, options: Mapping[str, Any] | None = None, **common: Unpack[Common]) -> None:
+        self._set(name, options, common, {})
 
 
 class UUIDField(Field):
@@ -151,9 +171,10 @@ class UUIDField(Field):
     def __init__(
         self,
         name: str,
+        options: Mapping[str, Any] | None = None,
         *,
         version: Literal[4, 7] = UNSET,
         primary_key: bool = UNSET,
         **common: Unpack[Common],
     ) -> None:
-        self._set(name, common, {"version": version, "primaryKey": primary_key})
+        self._set(name, options, common, {"version": version, "primaryKey": primary_key})

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from rowsmith.template import UNSET, Common, Field
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from typing_extensions import Unpack
 
 
@@ -20,9 +22,15 @@ class ApiKeyField(Field):
     type_name = "api_key"
 
     def __init__(
-        self, name: str, *, lead: str = UNSET, length: int = UNSET, **common: Unpack[Common]
+        self,
+        name: str,
+        options: Mapping[str, Any] | None = None,
+        *,
+        lead: str = UNSET,
+        length: int = UNSET,
+        **common: Unpack[Common],
     ) -> None:
-        self._set(name, common, {"lead": lead, "length": length})
+        self._set(name, options, common, {"lead": lead, "length": length})
 
 
 class AppNameField(Field):
@@ -30,8 +38,8 @@ class AppNameField(Field):
 
     type_name = "app_name"
 
-    def __init__(self, name: str, **common: Unpack[Common]) -> None:
-        self._set(name, common, {})
+    def __init__(self, name: str, options: Mapping[str, Any] | None = None, **common: Unpack[Common]) -> None:
+        self._set(name, options, common, {})
 
 
 class BundleIdField(Field):
@@ -39,8 +47,8 @@ class BundleIdField(Field):
 
     type_name = "bundle_id"
 
-    def __init__(self, name: str, **common: Unpack[Common]) -> None:
-        self._set(name, common, {})
+    def __init__(self, name: str, options: Mapping[str, Any] | None = None, **common: Unpack[Common]) -> None:
+        self._set(name, options, common, {})
 
 
 class DomainNameField(Field):
@@ -51,8 +59,15 @@ class DomainNameField(Field):
 
     type_name = "domain_name"
 
-    def __init__(self, name: str, *, tld: str | None = UNSET, **common: Unpack[Common]) -> None:
-        self._set(name, common, {"tld": tld})
+    def __init__(
+        self,
+        name: str,
+        options: Mapping[str, Any] | None = None,
+        *,
+        tld: str | None = UNSET,
+        **common: Unpack[Common],
+    ) -> None:
+        self._set(name, options, common, {"tld": tld})
 
 
 class FileNameField(Field):
@@ -63,8 +78,15 @@ class FileNameField(Field):
 
     type_name = "file_name"
 
-    def __init__(self, name: str, *, extension: str | None = UNSET, **common: Unpack[Common]) -> None:
-        self._set(name, common, {"extension": extension})
+    def __init__(
+        self,
+        name: str,
+        options: Mapping[str, Any] | None = None,
+        *,
+        extension: str | None = UNSET,
+        **common: Unpack[Common],
+    ) -> None:
+        self._set(name, options, common, {"extension": extension})
 
 
 class FilePathField(Field):
@@ -79,12 +101,13 @@ class FilePathField(Field):
     def __init__(
         self,
         name: str,
+        options: Mapping[str, Any] | None = None,
         *,
         extension: str | None = UNSET,
         system: Literal["unix", "windows"] = UNSET,
         **common: Unpack[Common],
     ) -> None:
-        self._set(name, common, {"extension": extension, "system": system})
+        self._set(name, options, common, {"extension": extension, "system": system})
 
 
 class HostnameField(Field):
@@ -95,8 +118,15 @@ class HostnameField(Field):
 
     type_name = "hostname"
 
-    def __init__(self, name: str, *, domain: str | None = UNSET, **common: Unpack[Common]) -> None:
-        self._set(name, common, {"domain": domain})
+    def __init__(
+        self,
+        name: str,
+        options: Mapping[str, Any] | None = None,
+        *,
+        domain: str | None = UNSET,
+        **common: Unpack[Common],
+    ) -> None:
+        self._set(name, options, common, {"domain": domain})
 
 
 class HttpMethodField(Field):
@@ -104,8 +134,8 @@ class HttpMethodField(Field):
 
     type_name = "http_method"
 
-    def __init__(self, name: str, **common: Unpack[Common]) -> None:
-        self._set(name, common, {})
+    def __init__(self, name: str, options: Mapping[str, Any] | None = None, **common: Unpack[Common]) -> None:
+        self._set(name, options, common, {})
 
 
 class HttpStatusField(Field):
@@ -113,8 +143,8 @@ class HttpStatusField(Field):
 
     type_name = "http_status"
 
-    def __init__(self, name: str, **common: Unpack[Common]) -> None:
-        self._set(name, common, {})
+    def __init__(self, name: str, options: Mapping[str, Any] | None = None, **common: Unpack[Common]) -> None:
+        self._set(name, options, common, {})
 
 
 class ImageUrlField(Field):
@@ -130,13 +160,14 @@ class ImageUrlField(Field):
     def __init__(
         self,
         name: str,
+        options: Mapping[str, Any] | None = None,
         *,
         width: int = UNSET,
         height: int = UNSET,
         format: Literal["jpg", "png", "gif", "webp", "svg"] = UNSET,
         **common: Unpack[Common],
     ) -> None:
-        self._set(name, common, {"width": width, "height": height, "format": format})
+        self._set(name, options, common, {"width": width, "height": height, "format": format})
 
 
 class Ipv4Field(Field):
@@ -149,9 +180,15 @@ class Ipv4Field(Field):
     type_name = "ipv4"
 
     def __init__(
-        self, name: str, *, cidr: str | None = UNSET, private: bool = UNSET, **common: Unpack[Common]
+        self,
+        name: str,
+        options: Mapping[str, Any] | None = None,
+        *,
+        cidr: str | None = UNSET,
+        private: bool = UNSET,
+        **common: Unpack[Common],
     ) -> None:
-        self._set(name, common, {"cidr": cidr, "private": private})
+        self._set(name, options, common, {"cidr": cidr, "private": private})
 
 
 class Ipv6Field(Field):
@@ -162,8 +199,15 @@ class Ipv6Field(Field):
 
     type_name = "ipv6"
 
-    def __init__(self, name: str, *, cidr: str = UNSET, **common: Unpack[Common]) -> None:
-        self._set(name, common, {"cidr": cidr})
+    def __init__(
+        self,
+        name: str,
+        options: Mapping[str, Any] | None = None,
+        *,
+        cidr: str = UNSET,
+        **common: Unpack[Common],
+    ) -> None:
+        self._set(name, options, common, {"cidr": cidr})
 
 
 class JwtField(Field):
@@ -179,10 +223,11 @@ class JwtField(Field):
     def __init__(
         self,
         name: str,
+        options: Mapping[str, Any] | None = None,
         *,
         secret: str = UNSET,
         issuer: str | None = UNSET,
         expires_in: int = UNSET,
         **common: Unpack[Common],
     ) -> None:
-        self._set(name, common, {"secret": secret, "issuer": issuer, "expires_in": expires_in})
+        self._set(name, options, common, {"secret": secret, "issuer": issuer, "expires_in": expires_in})

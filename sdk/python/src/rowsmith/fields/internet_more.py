@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from rowsmith.template import UNSET, Common, Field
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from typing_extensions import Unpack
 
 
@@ -19,9 +21,14 @@ class MacAddressField(Field):
     type_name = "mac_address"
 
     def __init__(
-        self, name: str, *, separator: Literal[":", "-", "."] = UNSET, **common: Unpack[Common]
+        self,
+        name: str,
+        options: Mapping[str, Any] | None = None,
+        *,
+        separator: Literal[":", "-", "."] = UNSET,
+        **common: Unpack[Common],
     ) -> None:
-        self._set(name, common, {"separator": separator})
+        self._set(name, options, common, {"separator": separator})
 
 
 class Md5Field(Field):
@@ -33,9 +40,14 @@ class Md5Field(Field):
     type_name = "md5"
 
     def __init__(
-        self, name: str, *, case: Literal["lower", "upper"] = UNSET, **common: Unpack[Common]
+        self,
+        name: str,
+        options: Mapping[str, Any] | None = None,
+        *,
+        case: Literal["lower", "upper"] = UNSET,
+        **common: Unpack[Common],
     ) -> None:
-        self._set(name, common, {"case": case})
+        self._set(name, options, common, {"case": case})
 
 
 class MimeTypeField(Field):
@@ -43,8 +55,8 @@ class MimeTypeField(Field):
 
     type_name = "mime_type"
 
-    def __init__(self, name: str, **common: Unpack[Common]) -> None:
-        self._set(name, common, {})
+    def __init__(self, name: str, options: Mapping[str, Any] | None = None, **common: Unpack[Common]) -> None:
+        self._set(name, options, common, {})
 
 
 class PasswordField(Field):
@@ -59,12 +71,13 @@ class PasswordField(Field):
     def __init__(
         self,
         name: str,
+        options: Mapping[str, Any] | None = None,
         *,
         length: int = UNSET,
         classes: list[Literal["lower", "upper", "digits", "symbols"]] = UNSET,
         **common: Unpack[Common],
     ) -> None:
-        self._set(name, common, {"length": length, "classes": classes})
+        self._set(name, options, common, {"length": length, "classes": classes})
 
 
 class PasswordHashField(Field):
@@ -80,12 +93,13 @@ class PasswordHashField(Field):
     def __init__(
         self,
         name: str,
+        options: Mapping[str, Any] | None = None,
         *,
         algorithm: Literal["bcrypt", "argon2id", "pbkdf2_sha256", "sha512_crypt"] = UNSET,
         cost: int | None = UNSET,
         **common: Unpack[Common],
     ) -> None:
-        self._set(name, common, {"algorithm": algorithm, "cost": cost})
+        self._set(name, options, common, {"algorithm": algorithm, "cost": cost})
 
 
 class PortField(Field):
@@ -99,11 +113,12 @@ class PortField(Field):
     def __init__(
         self,
         name: str,
+        options: Mapping[str, Any] | None = None,
         *,
         range: Literal["any", "system", "user", "dynamic"] = UNSET,
         **common: Unpack[Common],
     ) -> None:
-        self._set(name, common, {"range": range})
+        self._set(name, options, common, {"range": range})
 
 
 class SemverField(Field):
@@ -116,9 +131,15 @@ class SemverField(Field):
     type_name = "semver"
 
     def __init__(
-        self, name: str, *, max_major: int = UNSET, prerelease: bool = UNSET, **common: Unpack[Common]
+        self,
+        name: str,
+        options: Mapping[str, Any] | None = None,
+        *,
+        max_major: int = UNSET,
+        prerelease: bool = UNSET,
+        **common: Unpack[Common],
     ) -> None:
-        self._set(name, common, {"max_major": max_major, "prerelease": prerelease})
+        self._set(name, options, common, {"max_major": max_major, "prerelease": prerelease})
 
 
 class Sha1Field(Field):
@@ -130,9 +151,14 @@ class Sha1Field(Field):
     type_name = "sha1"
 
     def __init__(
-        self, name: str, *, case: Literal["lower", "upper"] = UNSET, **common: Unpack[Common]
+        self,
+        name: str,
+        options: Mapping[str, Any] | None = None,
+        *,
+        case: Literal["lower", "upper"] = UNSET,
+        **common: Unpack[Common],
     ) -> None:
-        self._set(name, common, {"case": case})
+        self._set(name, options, common, {"case": case})
 
 
 class Sha256Field(Field):
@@ -144,9 +170,14 @@ class Sha256Field(Field):
     type_name = "sha256"
 
     def __init__(
-        self, name: str, *, case: Literal["lower", "upper"] = UNSET, **common: Unpack[Common]
+        self,
+        name: str,
+        options: Mapping[str, Any] | None = None,
+        *,
+        case: Literal["lower", "upper"] = UNSET,
+        **common: Unpack[Common],
     ) -> None:
-        self._set(name, common, {"case": case})
+        self._set(name, options, common, {"case": case})
 
 
 class TldField(Field):
@@ -154,8 +185,8 @@ class TldField(Field):
 
     type_name = "tld"
 
-    def __init__(self, name: str, **common: Unpack[Common]) -> None:
-        self._set(name, common, {})
+    def __init__(self, name: str, options: Mapping[str, Any] | None = None, **common: Unpack[Common]) -> None:
+        self._set(name, options, common, {})
 
 
 class TokenField(Field):
@@ -170,12 +201,13 @@ class TokenField(Field):
     def __init__(
         self,
         name: str,
+        options: Mapping[str, Any] | None = None,
         *,
         length: int = UNSET,
         alphabet: Literal["alphanumeric", "urlsafe", "hex", "base32"] = UNSET,
         **common: Unpack[Common],
     ) -> None:
-        self._set(name, common, {"length": length, "alphabet": alphabet})
+        self._set(name, options, common, {"length": length, "alphabet": alphabet})
 
 
 class URLField(Field):
@@ -186,8 +218,15 @@ class URLField(Field):
 
     type_name = "url"
 
-    def __init__(self, name: str, *, tld: str | None = UNSET, **common: Unpack[Common]) -> None:
-        self._set(name, common, {"tld": tld})
+    def __init__(
+        self,
+        name: str,
+        options: Mapping[str, Any] | None = None,
+        *,
+        tld: str | None = UNSET,
+        **common: Unpack[Common],
+    ) -> None:
+        self._set(name, options, common, {"tld": tld})
 
 
 class UserAgentField(Field):
@@ -195,5 +234,5 @@ class UserAgentField(Field):
 
     type_name = "user_agent"
 
-    def __init__(self, name: str, **common: Unpack[Common]) -> None:
-        self._set(name, common, {})
+    def __init__(self, name: str, options: Mapping[str, Any] | None = None, **common: Unpack[Common]) -> None:
+        self._set(name, options, common, {})

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any, Literal
 from rowsmith.template import UNSET, Common, Field
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from typing_extensions import Unpack
 
 
@@ -26,6 +28,7 @@ class AggregateField(Field):
         name: str,
         template_id: str,
         *,
+        options: Mapping[str, Any] | None = None,
         function: Literal["sum", "count", "min", "max", "avg", "first", "any", "span"] = UNSET,
         field: str | None = UNSET,
         decimals: int | None = UNSET,
@@ -33,6 +36,7 @@ class AggregateField(Field):
     ) -> None:
         self._set(
             name,
+            options,
             common,
             {"template_id": template_id, "function": function, "field": field, "decimals": decimals},
         )
@@ -53,11 +57,12 @@ class CaseField(Field):
         name: str,
         cases: list[dict[str, Any]],
         *,
+        options: Mapping[str, Any] | None = None,
         else_: Any = UNSET,
         else_formula: str | None = UNSET,
         **common: Unpack[Common],
     ) -> None:
-        self._set(name, common, {"cases": cases, "else": else_, "else_formula": else_formula})
+        self._set(name, options, common, {"cases": cases, "else": else_, "else_formula": else_formula})
 
 
 class ConstantField(Field):
@@ -68,8 +73,10 @@ class ConstantField(Field):
 
     type_name = "constant"
 
-    def __init__(self, name: str, value: Any, **common: Unpack[Common]) -> None:
-        self._set(name, common, {"value": value})
+    def __init__(
+        self, name: str, value: Any, *, options: Mapping[str, Any] | None = None, **common: Unpack[Common]
+    ) -> None:
+        self._set(name, options, common, {"value": value})
 
 
 class DerivedField(Field):
@@ -81,8 +88,10 @@ class DerivedField(Field):
 
     type_name = "derived"
 
-    def __init__(self, name: str, value: str, **common: Unpack[Common]) -> None:
-        self._set(name, common, {"value": value})
+    def __init__(
+        self, name: str, value: str, *, options: Mapping[str, Any] | None = None, **common: Unpack[Common]
+    ) -> None:
+        self._set(name, options, common, {"value": value})
 
 
 class FormulaField(Field):
@@ -94,8 +103,15 @@ class FormulaField(Field):
 
     type_name = "formula"
 
-    def __init__(self, name: str, expression: str, **common: Unpack[Common]) -> None:
-        self._set(name, common, {"expression": expression})
+    def __init__(
+        self,
+        name: str,
+        expression: str,
+        *,
+        options: Mapping[str, Any] | None = None,
+        **common: Unpack[Common],
+    ) -> None:
+        self._set(name, options, common, {"expression": expression})
 
 
 class NullField(Field):
@@ -106,8 +122,15 @@ class NullField(Field):
 
     type_name = "null"
 
-    def __init__(self, name: str, *, value: None = UNSET, **common: Unpack[Common]) -> None:
-        self._set(name, common, {"value": value})
+    def __init__(
+        self,
+        name: str,
+        options: Mapping[str, Any] | None = None,
+        *,
+        value: None = UNSET,
+        **common: Unpack[Common],
+    ) -> None:
+        self._set(name, options, common, {"value": value})
 
 
 class PreviousField(Field):
@@ -121,9 +144,16 @@ class PreviousField(Field):
     type_name = "previous"
 
     def __init__(
-        self, name: str, field: str, *, step: int = UNSET, default: Any = UNSET, **common: Unpack[Common]
+        self,
+        name: str,
+        field: str,
+        *,
+        options: Mapping[str, Any] | None = None,
+        step: int = UNSET,
+        default: Any = UNSET,
+        **common: Unpack[Common],
     ) -> None:
-        self._set(name, common, {"field": field, "step": step, "default": default})
+        self._set(name, options, common, {"field": field, "step": step, "default": default})
 
 
 class RunningTotalField(Field):
@@ -136,9 +166,15 @@ class RunningTotalField(Field):
     type_name = "running_total"
 
     def __init__(
-        self, name: str, field: str, *, within: Literal["table", "parent"] = UNSET, **common: Unpack[Common]
+        self,
+        name: str,
+        field: str,
+        *,
+        options: Mapping[str, Any] | None = None,
+        within: Literal["table", "parent"] = UNSET,
+        **common: Unpack[Common],
     ) -> None:
-        self._set(name, common, {"field": field, "within": within})
+        self._set(name, options, common, {"field": field, "within": within})
 
 
 class TemplateStringField(Field):
@@ -149,5 +185,7 @@ class TemplateStringField(Field):
 
     type_name = "template_string"
 
-    def __init__(self, name: str, value: str, **common: Unpack[Common]) -> None:
-        self._set(name, common, {"value": value})
+    def __init__(
+        self, name: str, value: str, *, options: Mapping[str, Any] | None = None, **common: Unpack[Common]
+    ) -> None:
+        self._set(name, options, common, {"value": value})

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any, Literal
 from rowsmith.template import UNSET, Common, Field
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from typing_extensions import Unpack
 
 
@@ -19,9 +21,14 @@ class AirlineField(Field):
     type_name = "airline"
 
     def __init__(
-        self, name: str, *, format: Literal["name", "iata", "icao"] = UNSET, **common: Unpack[Common]
+        self,
+        name: str,
+        options: Mapping[str, Any] | None = None,
+        *,
+        format: Literal["name", "iata", "icao"] = UNSET,
+        **common: Unpack[Common],
     ) -> None:
-        self._set(name, common, {"format": format})
+        self._set(name, options, common, {"format": format})
 
 
 class AnimalField(Field):
@@ -29,8 +36,8 @@ class AnimalField(Field):
 
     type_name = "animal"
 
-    def __init__(self, name: str, **common: Unpack[Common]) -> None:
-        self._set(name, common, {})
+    def __init__(self, name: str, options: Mapping[str, Any] | None = None, **common: Unpack[Common]) -> None:
+        self._set(name, options, common, {})
 
 
 class CarMakeField(Field):
@@ -38,8 +45,8 @@ class CarMakeField(Field):
 
     type_name = "car_make"
 
-    def __init__(self, name: str, **common: Unpack[Common]) -> None:
-        self._set(name, common, {})
+    def __init__(self, name: str, options: Mapping[str, Any] | None = None, **common: Unpack[Common]) -> None:
+        self._set(name, options, common, {})
 
 
 class CarModelField(Field):
@@ -47,8 +54,8 @@ class CarModelField(Field):
 
     type_name = "car_model"
 
-    def __init__(self, name: str, **common: Unpack[Common]) -> None:
-        self._set(name, common, {})
+    def __init__(self, name: str, options: Mapping[str, Any] | None = None, **common: Unpack[Common]) -> None:
+        self._set(name, options, common, {})
 
 
 class CarYearField(Field):
@@ -61,9 +68,15 @@ class CarYearField(Field):
     type_name = "car_year"
 
     def __init__(
-        self, name: str, *, min: int | None = UNSET, max: int | None = UNSET, **common: Unpack[Common]
+        self,
+        name: str,
+        options: Mapping[str, Any] | None = None,
+        *,
+        min: int | None = UNSET,
+        max: int | None = UNSET,
+        **common: Unpack[Common],
     ) -> None:
-        self._set(name, common, {"min": min, "max": max})
+        self._set(name, options, common, {"min": min, "max": max})
 
 
 class ColorField(Field):
@@ -71,8 +84,8 @@ class ColorField(Field):
 
     type_name = "color"
 
-    def __init__(self, name: str, **common: Unpack[Common]) -> None:
-        self._set(name, common, {})
+    def __init__(self, name: str, options: Mapping[str, Any] | None = None, **common: Unpack[Common]) -> None:
+        self._set(name, options, common, {})
 
 
 class DrugNameField(Field):
@@ -80,8 +93,8 @@ class DrugNameField(Field):
 
     type_name = "drug_name"
 
-    def __init__(self, name: str, **common: Unpack[Common]) -> None:
-        self._set(name, common, {})
+    def __init__(self, name: str, options: Mapping[str, Any] | None = None, **common: Unpack[Common]) -> None:
+        self._set(name, options, common, {})
 
 
 class FakerField(Field):
@@ -94,9 +107,15 @@ class FakerField(Field):
     type_name = "faker"
 
     def __init__(
-        self, name: str, method: str, *, arguments: dict[str, Any] = UNSET, **common: Unpack[Common]
+        self,
+        name: str,
+        method: str,
+        *,
+        options: Mapping[str, Any] | None = None,
+        arguments: dict[str, Any] = UNSET,
+        **common: Unpack[Common],
     ) -> None:
-        self._set(name, common, {"method": method, "arguments": arguments})
+        self._set(name, options, common, {"method": method, "arguments": arguments})
 
 
 class FlightNumberField(Field):
@@ -107,8 +126,15 @@ class FlightNumberField(Field):
 
     type_name = "flight_number"
 
-    def __init__(self, name: str, *, separator: str = UNSET, **common: Unpack[Common]) -> None:
-        self._set(name, common, {"separator": separator})
+    def __init__(
+        self,
+        name: str,
+        options: Mapping[str, Any] | None = None,
+        *,
+        separator: str = UNSET,
+        **common: Unpack[Common],
+    ) -> None:
+        self._set(name, options, common, {"separator": separator})
 
 
 class HexColorField(Field):
@@ -120,9 +146,14 @@ class HexColorField(Field):
     type_name = "hex_color"
 
     def __init__(
-        self, name: str, *, case: Literal["lower", "upper"] = UNSET, **common: Unpack[Common]
+        self,
+        name: str,
+        options: Mapping[str, Any] | None = None,
+        *,
+        case: Literal["lower", "upper"] = UNSET,
+        **common: Unpack[Common],
     ) -> None:
-        self._set(name, common, {"case": case})
+        self._set(name, options, common, {"case": case})
 
 
 class Icd10CodeField(Field):
@@ -134,9 +165,14 @@ class Icd10CodeField(Field):
     type_name = "icd10_code"
 
     def __init__(
-        self, name: str, *, format: Literal["code", "name"] = UNSET, **common: Unpack[Common]
+        self,
+        name: str,
+        options: Mapping[str, Any] | None = None,
+        *,
+        format: Literal["code", "name"] = UNSET,
+        **common: Unpack[Common],
     ) -> None:
-        self._set(name, common, {"format": format})
+        self._set(name, options, common, {"format": format})
 
 
 class LicensePlateField(Field):
@@ -149,8 +185,15 @@ class LicensePlateField(Field):
 
     type_name = "license_plate"
 
-    def __init__(self, name: str, *, country: str | None = UNSET, **common: Unpack[Common]) -> None:
-        self._set(name, common, {"country": country})
+    def __init__(
+        self,
+        name: str,
+        options: Mapping[str, Any] | None = None,
+        *,
+        country: str | None = UNSET,
+        **common: Unpack[Common],
+    ) -> None:
+        self._set(name, options, common, {"country": country})
 
 
 class MovieTitleField(Field):
@@ -158,8 +201,8 @@ class MovieTitleField(Field):
 
     type_name = "movie_title"
 
-    def __init__(self, name: str, **common: Unpack[Common]) -> None:
-        self._set(name, common, {})
+    def __init__(self, name: str, options: Mapping[str, Any] | None = None, **common: Unpack[Common]) -> None:
+        self._set(name, options, common, {})
 
 
 class PlantField(Field):
@@ -167,8 +210,8 @@ class PlantField(Field):
 
     type_name = "plant"
 
-    def __init__(self, name: str, **common: Unpack[Common]) -> None:
-        self._set(name, common, {})
+    def __init__(self, name: str, options: Mapping[str, Any] | None = None, **common: Unpack[Common]) -> None:
+        self._set(name, options, common, {})
 
 
 class RgbColorField(Field):
@@ -176,8 +219,8 @@ class RgbColorField(Field):
 
     type_name = "rgb_color"
 
-    def __init__(self, name: str, **common: Unpack[Common]) -> None:
-        self._set(name, common, {})
+    def __init__(self, name: str, options: Mapping[str, Any] | None = None, **common: Unpack[Common]) -> None:
+        self._set(name, options, common, {})
 
 
 class UnitField(Field):
@@ -189,9 +232,14 @@ class UnitField(Field):
     type_name = "unit"
 
     def __init__(
-        self, name: str, *, format: Literal["name", "symbol", "quantity"] = UNSET, **common: Unpack[Common]
+        self,
+        name: str,
+        options: Mapping[str, Any] | None = None,
+        *,
+        format: Literal["name", "symbol", "quantity"] = UNSET,
+        **common: Unpack[Common],
     ) -> None:
-        self._set(name, common, {"format": format})
+        self._set(name, options, common, {"format": format})
 
 
 class VinField(Field):
@@ -202,5 +250,12 @@ class VinField(Field):
 
     type_name = "vin"
 
-    def __init__(self, name: str, *, year: int | None = UNSET, **common: Unpack[Common]) -> None:
-        self._set(name, common, {"year": year})
+    def __init__(
+        self,
+        name: str,
+        options: Mapping[str, Any] | None = None,
+        *,
+        year: int | None = UNSET,
+        **common: Unpack[Common],
+    ) -> None:
+        self._set(name, options, common, {"year": year})

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any, Literal
 from rowsmith.template import UNSET, Common, Field
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from typing_extensions import Unpack
 
 
@@ -20,9 +22,15 @@ class BinomialField(Field):
     type_name = "binomial"
 
     def __init__(
-        self, name: str, *, trials: int = UNSET, probability: float = UNSET, **common: Unpack[Common]
+        self,
+        name: str,
+        options: Mapping[str, Any] | None = None,
+        *,
+        trials: int = UNSET,
+        probability: float = UNSET,
+        **common: Unpack[Common],
     ) -> None:
-        self._set(name, common, {"trials": trials, "probability": probability})
+        self._set(name, options, common, {"trials": trials, "probability": probability})
 
 
 class BooleanField(Field):
@@ -38,13 +46,14 @@ class BooleanField(Field):
     def __init__(
         self,
         name: str,
+        options: Mapping[str, Any] | None = None,
         *,
         truthy: Any = UNSET,
         falsy: Any = UNSET,
         probability: float | None = UNSET,
         **common: Unpack[Common],
     ) -> None:
-        self._set(name, common, {"truthy": truthy, "falsy": falsy, "probability": probability})
+        self._set(name, options, common, {"truthy": truthy, "falsy": falsy, "probability": probability})
 
 
 class CounterField(Field):
@@ -60,13 +69,14 @@ class CounterField(Field):
     def __init__(
         self,
         name: str,
+        options: Mapping[str, Any] | None = None,
         *,
         start: int = UNSET,
         step: int = UNSET,
         end: int | None = UNSET,
         **common: Unpack[Common],
     ) -> None:
-        self._set(name, common, {"start": start, "step": step, "end": end})
+        self._set(name, options, common, {"start": start, "step": step, "end": end})
 
 
 class ExponentialField(Field):
@@ -84,6 +94,7 @@ class ExponentialField(Field):
     def __init__(
         self,
         name: str,
+        options: Mapping[str, Any] | None = None,
         *,
         min: float | None = UNSET,
         max: float | None = UNSET,
@@ -93,7 +104,10 @@ class ExponentialField(Field):
         **common: Unpack[Common],
     ) -> None:
         self._set(
-            name, common, {"min": min, "max": max, "decimals": decimals, "mean": mean, "lambda": lambda_}
+            name,
+            options,
+            common,
+            {"min": min, "max": max, "decimals": decimals, "mean": mean, "lambda": lambda_},
         )
 
 
@@ -122,6 +136,7 @@ class FloatField(Field):
     def __init__(
         self,
         name: str,
+        options: Mapping[str, Any] | None = None,
         *,
         min: float | None = UNSET,
         max: float | None = UNSET,
@@ -141,6 +156,7 @@ class FloatField(Field):
     ) -> None:
         self._set(
             name,
+            options,
             common,
             {
                 "min": min,
@@ -167,8 +183,15 @@ class GeometricField(Field):
 
     type_name = "geometric"
 
-    def __init__(self, name: str, *, probability: float = UNSET, **common: Unpack[Common]) -> None:
-        self._set(name, common, {"probability": probability})
+    def __init__(
+        self,
+        name: str,
+        options: Mapping[str, Any] | None = None,
+        *,
+        probability: float = UNSET,
+        **common: Unpack[Common],
+    ) -> None:
+        self._set(name, options, common, {"probability": probability})
 
 
 class LognormalField(Field):
@@ -186,6 +209,7 @@ class LognormalField(Field):
     def __init__(
         self,
         name: str,
+        options: Mapping[str, Any] | None = None,
         *,
         min: float | None = UNSET,
         max: float | None = UNSET,
@@ -195,7 +219,10 @@ class LognormalField(Field):
         **common: Unpack[Common],
     ) -> None:
         self._set(
-            name, common, {"min": min, "max": max, "decimals": decimals, "mean": mean, "stddev": stddev}
+            name,
+            options,
+            common,
+            {"min": min, "max": max, "decimals": decimals, "mean": mean, "stddev": stddev},
         )
 
 
@@ -213,6 +240,7 @@ class MoneyField(Field):
     def __init__(
         self,
         name: str,
+        options: Mapping[str, Any] | None = None,
         *,
         min: float = UNSET,
         max: float = UNSET,
@@ -220,4 +248,4 @@ class MoneyField(Field):
         decimals: int = UNSET,
         **common: Unpack[Common],
     ) -> None:
-        self._set(name, common, {"min": min, "max": max, "symbol": symbol, "decimals": decimals})
+        self._set(name, options, common, {"min": min, "max": max, "symbol": symbol, "decimals": decimals})

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any, Literal
 from rowsmith.template import UNSET, Common, Field
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from typing_extensions import Unpack
 
 
@@ -25,6 +27,7 @@ class NormalField(Field):
     def __init__(
         self,
         name: str,
+        options: Mapping[str, Any] | None = None,
         *,
         min: float | None = UNSET,
         max: float | None = UNSET,
@@ -34,7 +37,10 @@ class NormalField(Field):
         **common: Unpack[Common],
     ) -> None:
         self._set(
-            name, common, {"min": min, "max": max, "decimals": decimals, "mean": mean, "stddev": stddev}
+            name,
+            options,
+            common,
+            {"min": min, "max": max, "decimals": decimals, "mean": mean, "stddev": stddev},
         )
 
 
@@ -64,6 +70,7 @@ class NumberField(Field):
     def __init__(
         self,
         name: str,
+        options: Mapping[str, Any] | None = None,
         *,
         min: float | None = UNSET,
         max: float | None = UNSET,
@@ -84,6 +91,7 @@ class NumberField(Field):
     ) -> None:
         self._set(
             name,
+            options,
             common,
             {
                 "min": min,
@@ -117,6 +125,7 @@ class ParetoField(Field):
     def __init__(
         self,
         name: str,
+        options: Mapping[str, Any] | None = None,
         *,
         min: float | None = UNSET,
         max: float | None = UNSET,
@@ -124,7 +133,7 @@ class ParetoField(Field):
         alpha: float | None = UNSET,
         **common: Unpack[Common],
     ) -> None:
-        self._set(name, common, {"min": min, "max": max, "decimals": decimals, "alpha": alpha})
+        self._set(name, options, common, {"min": min, "max": max, "decimals": decimals, "alpha": alpha})
 
 
 class PercentageField(Field):
@@ -141,6 +150,7 @@ class PercentageField(Field):
     def __init__(
         self,
         name: str,
+        options: Mapping[str, Any] | None = None,
         *,
         min: float = UNSET,
         max: float = UNSET,
@@ -148,7 +158,7 @@ class PercentageField(Field):
         symbol: bool = UNSET,
         **common: Unpack[Common],
     ) -> None:
-        self._set(name, common, {"min": min, "max": max, "decimals": decimals, "symbol": symbol})
+        self._set(name, options, common, {"min": min, "max": max, "decimals": decimals, "symbol": symbol})
 
 
 class PoissonField(Field):
@@ -164,13 +174,14 @@ class PoissonField(Field):
     def __init__(
         self,
         name: str,
+        options: Mapping[str, Any] | None = None,
         *,
         min: float | None = UNSET,
         max: float | None = UNSET,
         lambda_: float | None = UNSET,
         **common: Unpack[Common],
     ) -> None:
-        self._set(name, common, {"min": min, "max": max, "lambda": lambda_})
+        self._set(name, options, common, {"min": min, "max": max, "lambda": lambda_})
 
 
 class RowNumberField(Field):
@@ -178,8 +189,8 @@ class RowNumberField(Field):
 
     type_name = "row_number"
 
-    def __init__(self, name: str, **common: Unpack[Common]) -> None:
-        self._set(name, common, {})
+    def __init__(self, name: str, options: Mapping[str, Any] | None = None, **common: Unpack[Common]) -> None:
+        self._set(name, options, common, {})
 
 
 class SequenceField(Field):
@@ -196,6 +207,7 @@ class SequenceField(Field):
     def __init__(
         self,
         name: str,
+        options: Mapping[str, Any] | None = None,
         *,
         start: int = UNSET,
         step: int = UNSET,
@@ -203,7 +215,7 @@ class SequenceField(Field):
         pad: int = UNSET,
         **common: Unpack[Common],
     ) -> None:
-        self._set(name, common, {"start": start, "step": step, "repeat": repeat, "pad": pad})
+        self._set(name, options, common, {"start": start, "step": step, "repeat": repeat, "pad": pad})
 
 
 class ZipfField(Field):
@@ -219,10 +231,11 @@ class ZipfField(Field):
     def __init__(
         self,
         name: str,
+        options: Mapping[str, Any] | None = None,
         *,
         min: float | None = UNSET,
         max: float | None = UNSET,
         alpha: float | None = UNSET,
         **common: Unpack[Common],
     ) -> None:
-        self._set(name, common, {"min": min, "max": max, "alpha": alpha})
+        self._set(name, options, common, {"min": min, "max": max, "alpha": alpha})

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from rowsmith.template import UNSET, Common, Field
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from typing_extensions import Unpack
 
 
@@ -19,8 +21,16 @@ class AgeField(Field):
 
     type_name = "age"
 
-    def __init__(self, name: str, *, min: int = UNSET, max: int = UNSET, **common: Unpack[Common]) -> None:
-        self._set(name, common, {"min": min, "max": max})
+    def __init__(
+        self,
+        name: str,
+        options: Mapping[str, Any] | None = None,
+        *,
+        min: int = UNSET,
+        max: int = UNSET,
+        **common: Unpack[Common],
+    ) -> None:
+        self._set(name, options, common, {"min": min, "max": max})
 
 
 class AvatarField(Field):
@@ -35,12 +45,13 @@ class AvatarField(Field):
     def __init__(
         self,
         name: str,
+        options: Mapping[str, Any] | None = None,
         *,
         style: Literal["initials", "identicon", "shapes", "bottts"] = UNSET,
         format: Literal["svg", "png"] = UNSET,
         **common: Unpack[Common],
     ) -> None:
-        self._set(name, common, {"style": style, "format": format})
+        self._set(name, options, common, {"style": style, "format": format})
 
 
 class BloodTypeField(Field):
@@ -48,8 +59,8 @@ class BloodTypeField(Field):
 
     type_name = "blood_type"
 
-    def __init__(self, name: str, **common: Unpack[Common]) -> None:
-        self._set(name, common, {})
+    def __init__(self, name: str, options: Mapping[str, Any] | None = None, **common: Unpack[Common]) -> None:
+        self._set(name, options, common, {})
 
 
 class DateOfBirthField(Field):
@@ -65,13 +76,14 @@ class DateOfBirthField(Field):
     def __init__(
         self,
         name: str,
+        options: Mapping[str, Any] | None = None,
         *,
         min: int = UNSET,
         max: int = UNSET,
         format: str | None = UNSET,
         **common: Unpack[Common],
     ) -> None:
-        self._set(name, common, {"min": min, "max": max, "format": format})
+        self._set(name, options, common, {"min": min, "max": max, "format": format})
 
 
 class DegreeField(Field):
@@ -83,9 +95,14 @@ class DegreeField(Field):
     type_name = "degree"
 
     def __init__(
-        self, name: str, *, format: Literal["name", "abbreviation", "level"] = UNSET, **common: Unpack[Common]
+        self,
+        name: str,
+        options: Mapping[str, Any] | None = None,
+        *,
+        format: Literal["name", "abbreviation", "level"] = UNSET,
+        **common: Unpack[Common],
     ) -> None:
-        self._set(name, common, {"format": format})
+        self._set(name, options, common, {"format": format})
 
 
 class DepartmentField(Field):
@@ -93,8 +110,8 @@ class DepartmentField(Field):
 
     type_name = "department"
 
-    def __init__(self, name: str, **common: Unpack[Common]) -> None:
-        self._set(name, common, {})
+    def __init__(self, name: str, options: Mapping[str, Any] | None = None, **common: Unpack[Common]) -> None:
+        self._set(name, options, common, {})
 
 
 class FirstNameField(Field):
@@ -106,9 +123,14 @@ class FirstNameField(Field):
     type_name = "first_name"
 
     def __init__(
-        self, name: str, *, sex: Literal["female", "male"] | None = UNSET, **common: Unpack[Common]
+        self,
+        name: str,
+        options: Mapping[str, Any] | None = None,
+        *,
+        sex: Literal["female", "male"] | None = UNSET,
+        **common: Unpack[Common],
     ) -> None:
-        self._set(name, common, {"sex": sex})
+        self._set(name, options, common, {"sex": sex})
 
 
 class GenderField(Field):
@@ -119,8 +141,15 @@ class GenderField(Field):
 
     type_name = "gender"
 
-    def __init__(self, name: str, *, nonbinary: int = UNSET, **common: Unpack[Common]) -> None:
-        self._set(name, common, {"nonbinary": nonbinary})
+    def __init__(
+        self,
+        name: str,
+        options: Mapping[str, Any] | None = None,
+        *,
+        nonbinary: int = UNSET,
+        **common: Unpack[Common],
+    ) -> None:
+        self._set(name, options, common, {"nonbinary": nonbinary})
 
 
 class HeightField(Field):
@@ -132,9 +161,14 @@ class HeightField(Field):
     type_name = "height"
 
     def __init__(
-        self, name: str, *, unit: Literal["cm", "m", "in", "ft"] = UNSET, **common: Unpack[Common]
+        self,
+        name: str,
+        options: Mapping[str, Any] | None = None,
+        *,
+        unit: Literal["cm", "m", "in", "ft"] = UNSET,
+        **common: Unpack[Common],
     ) -> None:
-        self._set(name, common, {"unit": unit})
+        self._set(name, options, common, {"unit": unit})
 
 
 class JobTitleField(Field):
@@ -142,8 +176,8 @@ class JobTitleField(Field):
 
     type_name = "job_title"
 
-    def __init__(self, name: str, **common: Unpack[Common]) -> None:
-        self._set(name, common, {})
+    def __init__(self, name: str, options: Mapping[str, Any] | None = None, **common: Unpack[Common]) -> None:
+        self._set(name, options, common, {})
 
 
 class LastNameField(Field):
@@ -151,8 +185,8 @@ class LastNameField(Field):
 
     type_name = "last_name"
 
-    def __init__(self, name: str, **common: Unpack[Common]) -> None:
-        self._set(name, common, {})
+    def __init__(self, name: str, options: Mapping[str, Any] | None = None, **common: Unpack[Common]) -> None:
+        self._set(name, options, common, {})
 
 
 class MaritalStatusField(Field):
@@ -160,8 +194,8 @@ class MaritalStatusField(Field):
 
     type_name = "marital_status"
 
-    def __init__(self, name: str, **common: Unpack[Common]) -> None:
-        self._set(name, common, {})
+    def __init__(self, name: str, options: Mapping[str, Any] | None = None, **common: Unpack[Common]) -> None:
+        self._set(name, options, common, {})
 
 
 class MiddleNameField(Field):
@@ -169,8 +203,8 @@ class MiddleNameField(Field):
 
     type_name = "middle_name"
 
-    def __init__(self, name: str, **common: Unpack[Common]) -> None:
-        self._set(name, common, {})
+    def __init__(self, name: str, options: Mapping[str, Any] | None = None, **common: Unpack[Common]) -> None:
+        self._set(name, options, common, {})
 
 
 class NameField(Field):
@@ -178,8 +212,8 @@ class NameField(Field):
 
     type_name = "name"
 
-    def __init__(self, name: str, **common: Unpack[Common]) -> None:
-        self._set(name, common, {})
+    def __init__(self, name: str, options: Mapping[str, Any] | None = None, **common: Unpack[Common]) -> None:
+        self._set(name, options, common, {})
 
 
 class SexField(Field):
@@ -187,8 +221,8 @@ class SexField(Field):
 
     type_name = "sex"
 
-    def __init__(self, name: str, **common: Unpack[Common]) -> None:
-        self._set(name, common, {})
+    def __init__(self, name: str, options: Mapping[str, Any] | None = None, **common: Unpack[Common]) -> None:
+        self._set(name, options, common, {})
 
 
 class ShirtSizeField(Field):
@@ -196,8 +230,8 @@ class ShirtSizeField(Field):
 
     type_name = "shirt_size"
 
-    def __init__(self, name: str, **common: Unpack[Common]) -> None:
-        self._set(name, common, {})
+    def __init__(self, name: str, options: Mapping[str, Any] | None = None, **common: Unpack[Common]) -> None:
+        self._set(name, options, common, {})
 
 
 class SkillField(Field):
@@ -205,8 +239,8 @@ class SkillField(Field):
 
     type_name = "skill"
 
-    def __init__(self, name: str, **common: Unpack[Common]) -> None:
-        self._set(name, common, {})
+    def __init__(self, name: str, options: Mapping[str, Any] | None = None, **common: Unpack[Common]) -> None:
+        self._set(name, options, common, {})
 
 
 class SuffixField(Field):
@@ -214,8 +248,8 @@ class SuffixField(Field):
 
     type_name = "suffix"
 
-    def __init__(self, name: str, **common: Unpack[Common]) -> None:
-        self._set(name, common, {})
+    def __init__(self, name: str, options: Mapping[str, Any] | None = None, **common: Unpack[Common]) -> None:
+        self._set(name, options, common, {})
 
 
 class TitleField(Field):
@@ -223,8 +257,8 @@ class TitleField(Field):
 
     type_name = "title"
 
-    def __init__(self, name: str, **common: Unpack[Common]) -> None:
-        self._set(name, common, {})
+    def __init__(self, name: str, options: Mapping[str, Any] | None = None, **common: Unpack[Common]) -> None:
+        self._set(name, options, common, {})
 
 
 class UniversityField(Field):
@@ -232,8 +266,8 @@ class UniversityField(Field):
 
     type_name = "university"
 
-    def __init__(self, name: str, **common: Unpack[Common]) -> None:
-        self._set(name, common, {})
+    def __init__(self, name: str, options: Mapping[str, Any] | None = None, **common: Unpack[Common]) -> None:
+        self._set(name, options, common, {})
 
 
 class UsernameField(Field):
@@ -241,8 +275,8 @@ class UsernameField(Field):
 
     type_name = "username"
 
-    def __init__(self, name: str, **common: Unpack[Common]) -> None:
-        self._set(name, common, {})
+    def __init__(self, name: str, options: Mapping[str, Any] | None = None, **common: Unpack[Common]) -> None:
+        self._set(name, options, common, {})
 
 
 class WeightField(Field):
@@ -253,5 +287,12 @@ class WeightField(Field):
 
     type_name = "weight"
 
-    def __init__(self, name: str, *, unit: Literal["kg", "lb"] = UNSET, **common: Unpack[Common]) -> None:
-        self._set(name, common, {"unit": unit})
+    def __init__(
+        self,
+        name: str,
+        options: Mapping[str, Any] | None = None,
+        *,
+        unit: Literal["kg", "lb"] = UNSET,
+        **common: Unpack[Common],
+    ) -> None:
+        self._set(name, options, common, {"unit": unit})

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from rowsmith.template import UNSET, Common, Field
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from typing_extensions import Unpack
 
 
@@ -18,8 +20,15 @@ class AddressField(Field):
 
     type_name = "address"
 
-    def __init__(self, name: str, *, use_full_address: bool = UNSET, **common: Unpack[Common]) -> None:
-        self._set(name, common, {"useFullAddress": use_full_address})
+    def __init__(
+        self,
+        name: str,
+        options: Mapping[str, Any] | None = None,
+        *,
+        use_full_address: bool = UNSET,
+        **common: Unpack[Common],
+    ) -> None:
+        self._set(name, options, common, {"useFullAddress": use_full_address})
 
 
 class AddressLine2Field(Field):
@@ -27,8 +36,8 @@ class AddressLine2Field(Field):
 
     type_name = "address_line_2"
 
-    def __init__(self, name: str, **common: Unpack[Common]) -> None:
-        self._set(name, common, {})
+    def __init__(self, name: str, options: Mapping[str, Any] | None = None, **common: Unpack[Common]) -> None:
+        self._set(name, options, common, {})
 
 
 class AirportCodeField(Field):
@@ -40,9 +49,14 @@ class AirportCodeField(Field):
     type_name = "airport_code"
 
     def __init__(
-        self, name: str, *, format: Literal["iata", "icao"] = UNSET, **common: Unpack[Common]
+        self,
+        name: str,
+        options: Mapping[str, Any] | None = None,
+        *,
+        format: Literal["iata", "icao"] = UNSET,
+        **common: Unpack[Common],
     ) -> None:
-        self._set(name, common, {"format": format})
+        self._set(name, options, common, {"format": format})
 
 
 class AirportNameField(Field):
@@ -50,8 +64,8 @@ class AirportNameField(Field):
 
     type_name = "airport_name"
 
-    def __init__(self, name: str, **common: Unpack[Common]) -> None:
-        self._set(name, common, {})
+    def __init__(self, name: str, options: Mapping[str, Any] | None = None, **common: Unpack[Common]) -> None:
+        self._set(name, options, common, {})
 
 
 class CityField(Field):
@@ -59,8 +73,8 @@ class CityField(Field):
 
     type_name = "city"
 
-    def __init__(self, name: str, **common: Unpack[Common]) -> None:
-        self._set(name, common, {})
+    def __init__(self, name: str, options: Mapping[str, Any] | None = None, **common: Unpack[Common]) -> None:
+        self._set(name, options, common, {})
 
 
 class ContinentField(Field):
@@ -68,8 +82,8 @@ class ContinentField(Field):
 
     type_name = "continent"
 
-    def __init__(self, name: str, **common: Unpack[Common]) -> None:
-        self._set(name, common, {})
+    def __init__(self, name: str, options: Mapping[str, Any] | None = None, **common: Unpack[Common]) -> None:
+        self._set(name, options, common, {})
 
 
 class CoordinatesField(Field):
@@ -77,8 +91,8 @@ class CoordinatesField(Field):
 
     type_name = "coordinates"
 
-    def __init__(self, name: str, **common: Unpack[Common]) -> None:
-        self._set(name, common, {})
+    def __init__(self, name: str, options: Mapping[str, Any] | None = None, **common: Unpack[Common]) -> None:
+        self._set(name, options, common, {})
 
 
 class CountryField(Field):
@@ -86,8 +100,8 @@ class CountryField(Field):
 
     type_name = "country"
 
-    def __init__(self, name: str, **common: Unpack[Common]) -> None:
-        self._set(name, common, {})
+    def __init__(self, name: str, options: Mapping[str, Any] | None = None, **common: Unpack[Common]) -> None:
+        self._set(name, options, common, {})
 
 
 class CountryCodeField(Field):
@@ -99,9 +113,14 @@ class CountryCodeField(Field):
     type_name = "country_code"
 
     def __init__(
-        self, name: str, *, format: Literal["alpha2", "alpha3", "numeric"] = UNSET, **common: Unpack[Common]
+        self,
+        name: str,
+        options: Mapping[str, Any] | None = None,
+        *,
+        format: Literal["alpha2", "alpha3", "numeric"] = UNSET,
+        **common: Unpack[Common],
     ) -> None:
-        self._set(name, common, {"format": format})
+        self._set(name, options, common, {"format": format})
 
 
 class DistrictField(Field):
@@ -109,8 +128,8 @@ class DistrictField(Field):
 
     type_name = "district"
 
-    def __init__(self, name: str, **common: Unpack[Common]) -> None:
-        self._set(name, common, {})
+    def __init__(self, name: str, options: Mapping[str, Any] | None = None, **common: Unpack[Common]) -> None:
+        self._set(name, options, common, {})
 
 
 class GeohashField(Field):
@@ -121,8 +140,15 @@ class GeohashField(Field):
 
     type_name = "geohash"
 
-    def __init__(self, name: str, *, precision: int = UNSET, **common: Unpack[Common]) -> None:
-        self._set(name, common, {"precision": precision})
+    def __init__(
+        self,
+        name: str,
+        options: Mapping[str, Any] | None = None,
+        *,
+        precision: int = UNSET,
+        **common: Unpack[Common],
+    ) -> None:
+        self._set(name, options, common, {"precision": precision})
 
 
 class LanguageField(Field):
@@ -134,9 +160,14 @@ class LanguageField(Field):
     type_name = "language"
 
     def __init__(
-        self, name: str, *, format: Literal["name", "code"] = UNSET, **common: Unpack[Common]
+        self,
+        name: str,
+        options: Mapping[str, Any] | None = None,
+        *,
+        format: Literal["name", "code"] = UNSET,
+        **common: Unpack[Common],
     ) -> None:
-        self._set(name, common, {"format": format})
+        self._set(name, options, common, {"format": format})
 
 
 class LatitudeField(Field):
@@ -144,8 +175,8 @@ class LatitudeField(Field):
 
     type_name = "latitude"
 
-    def __init__(self, name: str, **common: Unpack[Common]) -> None:
-        self._set(name, common, {})
+    def __init__(self, name: str, options: Mapping[str, Any] | None = None, **common: Unpack[Common]) -> None:
+        self._set(name, options, common, {})
 
 
 class LongitudeField(Field):
@@ -153,8 +184,8 @@ class LongitudeField(Field):
 
     type_name = "longitude"
 
-    def __init__(self, name: str, **common: Unpack[Common]) -> None:
-        self._set(name, common, {})
+    def __init__(self, name: str, options: Mapping[str, Any] | None = None, **common: Unpack[Common]) -> None:
+        self._set(name, options, common, {})
 
 
 class NationalityField(Field):
@@ -162,8 +193,8 @@ class NationalityField(Field):
 
     type_name = "nationality"
 
-    def __init__(self, name: str, **common: Unpack[Common]) -> None:
-        self._set(name, common, {})
+    def __init__(self, name: str, options: Mapping[str, Any] | None = None, **common: Unpack[Common]) -> None:
+        self._set(name, options, common, {})
 
 
 class StateField(Field):
@@ -171,8 +202,8 @@ class StateField(Field):
 
     type_name = "state"
 
-    def __init__(self, name: str, **common: Unpack[Common]) -> None:
-        self._set(name, common, {})
+    def __init__(self, name: str, options: Mapping[str, Any] | None = None, **common: Unpack[Common]) -> None:
+        self._set(name, options, common, {})
 
 
 class StateAbbrField(Field):
@@ -180,8 +211,8 @@ class StateAbbrField(Field):
 
     type_name = "state_abbr"
 
-    def __init__(self, name: str, **common: Unpack[Common]) -> None:
-        self._set(name, common, {})
+    def __init__(self, name: str, options: Mapping[str, Any] | None = None, **common: Unpack[Common]) -> None:
+        self._set(name, options, common, {})
 
 
 class StreetAddressField(Field):
@@ -189,8 +220,8 @@ class StreetAddressField(Field):
 
     type_name = "street_address"
 
-    def __init__(self, name: str, **common: Unpack[Common]) -> None:
-        self._set(name, common, {})
+    def __init__(self, name: str, options: Mapping[str, Any] | None = None, **common: Unpack[Common]) -> None:
+        self._set(name, options, common, {})
 
 
 class StreetNameField(Field):
@@ -198,8 +229,8 @@ class StreetNameField(Field):
 
     type_name = "street_name"
 
-    def __init__(self, name: str, **common: Unpack[Common]) -> None:
-        self._set(name, common, {})
+    def __init__(self, name: str, options: Mapping[str, Any] | None = None, **common: Unpack[Common]) -> None:
+        self._set(name, options, common, {})
 
 
 class StreetNumberField(Field):
@@ -207,8 +238,8 @@ class StreetNumberField(Field):
 
     type_name = "street_number"
 
-    def __init__(self, name: str, **common: Unpack[Common]) -> None:
-        self._set(name, common, {})
+    def __init__(self, name: str, options: Mapping[str, Any] | None = None, **common: Unpack[Common]) -> None:
+        self._set(name, options, common, {})
 
 
 class TimeZoneField(Field):
@@ -216,8 +247,8 @@ class TimeZoneField(Field):
 
     type_name = "time_zone"
 
-    def __init__(self, name: str, **common: Unpack[Common]) -> None:
-        self._set(name, common, {})
+    def __init__(self, name: str, options: Mapping[str, Any] | None = None, **common: Unpack[Common]) -> None:
+        self._set(name, options, common, {})
 
 
 class ZipCodeField(Field):
@@ -229,5 +260,12 @@ class ZipCodeField(Field):
 
     type_name = "zip_code"
 
-    def __init__(self, name: str, *, format: str | None = UNSET, **common: Unpack[Common]) -> None:
-        self._set(name, common, {"format": format})
+    def __init__(
+        self,
+        name: str,
+        options: Mapping[str, Any] | None = None,
+        *,
+        format: str | None = UNSET,
+        **common: Unpack[Common],
+    ) -> None:
+        self._set(name, options, common, {"format": format})

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any
 from rowsmith.template import UNSET, Common, Field
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from typing_extensions import Unpack
 
 
@@ -22,12 +24,13 @@ class ArrayField(Field):
     def __init__(
         self,
         name: str,
+        options: Mapping[str, Any] | None = None,
         *,
         of: dict[str, Any] | None = UNSET,
         count: dict[str, Any] | int = UNSET,
         **common: Unpack[Common],
     ) -> None:
-        self._set(name, common, {"of": of, "count": count})
+        self._set(name, options, common, {"of": of, "count": count})
 
 
 class JsonField(Field):
@@ -43,13 +46,14 @@ class JsonField(Field):
     def __init__(
         self,
         name: str,
+        options: Mapping[str, Any] | None = None,
         *,
         fields: list[Any] = UNSET,
         array: bool = UNSET,
         count: dict[str, Any] | int = UNSET,
         **common: Unpack[Common],
     ) -> None:
-        self._set(name, common, {"fields": fields, "array": array, "count": count})
+        self._set(name, options, common, {"fields": fields, "array": array, "count": count})
 
 
 class NestedField(Field):
@@ -65,13 +69,14 @@ class NestedField(Field):
     def __init__(
         self,
         name: str,
+        options: Mapping[str, Any] | None = None,
         *,
         fields: list[Any] = UNSET,
         array: bool = UNSET,
         count: dict[str, Any] | int = UNSET,
         **common: Unpack[Common],
     ) -> None:
-        self._set(name, common, {"fields": fields, "array": array, "count": count})
+        self._set(name, options, common, {"fields": fields, "array": array, "count": count})
 
 
 class TemplateField(Field):
@@ -92,6 +97,7 @@ class TemplateField(Field):
         name: str,
         template_id: str,
         *,
+        options: Mapping[str, Any] | None = None,
         foreign_key: str | None = UNSET,
         array: bool = UNSET,
         quantity: int | None = UNSET,
@@ -101,6 +107,7 @@ class TemplateField(Field):
     ) -> None:
         self._set(
             name,
+            options,
             common,
             {
                 "template_id": template_id,

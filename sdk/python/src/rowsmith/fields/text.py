@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from rowsmith.template import UNSET, Common, Field
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from typing_extensions import Unpack
 
 
@@ -15,8 +17,8 @@ class BuzzwordField(Field):
 
     type_name = "buzzword"
 
-    def __init__(self, name: str, **common: Unpack[Common]) -> None:
-        self._set(name, common, {})
+    def __init__(self, name: str, options: Mapping[str, Any] | None = None, **common: Unpack[Common]) -> None:
+        self._set(name, options, common, {})
 
 
 class CatchPhraseField(Field):
@@ -24,8 +26,8 @@ class CatchPhraseField(Field):
 
     type_name = "catch_phrase"
 
-    def __init__(self, name: str, **common: Unpack[Common]) -> None:
-        self._set(name, common, {})
+    def __init__(self, name: str, options: Mapping[str, Any] | None = None, **common: Unpack[Common]) -> None:
+        self._set(name, options, common, {})
 
 
 class CharacterSequenceField(Field):
@@ -37,8 +39,15 @@ class CharacterSequenceField(Field):
 
     type_name = "character_sequence"
 
-    def __init__(self, name: str, *, mask: str = UNSET, **common: Unpack[Common]) -> None:
-        self._set(name, common, {"mask": mask})
+    def __init__(
+        self,
+        name: str,
+        options: Mapping[str, Any] | None = None,
+        *,
+        mask: str = UNSET,
+        **common: Unpack[Common],
+    ) -> None:
+        self._set(name, options, common, {"mask": mask})
 
 
 class DigitSequenceField(Field):
@@ -49,8 +58,15 @@ class DigitSequenceField(Field):
 
     type_name = "digit_sequence"
 
-    def __init__(self, name: str, *, format: str = UNSET, **common: Unpack[Common]) -> None:
-        self._set(name, common, {"format": format})
+    def __init__(
+        self,
+        name: str,
+        options: Mapping[str, Any] | None = None,
+        *,
+        format: str = UNSET,
+        **common: Unpack[Common],
+    ) -> None:
+        self._set(name, options, common, {"format": format})
 
 
 class EmojiField(Field):
@@ -58,8 +74,8 @@ class EmojiField(Field):
 
     type_name = "emoji"
 
-    def __init__(self, name: str, **common: Unpack[Common]) -> None:
-        self._set(name, common, {})
+    def __init__(self, name: str, options: Mapping[str, Any] | None = None, **common: Unpack[Common]) -> None:
+        self._set(name, options, common, {})
 
 
 class LoremField(Field):
@@ -70,8 +86,15 @@ class LoremField(Field):
 
     type_name = "lorem"
 
-    def __init__(self, name: str, *, line_count: int = UNSET, **common: Unpack[Common]) -> None:
-        self._set(name, common, {"lineCount": line_count})
+    def __init__(
+        self,
+        name: str,
+        options: Mapping[str, Any] | None = None,
+        *,
+        line_count: int = UNSET,
+        **common: Unpack[Common],
+    ) -> None:
+        self._set(name, options, common, {"lineCount": line_count})
 
 
 class NatoPhoneticField(Field):
@@ -82,8 +105,15 @@ class NatoPhoneticField(Field):
 
     type_name = "nato_phonetic"
 
-    def __init__(self, name: str, *, count: int = UNSET, **common: Unpack[Common]) -> None:
-        self._set(name, common, {"count": count})
+    def __init__(
+        self,
+        name: str,
+        options: Mapping[str, Any] | None = None,
+        *,
+        count: int = UNSET,
+        **common: Unpack[Common],
+    ) -> None:
+        self._set(name, options, common, {"count": count})
 
 
 class NaughtyStringField(Field):
@@ -97,13 +127,14 @@ class NaughtyStringField(Field):
     def __init__(
         self,
         name: str,
+        options: Mapping[str, Any] | None = None,
         *,
         kind: Literal[
             "any", "reserved", "number", "quoting", "whitespace", "unicode", "emoji", "injection", "long"
         ] = UNSET,
         **common: Unpack[Common],
     ) -> None:
-        self._set(name, common, {"kind": kind})
+        self._set(name, options, common, {"kind": kind})
 
 
 class ParagraphsField(Field):
@@ -114,8 +145,15 @@ class ParagraphsField(Field):
 
     type_name = "paragraphs"
 
-    def __init__(self, name: str, *, count: int = UNSET, **common: Unpack[Common]) -> None:
-        self._set(name, common, {"count": count})
+    def __init__(
+        self,
+        name: str,
+        options: Mapping[str, Any] | None = None,
+        *,
+        count: int = UNSET,
+        **common: Unpack[Common],
+    ) -> None:
+        self._set(name, options, common, {"count": count})
 
 
 class RandomStringField(Field):
@@ -131,13 +169,14 @@ class RandomStringField(Field):
     def __init__(
         self,
         name: str,
+        options: Mapping[str, Any] | None = None,
         *,
         min: int | None = UNSET,
         max: int | None = UNSET,
         alphabet: str = UNSET,
         **common: Unpack[Common],
     ) -> None:
-        self._set(name, common, {"min": min, "max": max, "alphabet": alphabet})
+        self._set(name, options, common, {"min": min, "max": max, "alphabet": alphabet})
 
 
 class RegexpField(Field):
@@ -150,8 +189,10 @@ class RegexpField(Field):
 
     type_name = "regexp"
 
-    def __init__(self, name: str, string: str, **common: Unpack[Common]) -> None:
-        self._set(name, common, {"string": string})
+    def __init__(
+        self, name: str, string: str, *, options: Mapping[str, Any] | None = None, **common: Unpack[Common]
+    ) -> None:
+        self._set(name, options, common, {"string": string})
 
 
 class SentencesField(Field):
@@ -162,8 +203,15 @@ class SentencesField(Field):
 
     type_name = "sentences"
 
-    def __init__(self, name: str, *, count: int = UNSET, **common: Unpack[Common]) -> None:
-        self._set(name, common, {"count": count})
+    def __init__(
+        self,
+        name: str,
+        options: Mapping[str, Any] | None = None,
+        *,
+        count: int = UNSET,
+        **common: Unpack[Common],
+    ) -> None:
+        self._set(name, options, common, {"count": count})
 
 
 class SloganField(Field):
@@ -171,8 +219,8 @@ class SloganField(Field):
 
     type_name = "slogan"
 
-    def __init__(self, name: str, **common: Unpack[Common]) -> None:
-        self._set(name, common, {})
+    def __init__(self, name: str, options: Mapping[str, Any] | None = None, **common: Unpack[Common]) -> None:
+        self._set(name, options, common, {})
 
 
 class SlugField(Field):
@@ -188,13 +236,14 @@ class SlugField(Field):
     def __init__(
         self,
         name: str,
+        options: Mapping[str, Any] | None = None,
         *,
         count: int | None = UNSET,
         separator: Literal["-", "_"] = UNSET,
         field: str | None = UNSET,
         **common: Unpack[Common],
     ) -> None:
-        self._set(name, common, {"count": count, "separator": separator, "field": field})
+        self._set(name, options, common, {"count": count, "separator": separator, "field": field})
 
 
 class WordsField(Field):
@@ -205,5 +254,12 @@ class WordsField(Field):
 
     type_name = "words"
 
-    def __init__(self, name: str, *, count: int = UNSET, **common: Unpack[Common]) -> None:
-        self._set(name, common, {"count": count})
+    def __init__(
+        self,
+        name: str,
+        options: Mapping[str, Any] | None = None,
+        *,
+        count: int = UNSET,
+        **common: Unpack[Common],
+    ) -> None:
+        self._set(name, options, common, {"count": count})

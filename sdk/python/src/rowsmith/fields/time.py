@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from rowsmith.template import UNSET, Common, Field
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from typing_extensions import Unpack
 
 
@@ -24,13 +26,14 @@ class BusinessDayField(Field):
     def __init__(
         self,
         name: str,
+        options: Mapping[str, Any] | None = None,
         *,
         min: str | None = UNSET,
         max: str | None = UNSET,
         format: str | None = UNSET,
         **common: Unpack[Common],
     ) -> None:
-        self._set(name, common, {"min": min, "max": max, "format": format})
+        self._set(name, options, common, {"min": min, "max": max, "format": format})
 
 
 class DateField(Field):
@@ -50,6 +53,7 @@ class DateField(Field):
     def __init__(
         self,
         name: str,
+        options: Mapping[str, Any] | None = None,
         *,
         min: str | None = UNSET,
         max: str | None = UNSET,
@@ -60,6 +64,7 @@ class DateField(Field):
     ) -> None:
         self._set(
             name,
+            options,
             common,
             {
                 "min": min,
@@ -91,6 +96,7 @@ class DateRelativeField(Field):
         name: str,
         field: str,
         *,
+        options: Mapping[str, Any] | None = None,
         format: str | None = UNSET,
         offset: str | None = UNSET,
         min: str | None = UNSET,
@@ -100,6 +106,7 @@ class DateRelativeField(Field):
     ) -> None:
         self._set(
             name,
+            options,
             common,
             {"format": format, "field": field, "offset": offset, "min": min, "max": max, "unit": unit},
         )
@@ -123,6 +130,7 @@ class DatetimeField(Field):
     def __init__(
         self,
         name: str,
+        options: Mapping[str, Any] | None = None,
         *,
         min: str | None = UNSET,
         max: str | None = UNSET,
@@ -134,6 +142,7 @@ class DatetimeField(Field):
     ) -> None:
         self._set(
             name,
+            options,
             common,
             {
                 "min": min,
@@ -159,13 +168,14 @@ class DurationField(Field):
     def __init__(
         self,
         name: str,
+        options: Mapping[str, Any] | None = None,
         *,
         min: str = UNSET,
         max: str = UNSET,
         format: Literal["iso", "clock", "seconds"] = UNSET,
         **common: Unpack[Common],
     ) -> None:
-        self._set(name, common, {"min": min, "max": max, "format": format})
+        self._set(name, options, common, {"min": min, "max": max, "format": format})
 
 
 class EpochField(Field):
@@ -182,13 +192,14 @@ class EpochField(Field):
     def __init__(
         self,
         name: str,
+        options: Mapping[str, Any] | None = None,
         *,
         min: str | None = UNSET,
         max: str | None = UNSET,
         unit: Literal["seconds", "milliseconds"] = UNSET,
         **common: Unpack[Common],
     ) -> None:
-        self._set(name, common, {"min": min, "max": max, "unit": unit})
+        self._set(name, options, common, {"min": min, "max": max, "unit": unit})
 
 
 class MonthField(Field):
@@ -199,8 +210,15 @@ class MonthField(Field):
 
     type_name = "month"
 
-    def __init__(self, name: str, *, abbr: bool = UNSET, **common: Unpack[Common]) -> None:
-        self._set(name, common, {"abbr": abbr})
+    def __init__(
+        self,
+        name: str,
+        options: Mapping[str, Any] | None = None,
+        *,
+        abbr: bool = UNSET,
+        **common: Unpack[Common],
+    ) -> None:
+        self._set(name, options, common, {"abbr": abbr})
 
 
 class QuarterField(Field):
@@ -211,8 +229,15 @@ class QuarterField(Field):
 
     type_name = "quarter"
 
-    def __init__(self, name: str, *, number: bool = UNSET, **common: Unpack[Common]) -> None:
-        self._set(name, common, {"number": number})
+    def __init__(
+        self,
+        name: str,
+        options: Mapping[str, Any] | None = None,
+        *,
+        number: bool = UNSET,
+        **common: Unpack[Common],
+    ) -> None:
+        self._set(name, options, common, {"number": number})
 
 
 class TimeField(Field):
@@ -228,13 +253,14 @@ class TimeField(Field):
     def __init__(
         self,
         name: str,
+        options: Mapping[str, Any] | None = None,
         *,
         format: str | None = UNSET,
         min: str = UNSET,
         max: str = UNSET,
         **common: Unpack[Common],
     ) -> None:
-        self._set(name, common, {"format": format, "min": min, "max": max})
+        self._set(name, options, common, {"format": format, "min": min, "max": max})
 
 
 class TimeSeriesField(Field):
@@ -251,6 +277,7 @@ class TimeSeriesField(Field):
     def __init__(
         self,
         name: str,
+        options: Mapping[str, Any] | None = None,
         *,
         format: str | None = UNSET,
         start: str = UNSET,
@@ -258,7 +285,9 @@ class TimeSeriesField(Field):
         jitter: str | None = UNSET,
         **common: Unpack[Common],
     ) -> None:
-        self._set(name, common, {"format": format, "start": start, "interval": interval, "jitter": jitter})
+        self._set(
+            name, options, common, {"format": format, "start": start, "interval": interval, "jitter": jitter}
+        )
 
 
 class WeekdayField(Field):
@@ -269,8 +298,15 @@ class WeekdayField(Field):
 
     type_name = "weekday"
 
-    def __init__(self, name: str, *, abbr: bool = UNSET, **common: Unpack[Common]) -> None:
-        self._set(name, common, {"abbr": abbr})
+    def __init__(
+        self,
+        name: str,
+        options: Mapping[str, Any] | None = None,
+        *,
+        abbr: bool = UNSET,
+        **common: Unpack[Common],
+    ) -> None:
+        self._set(name, options, common, {"abbr": abbr})
 
 
 class YearField(Field):
@@ -283,6 +319,12 @@ class YearField(Field):
     type_name = "year"
 
     def __init__(
-        self, name: str, *, min: int | None = UNSET, max: int | None = UNSET, **common: Unpack[Common]
+        self,
+        name: str,
+        options: Mapping[str, Any] | None = None,
+        *,
+        min: int | None = UNSET,
+        max: int | None = UNSET,
+        **common: Unpack[Common],
     ) -> None:
-        self._set(name, common, {"min": min, "max": max})
+        self._set(name, options, common, {"min": min, "max": max})

@@ -263,9 +263,26 @@ class Secrets(Resource):
         """The names of the secrets."""
         return self._list("/secrets", {"q": q})
 
-    def put(self, name: str, value: str) -> types.SecretOut:
-        """Set a secret, new or not."""
-        return self._change("PUT", "/secrets/{name}", {"value": value}, name=name)  # type: ignore[no-any-return]
+    def put(
+        self,
+        name: str,
+        value: Optional[str] = None,
+        *,
+        allowed_hosts: Optional[Sequence[str]] = None,
+        any_host: bool = False,
+        project_id: Optional[str] = None,
+    ) -> types.SecretOut:
+        """Set a secret, new or not. What is not given stays as it is; a new secret needs a value.
+
+        `allowed_hosts`: the hosts that connections may send it to, such as `api.example.com` or `*.example.com`;
+        `any_host`: any. `project_id`: the only project that may use it; an empty text: every project.
+        """
+        body: dict[str, Any] = {} if value is None else {"value": value}
+        if allowed_hosts is not None or any_host:
+            body["allowed_hosts"] = None if any_host else list(allowed_hosts or ())
+        if project_id is not None:
+            body["project_id"] = project_id or None
+        return self._change("PUT", "/secrets/{name}", body, name=name)  # type: ignore[no-any-return]
 
     def delete(self, name: str) -> types.SecretOut:
         """Delete a secret."""

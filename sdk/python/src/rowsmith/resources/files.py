@@ -22,10 +22,19 @@ class Files(Resource):
     """`api.files`. A file goes by its name, which may hold folders, or by its id."""
 
     def list(
-        self, *, q: Optional[str] = None, folder: Optional[str] = None, sort: Optional[str] = None
+        self,
+        *,
+        q: Optional[str] = None,
+        folder: Optional[str] = None,
+        sort: Optional[str] = None,
+        run_id: Optional[str] = None,
     ) -> Pages[types.FileOut]:
-        """The files of the workspace; `folder`: those under it, at any depth."""
-        return self._list("/workspace/files", {"q": q, "folder": folder, "sort": sort})
+        """List the files of the project, and those shared with the workspace.
+
+        `folder`: those under it, at any depth. `run_id`: those of a run, its uploads and its own outputs.
+        """
+        query = {"q": q, "folder": folder, "sort": sort, "run_id": run_id}
+        return self._list("/workspace/files", query)
 
     def upload(
         self,
@@ -35,18 +44,20 @@ class Files(Resource):
         content_type: str = "application/octet-stream",
         if_match: IfMatch = None,
         only_new: bool = False,
+        shared: bool = False,
         idempotency_key: Key = None,
-    ) -> types.FileOut:
-        """Upload a file, in place of one of that name; it is read in pieces.
+    ) -> types.UploadedOut:
+        """Upload a file to the project, in place of one of that name; it is read in pieces.
 
         `content`: bytes, a path (pathlib), or a binary file that is open. `name` is the file's own if not given.
-        `only_new`: VersionConflict where the name is there already.
+        `only_new`: VersionConflict where the name is there already. `shared`: for the whole workspace.
         """
         own = Path(content).name if isinstance(content, os.PathLike) else getattr(content, "name", None)
         called = name or (Path(own).name if isinstance(own, str) else None)
         if not called:
             raise ValueError("A name is needed: this content has none of its own.")
-        form = Form({"name": called}, content, file_name=called.rpartition("/")[2], content_type=content_type)
+        fields = {"name": called, **({"shared": "true"} if shared else {})}
+        form = Form(fields, content, file_name=called.rpartition("/")[2], content_type=content_type)
         headers = {**_tag(if_match), **({"If-None-Match": "*"} if only_new else {})}
         made: Any = self._caller.json(
             "POST", "/workspace/files", body=form, headers=headers, idempotency_key=idempotency_key or True

@@ -260,11 +260,12 @@ class Counts(TypedDict):
 
 
 class CsvOptions(TypedDict):
-    """``quote``: ``minimal`` quotes what must be, ``all`` every value that is not NULL."""
+    """``quote``: ``minimal`` quotes what must be, ``all`` every value that is not NULL. ``escape_formulas`` puts a"""
 
     delimiter: NotRequired[Literal[",", ";", "\t", "|", "^", "~"]]
     header: NotRequired[bool]
     quote: NotRequired[Literal["minimal", "all"]]
+    escape_formulas: NotRequired[bool]
 
 
 DatasetDiffOut = TypedDict(
@@ -285,7 +286,7 @@ class DatasetExportInput(TypedDict):
     """All tables of a dataset in one file: XLSX one workbook, SQL one script, every other format a ZIP archive."""
 
     seed: NotRequired[str | None]
-    now: NotRequired[str | None]
+    now: NotRequired[str | Literal["present"] | None]
     format: NotRequired[Literal["json", "csv", "sql", "xlsx", "ndjson", "parquet"]]
     csv: NotRequired[CsvOptions | None]
     sql: NotRequired[SqlScriptOptions | None]
@@ -335,7 +336,7 @@ class DatasetPreviewInput(TypedDict):
     """Three rows of each table."""
 
     seed: NotRequired[str | None]
-    now: NotRequired[str | None]
+    now: NotRequired[str | Literal["present"] | None]
 
 
 class DatasetPreviewOut(TypedDict):
@@ -352,7 +353,8 @@ class DatasetPushInput(TypedDict):
     connection_id: NotRequired[str | None]
     endpoint_id: NotRequired[str | None]
     mode: NotRequired[Literal["insert", "upsert", "update"]]
-    on_error: NotRequired[Literal["continue", "stop"]]
+    on_error: NotRequired[Literal["continue", "stop", "stop_when_all_fail"]]
+    target_wait_seconds: NotRequired[int | None]
     dry_run: NotRequired[bool]
     canary: NotRequired[int | bool | None]
     confirm: NotRequired[str | None]
@@ -371,4 +373,4 @@ class DatasetPushInput(TypedDict):
     computed: NotRequired[dict[str, dict[str, str]]]
     key_columns: NotRequired[dict[str, list[str]]]
     seed: NotRequired[str | None]
-    now: NotRequired[str | None]
+    now: NotRequired[str | Literal["present"] | None]

@@ -1,4 +1,4 @@
-"""Shapes of the API from ExportRestInput to MovesOut, made from its OpenAPI document: do not edit."""
+"""Shapes of the API from ExportRestInput to MisfitOut, made from its OpenAPI document: do not edit."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from rowsmith.types.part1 import ColumnReport, CsvOptions, DatasetOut
     from rowsmith.types.part4 import PartOut
     from rowsmith.types.part5 import SqlOptions
-    from rowsmith.types.part6 import WholeColumn
+    from rowsmith.types.part7 import WholeColumn
 
 
 class ExportRestInput(TypedDict):
@@ -19,7 +19,8 @@ class ExportRestInput(TypedDict):
     connection_id: NotRequired[str | None]
     endpoint_id: NotRequired[str | None]
     mode: NotRequired[Literal["insert", "upsert", "update"]]
-    on_error: NotRequired[Literal["continue", "stop"]]
+    on_error: NotRequired[Literal["continue", "stop", "stop_when_all_fail"]]
+    target_wait_seconds: NotRequired[int | None]
     dry_run: NotRequired[bool]
     canary: NotRequired[int | bool | None]
     confirm: NotRequired[str | None]
@@ -41,10 +42,17 @@ class ExportRestInput(TypedDict):
     template_id: NotRequired[str | None]
     count: NotRequired[int | None]
     seed: NotRequired[str | None]
-    now: NotRequired[str | None]
+    now: NotRequired[str | Literal["present"] | None]
     offset: NotRequired[int]
     locale: NotRequired[str | None]
     overrides: NotRequired[dict[str, Any]]
+
+
+class ExportsUsedOut(TypedDict):
+    """The files of exports, those in progress included. The oldest are removed when a new one needs space."""
+
+    limit_bytes: int
+    used_bytes: int
 
 
 class FieldTypeOut(TypedDict):
@@ -61,7 +69,7 @@ class FieldTypeOut(TypedDict):
 
 
 class FileOut(TypedDict):
-    """A workspace file."""
+    """A workspace file. Without a `project_id` it is shared with the whole workspace."""
 
     id: str
     name: str
@@ -69,11 +77,24 @@ class FileOut(TypedDict):
     content_type: str
     sha256: str
     run_id: str | None
+    project_id: str | None
+    team_id: str | None
     download_url: str
     created_by: str | None
     created_at: str
     updated_at: str
     deleted_at: str | None
+
+
+class FilesUsedOut(TypedDict):
+    """The file quota. `used_bytes`: live files; `trash_bytes`: deleted files that can still be restored, the oldest of"""
+
+    limit_bytes: int
+    used_bytes: int
+    trash_bytes: int
+    uploading_bytes: int
+    files: int
+    trash_files: int
 
 
 class FunctionOut(TypedDict):
@@ -97,7 +118,7 @@ class GenerateInput(TypedDict):
     overrides: NotRequired[dict[str, Any]]
     offset: NotRequired[int]
     locale: NotRequired[str | None]
-    now: NotRequired[str | None]
+    now: NotRequired[str | Literal["present"] | None]
     rows: NotRequired[dict[str, int]]
     csv: NotRequired[CsvOptions | None]
     sql: NotRequired[SqlOptions | None]
@@ -345,25 +366,3 @@ class MisfitOut(TypedDict):
     reason: str
     message: str
     hint: str
-
-
-class MoveIn(TypedDict):
-    """Objects for a project, by their ids. `related`: what else hangs together with them makes a refusal that names it"""
-
-    objects: list[str]
-    related: NotRequired[Literal["refuse", "take", "leave"]]
-
-
-class MovedOut(TypedDict):
-    """One object that lies in the project now."""
-
-    type: str
-    id: str
-    name: str
-
-
-class MovesOut(TypedDict):
-    """What moved."""
-
-    items: list[MovedOut]
-    total: int

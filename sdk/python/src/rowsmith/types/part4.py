@@ -1,4 +1,4 @@
-"""Shapes of the API from NewApiKeyOut to ReadyPart, made from its OpenAPI document: do not edit."""
+"""Shapes of the API from MoveIn to RateOut, made from its OpenAPI document: do not edit."""
 
 from __future__ import annotations
 
@@ -11,6 +11,29 @@ if TYPE_CHECKING:
     from rowsmith.types.part2 import ExportPins
     from rowsmith.types.part3 import Invalid, LeakReport, MisfitOut
     from rowsmith.types.part5 import SourceSpec
+    from rowsmith.types.part6 import WaitingOut
+
+
+class MoveIn(TypedDict):
+    """Objects for a project, by their ids. `related`: what else hangs together with them makes a refusal that names it"""
+
+    objects: list[str]
+    related: NotRequired[Literal["refuse", "take", "leave"]]
+
+
+class MovedOut(TypedDict):
+    """One object that lies in the project now."""
+
+    type: str
+    id: str
+    name: str
+
+
+class MovesOut(TypedDict):
+    """What moved."""
+
+    items: list[MovedOut]
+    total: int
 
 
 class NewApiKeyOut(TypedDict):
@@ -154,7 +177,7 @@ class PreviewIn(TypedDict):
 
     seed: NotRequired[str | None]
     overrides: NotRequired[dict[str, Any]]
-    now: NotRequired[str | None]
+    now: NotRequired[str | Literal["present"] | None]
     locale: NotRequired[str | None]
     rows: NotRequired[dict[str, int]]
     fields: NotRequired[list[dict[str, Any]] | None]
@@ -200,6 +223,14 @@ class ProjectPatch(TypedDict):
     team_id: NotRequired[str | None]
 
 
+class PurgedOut(TypedDict):
+    """A deleted file that was removed for good, because an upload needed its space."""
+
+    id: str
+    name: str
+    size: int
+
+
 class PushColumn(TypedDict):
     """What is sent to one column: a field, or a formula; neither for a key of ours."""
 
@@ -214,7 +245,8 @@ class PushInput(TypedDict):
     connection_id: NotRequired[str | None]
     endpoint_id: NotRequired[str | None]
     mode: NotRequired[Literal["insert", "upsert", "update"]]
-    on_error: NotRequired[Literal["continue", "stop"]]
+    on_error: NotRequired[Literal["continue", "stop", "stop_when_all_fail"]]
+    target_wait_seconds: NotRequired[int | None]
     dry_run: NotRequired[bool]
     canary: NotRequired[int | bool | None]
     confirm: NotRequired[str | None]
@@ -234,7 +266,7 @@ class PushInput(TypedDict):
     key_columns: NotRequired[list[str]]
     count: NotRequired[int | None]
     seed: NotRequired[str | None]
-    now: NotRequired[str | None]
+    now: NotRequired[str | Literal["present"] | None]
     offset: NotRequired[int]
     locale: NotRequired[str | None]
     overrides: NotRequired[dict[str, Any]]
@@ -266,6 +298,7 @@ class PushOut(TypedDict):
     pins: ExportPins
     request: dict[str, Any]
     leaks: list[LeakReport] | None
+    waiting: WaitingOut | None
     error: dict[str, Any] | None
     project_id: str
     team_id: str
@@ -309,31 +342,3 @@ class RateOut(TypedDict):
     window_seconds: int
     next_at: str | None
     resets_at: str | None
-
-
-class ReadyOut(TypedDict):
-    """`sandbox`: how the runners keep programs apart: bubblewrap, landlock, plain or none, in one text where they"""
-
-    status: str
-    database: bool
-    redis: bool
-    storage: bool
-    worker: bool
-    runner: bool
-    sandbox: str
-    version: str
-    engine: int
-    parts: dict[str, ReadyPart]
-    queues: dict[str, QueueOut]
-    oldest_lease_seconds: float | None
-
-
-class ReadyPart(TypedDict):
-    """One part. `state`: ok, missing, slow (no answer in time), behind (the database's schema is older than the"""
-
-    state: str
-    ms: int
-    kind: NotRequired[str | None]
-    version: NotRequired[str | None]
-    revision: NotRequired[str | None]
-    count: NotRequired[int | None]

@@ -1,4 +1,4 @@
-"""Shapes of the API from ReferencePin to SuggestOut, made from its OpenAPI document: do not edit."""
+"""Shapes of the API from ReadyOut to StepOut, made from its OpenAPI document: do not edit."""
 
 from __future__ import annotations
 
@@ -7,10 +7,38 @@ from typing import TYPE_CHECKING, Any, Literal, TypedDict
 if TYPE_CHECKING:
     from typing_extensions import NotRequired
 
-    from rowsmith.types.part1 import ApiKeyOut, DatasetOut
+    from rowsmith.types.part1 import ApiKeyOut
     from rowsmith.types.part3 import LockOut
-    from rowsmith.types.part4 import OutputFile
-    from rowsmith.types.part6 import Suggestion, TemplateOut, WarningOut
+    from rowsmith.types.part4 import OutputFile, QueueOut
+    from rowsmith.types.part6 import WarningOut
+
+
+class ReadyOut(TypedDict):
+    """`sandbox`: how the runners keep programs apart: bubblewrap, landlock, plain or none, in one text where they"""
+
+    status: str
+    database: NotRequired[bool]
+    redis: NotRequired[bool]
+    storage: NotRequired[bool]
+    worker: NotRequired[bool]
+    runner: NotRequired[bool]
+    sandbox: NotRequired[str]
+    version: NotRequired[str]
+    engine: NotRequired[int]
+    parts: NotRequired[dict[str, ReadyPart]]
+    queues: NotRequired[dict[str, QueueOut]]
+    oldest_lease_seconds: NotRequired[float | None]
+
+
+class ReadyPart(TypedDict):
+    """One part. `state`: ok, missing, slow (no answer in time), behind (the database's schema is older than the"""
+
+    state: str
+    ms: int
+    kind: NotRequired[str | None]
+    version: NotRequired[str | None]
+    revision: NotRequired[str | None]
+    count: NotRequired[int | None]
 
 
 class ReferencePin(TypedDict):
@@ -44,7 +72,7 @@ class RetryInput(TypedDict):
     mapping: NotRequired[dict[str, str | None]]
     computed: NotRequired[dict[str, str]]
     overrides: NotRequired[dict[str, Any]]
-    on_error: NotRequired[Literal["continue", "stop"]]
+    on_error: NotRequired[Literal["continue", "stop", "stop_when_all_fail"]]
     confirm: NotRequired[str | None]
 
 
@@ -213,16 +241,20 @@ class SealOut(TypedDict):
 
 
 class SecretIn(TypedDict):
-    """A secret's new value."""
+    """A secret's new value, and who may use it. What is left out stays as it is; a new secret needs a value."""
 
-    value: str
+    value: NotRequired[str | None]
+    allowed_hosts: NotRequired[list[str] | None]
+    project_id: NotRequired[str | None]
 
 
 class SecretOut(TypedDict):
-    """A secret, without its value."""
+    """A secret, without its value. `allowed_hosts`: the hosts that connections may send it to; null for any host."""
 
     id: str
     name: str
+    allowed_hosts: list[str] | None
+    project_id: str | None
     created_by: str | None
     created_at: str
     updated_at: str
@@ -289,6 +321,15 @@ class SqlScriptOptions(TypedDict):
     rows_per_statement: NotRequired[int | None]
 
 
+class SqliteUsedOut(TypedDict):
+    """The files of SQLite connections, their journals included."""
+
+    limit_bytes: int
+    used_bytes: int
+    limit_files: int
+    files: int
+
+
 class StageOut(TypedDict):
     """How one stage of a verification went."""
 
@@ -306,47 +347,3 @@ class StepOut(TypedDict):
     start: str
     rows: int
     requests: int
-
-
-class SubsetIn(TypedDict):
-    """From which rows of which table, and how far."""
-
-    table: str
-    where: NotRequired[str]
-    limit: NotRequired[int | None]
-    children: NotRequired[list[str] | None]
-    depth: NotRequired[int]
-    name: NotRequired[str | None]
-
-
-class SubsetOut(TypedDict):
-    """The dataset that was made, its templates, and what each table holds."""
-
-    dataset: DatasetOut
-    templates: list[TemplateOut]
-    report: list[SubsetTable]
-
-
-class SubsetTable(TypedDict):
-    """What one table holds of the subset, over which ways, and which of its columns are masked."""
-
-    table: str
-    template_id: str
-    rows: int
-    ways: list[str]
-    sensitive: list[str]
-
-
-class SuggestIn(TypedDict):
-    """A field, and what is known of it. `sample`: some of its values, which a model is shown where one is asked."""
-
-    name: str
-    description: NotRequired[str]
-    sample: NotRequired[list[Any]]
-    connection_id: NotRequired[str | None]
-
-
-class SuggestOut(TypedDict):
-    """Types, the likeliest first; at least one."""
-
-    suggestions: list[Suggestion]

@@ -1,4 +1,4 @@
-"""Shapes of the API from Suggestion to WorkspacePatch, made from its OpenAPI document: do not edit."""
+"""Shapes of the API from StorageOut to WebhookIn, made from its OpenAPI document: do not edit."""
 
 from __future__ import annotations
 
@@ -7,19 +7,71 @@ from typing import TYPE_CHECKING, Any, Literal, TypedDict
 if TYPE_CHECKING:
     from typing_extensions import NotRequired
 
-    from rowsmith.types.part1 import ColumnReport, CsvOptions
+    from rowsmith.types.part1 import ColumnReport, CsvOptions, DatasetOut
     from rowsmith.types.part2 import EndpointOut
-    from rowsmith.types.part3 import Invalid, LimitsIn, LimitsOut
-    from rowsmith.types.part4 import RateOut
+    from rowsmith.types.part3 import ExportsUsedOut, FilesUsedOut, Invalid
+    from rowsmith.types.part4 import PurgedOut, RateOut
     from rowsmith.types.part5 import (
         ReferencePin,
-        SettingsIn,
         ShareOut,
         SourceSpec,
+        SqliteUsedOut,
         SqlOptions,
         StageOut,
         StepOut,
     )
+
+
+class StorageOut(TypedDict):
+    """How much the workspace stores, and how much it may store."""
+
+    files: FilesUsedOut
+    sqlite: SqliteUsedOut
+    exports: ExportsUsedOut
+
+
+class SubsetIn(TypedDict):
+    """From which rows of which table, and how far."""
+
+    table: str
+    where: NotRequired[str]
+    limit: NotRequired[int | None]
+    children: NotRequired[list[str] | None]
+    depth: NotRequired[int]
+    name: NotRequired[str | None]
+
+
+class SubsetOut(TypedDict):
+    """The dataset that was made, its templates, and what each table holds."""
+
+    dataset: DatasetOut
+    templates: list[TemplateOut]
+    report: list[SubsetTable]
+
+
+class SubsetTable(TypedDict):
+    """What one table holds of the subset, over which ways, and which of its columns are masked."""
+
+    table: str
+    template_id: str
+    rows: int
+    ways: list[str]
+    sensitive: list[str]
+
+
+class SuggestIn(TypedDict):
+    """A field, and what is known of it. `sample`: some of its values, which a model is shown where one is asked."""
+
+    name: str
+    description: NotRequired[str]
+    sample: NotRequired[list[Any]]
+    connection_id: NotRequired[str | None]
+
+
+class SuggestOut(TypedDict):
+    """Types, the likeliest first; at least one."""
+
+    suggestions: list[Suggestion]
 
 
 class Suggestion(TypedDict):
@@ -93,7 +145,7 @@ class TemplateExportInput(TypedDict):
     overrides: NotRequired[dict[str, Any]]
     offset: NotRequired[int]
     locale: NotRequired[str | None]
-    now: NotRequired[str | None]
+    now: NotRequired[str | Literal["present"] | None]
     rows: NotRequired[dict[str, int]]
     csv: NotRequired[CsvOptions | None]
     sql: NotRequired[SqlOptions | None]
@@ -188,6 +240,25 @@ class UndoInput(TypedDict):
     confirm: NotRequired[str | None]
 
 
+class UploadedOut(TypedDict):
+    """An uploaded file. `purged` are the deleted files that were removed for good to make room for it."""
+
+    id: str
+    name: str
+    size: int
+    content_type: str
+    sha256: str
+    run_id: str | None
+    project_id: str | None
+    team_id: str | None
+    download_url: str
+    created_by: str | None
+    created_at: str
+    updated_at: str
+    deleted_at: str | None
+    purged: list[PurgedOut]
+
+
 class UsageHistoryOut(TypedDict):
     """What was used. Rows are those taken of the hour less those given back; requests those that were let in."""
 
@@ -209,6 +280,7 @@ class UsageOut(TypedDict):
     rows: RateOut
     rows_per_generation: int
     near: list[Literal["requests", "rows"]]
+    storage: StorageOut
     history: UsageHistoryOut
 
 
@@ -237,6 +309,17 @@ class VerificationOut(TypedDict):
     stages: list[StageOut]
     response: dict[str, Any] | None
     checked_at: str
+
+
+class WaitingOut(TypedDict):
+    """The target database cannot be reached: since when, how often it was tried, and when it is tried next."""
+
+    since: str
+    tries: int
+    reason: str
+    message: str
+    next_try_at: str
+    next_try_in_seconds: int
 
 
 class WarningOut(TypedDict):
@@ -274,91 +357,3 @@ class WebhookIn(TypedDict):
     ]
     description: NotRequired[str]
     scope: NotRequired[Literal["project", "workspace"]]
-
-
-class WebhookOut(TypedDict):
-    """A webhook, without its secret. `off_reason`: why the service turned it off, `gone` or `failing`. `failures`:"""
-
-    id: str
-    scope: Literal["project", "workspace"]
-    project_id: str | None
-    team_id: str | None
-    description: str
-    url: str
-    events: list[str]
-    active: bool
-    off_reason: str | None
-    failures: int
-    failing_since: str | None
-    old_secret_until: str | None
-    created_by: str | None
-    created_at: str
-    updated_at: str
-
-
-class WebhookPatch(TypedDict):
-    """What of a webhook can change. Turned on again (`active`), its failures are forgotten."""
-
-    url: NotRequired[str | None]
-    events: NotRequired[
-        list[
-            Literal[
-                "*",
-                "export.*",
-                "push.*",
-                "run.*",
-                "export.completed",
-                "export.failed",
-                "export.cancelled",
-                "push.completed",
-                "push.failed",
-                "push.cancelled",
-                "run.completed",
-                "run.failed",
-                "run.cancelled",
-                "run.timed_out",
-                "limit.warning",
-            ]
-        ]
-        | None
-    ]
-    description: NotRequired[str | None]
-    active: NotRequired[bool | None]
-
-
-class WholeColumn(TypedDict):
-    """Whether real values of the column stand in any row. `kind` is none where that cannot be by design and one would"""
-
-    kind: str
-    distinct: int
-    share: float
-    found: int
-    expected: float | None
-
-
-class WorkspaceDeletion(TypedDict):
-    """The workspace's name, typed to say that it is meant."""
-
-    confirm: str
-
-
-class WorkspaceOut(TypedDict):
-    """The workspace."""
-
-    id: str
-    name: str
-    plan: str
-    limits: LimitsOut
-    settings: dict[str, Any]
-    created_at: str
-    updated_at: str
-    deleted_at: str | None
-
-
-class WorkspacePatch(TypedDict):
-    """What of a workspace can change; plan and limits by its owner."""
-
-    name: NotRequired[str | None]
-    plan: NotRequired[Literal["free", "pro", "enterprise"] | None]
-    limits: NotRequired[LimitsIn | None]
-    settings: NotRequired[SettingsIn | None]

@@ -1,0 +1,77 @@
+"""Promise 31. What a workspace keeps of other things than files: rows read from connections, and metadata documents.
+Neither fills the disk."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import pytest
+import sqlalchemy as sa
+
+from tests.views.targets import sqlite_target
+from webapp import clock, limits, storage
+from webapp.extensions import db
+from webapp.models import StorageHold
+from webapp.services import answers
+
+DOCUMENT = (
+    '{"openapi": "3.0.0", "info": {"title": "T%s", "version": "1"}, "servers": [{"url": "http://127.0.0.1:9/"}],'
+    ' "paths": {"/rows": {"post": {"operationId": "rows", "responses": {"200": {"description": "ok"}}, "requestBody":'
+    ' {"content": {"application/json": {"schema": {"type": "object", "properties": {"a": {"type": "string"}}}}}}}}}}'
+)
+
+
+@pytest.fixture
+def template(app, cast, edith):
+    shop = sqlite_target(app, cast, "create table t (a text); insert into t values ('x'), ('y');")
+    query = "select hex(randomblob(2000)) as a from t"
+    body = {
+        "name": "T",
+        "fields": [{"name": "a", "type": "source_column"}],
+        "source": {"connection_id": shop.connection_id, "query": query},
+    }
+    made = edith.post("/templates", json=body)
+    assert made.status_code == 201, made.text
+    return made.json["id"]
+
+
+def test_rows_of_connections_do_not_fill_the_disk(app, edith, template, monkeypatch):
+    monkeypatch.setattr(limits, "FETCHED_FILES_BYTES", 50_000)
+    seen = [edith.post(f"/templates/{template}/exports", json={"format": "csv"}) for _ in range(12)]
+    codes = [one.status_code for one in seen]
+    assert codes[0] == 201
+    assert codes[-1] == 429
+    assert seen[-1].json["error"]["code"] == "quota_exceeded"
+    assert sum(one.size for one in storage.of(app).listing("sources")) <= 50_000
+    with app.app_context():
+        for one in seen:
+            if one.status_code == 201:
+                edith.delete(f"/exports/{one.json['id']}")
+        answers.purge(clock.now() + timedelta(days=40))
+        assert db.session.scalar(sa.select(sa.func.count()).select_from(StorageHold)) == 0
+        db.session.remove()
+    assert storage.of(app).listing("sources") == []
+    assert edith.post(f"/templates/{template}/exports", json={"format": "csv"}).status_code == 201
+
+
+def test_replaced_documents_do_not_fill_the_disk(app, edith, monkeypatch):
+    monkeypatch.setattr(limits, "MAX_DOCUMENTS", 2)
+    made = []
+    for name in "abc":
+        body = {"name": name, "type": "openapi", "settings": {"base_url": "http://127.0.0.1:9/"}}
+        made.append(edith.post("/connections", json=body).json["id"])
+
+    def put(connection_id, number):
+        url = f"/connections/{connection_id}/metadata-document"
+        return edith.put(url, data=DOCUMENT % number, content_type="application/json")
+
+    for number in range(5):
+        assert put(made[0], number).status_code == 200
+    stored = [one.key for one in storage.of(app).listing("connections") if "document" in one.key]
+    assert len(stored) == 1
+    assert put(made[1], 1).status_code == 200
+    over = put(made[2], 1)
+    assert (over.status_code, over.json["error"]["code"]) == (429, "quota_exceeded")
+    assert edith.delete(f"/connections/{made[0]}/metadata-document").status_code == 200
+    assert put(made[2], 1).status_code == 200
+    assert len([one for one in storage.of(app).listing("connections") if "document" in one.key]) == 2

@@ -1,0 +1,79 @@
+"""Requests accept the words of enumerations in other spellings, and store them in their own."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.views.speak import faults, make
+
+URL = {"base_url": "http://127.0.0.1:9"}
+AUTH = {
+    "none": {},
+    "basic": {"username": "u", "password": "p"},
+    "bearer": {"token": "t"},
+    "api-key": {"in": "Query", "name": "key", "value": "v"},
+    "oauth2-client-credentials": {
+        "token_url": "http://127.0.0.1:9/token", "client_id": "c", "client_secret": "s", "client_auth": "Basic",
+    },
+}  # fmt: skip
+
+
+def connected(edith, **settings):
+    return edith.post("/connections", json={"name": "C", "type": "REST", "settings": {**URL, **settings}})
+
+
+@pytest.mark.parametrize(
+    ("word", "stored"),
+    [
+        ("per-row", "per_row"),
+        ("Per Row", "per_row"),
+        ("PER_ROW", "per_row"),
+        ("Batch", "batch"),
+        ("BATCH", "batch"),
+    ],
+)
+def test_a_push_mode_is_stored_as_the_contract_spells_it(edith, word, stored):
+    made = connected(edith, push_mode=word)
+    assert (made.status_code, made.json["settings"]["push_mode"]) == (201, stored), made.text
+    url = f"/connections/{made.json['id']}"
+    changed = edith.patch(url, json={"settings": {**URL, "push_mode": word.lower()}})
+    assert changed.json["settings"]["push_mode"] == stored
+    endpoint = {"name": "E", "method": "post", "url": "http://127.0.0.1:9/rows", "push_mode": word}
+    made = edith.post("/endpoints", json=endpoint)
+    assert (made.json["method"], made.json["push_mode"]) == ("POST", stored), made.text
+
+
+@pytest.mark.parametrize("kind", AUTH)
+@pytest.mark.parametrize(
+    "spell", [str.upper, lambda word: word.replace("-", "_"), lambda word: word.replace("-", "")]
+)
+def test_a_kind_of_authentication_is_stored_as_the_contract_spells_it(edith, kind, spell):
+    made = connected(edith, auth={"type": spell(kind), **AUTH[kind]})
+    assert made.status_code == 201, made.text
+    auth = made.json["settings"]["auth"]
+    assert auth["type"] == kind
+    assert auth.get("in", "query") == "query"
+    assert auth.get("client_auth", "basic") == "basic"
+    assert not {"p", "t", "v", "s"} & set(auth.values())  # secrets are masked, whatever the spelling
+
+
+@pytest.mark.parametrize(
+    ("word", "stored"),
+    [("SQLite", "sqlite"), ("OpenAPI", "openapi"), ("Post-Gre_SQL", "postgresql"), ("SQL Server", "mssql")],
+)
+def test_a_type_of_connection_is_found_in_every_spelling(edith, word, stored):
+    sent = {"name": "C", "type": word, "settings": {"file": "a.db"}}
+    answer = edith.post("/connections", json=sent)
+    found = answer.json.get("type") if stored == "sqlite" else stored
+    assert found == stored
+    assert "unknown_type" not in answer.text
+
+
+def test_words_of_a_push_and_of_generate(edith):
+    made = make(edith)
+    answer = edith.post(f"/templates/{made['id']}/generate", json={"count": 1, "format": "CSV"})
+    assert answer.mimetype == "text/csv"
+    sent = {"connection_id": "con_none", "mode": "Up-sert", "on_error": "STOP", "push_mode": "Per-Row"}
+    assert edith.post(f"/templates/{made['id']}/push", json=sent).status_code == 404  # and no fault of a word
+    sent["mode"] = "replace"
+    assert "mode" in faults(edith.post(f"/templates/{made['id']}/push", json=sent))
