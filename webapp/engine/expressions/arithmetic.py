@@ -78,7 +78,7 @@ Bounds = tuple[int, int]
 def _exact(
     a: Vector,
     b: Vector,
-    fast: Callable,
+    fast: np.ufunc,
     slow: Callable[[int, int], int],
     bounds: Callable[[Bounds, Bounds], Bounds],
 ) -> Vector:
@@ -152,7 +152,7 @@ def modulo(a: Vector, b: Vector) -> Vector:
     return _divmod(a, b, np.mod)
 
 
-def _divmod(a: Vector, b: Vector, operation: Callable) -> Vector:
+def _divmod(a: Vector, b: Vector, operation: np.ufunc) -> Vector:
     nonzero = b.data != 0
     valid = all_valid(a.valid, b.valid, None if nonzero.all() else nonzero)
     return Vector(operation(a.data, np.where(nonzero, b.data, 1)), valid)

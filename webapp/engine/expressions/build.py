@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from webapp.engine.expressions import folding, operators, parser, textual, types, vectors
-from webapp.engine.expressions.declare import Call
+from webapp.engine.expressions.declare import Call, Function
 from webapp.engine.expressions.errors import FormulaError, FormulaErrors
 from webapp.engine.expressions.functions import BY_NAME, find
 from webapp.engine.expressions.functions.date import present, today
@@ -88,7 +88,7 @@ class Builder:
         except FormulaError as error:
             raise FormulaErrors([error]) from None
 
-    def _at(self, node: ast.AST) -> int:
+    def _at(self, node: parser.Placed) -> int:
         return self._source.at(node)
 
     def _look_up(self, node: ast.AST) -> None:
@@ -101,7 +101,30 @@ class Builder:
             self._name(node)
 
     def _visit(self, node: ast.expr) -> Node:
-        return _VISIT[type(node)](self, node)
+        match node:
+            case ast.Constant():
+                return self._constant(node)
+            case ast.Name():
+                return self._name(node)
+            case ast.Attribute():
+                return self._attribute(node)
+            case ast.Call():
+                return self._call(node)
+            case ast.Subscript():
+                return self._subscript(node)
+            case ast.List():
+                return self._list(node)
+            case ast.UnaryOp():
+                return self._unary(node)
+            case ast.BinOp():
+                return self._binary(node)
+            case ast.BoolOp():
+                return self._boolean(node)
+            case ast.IfExp():
+                return self._either(node)
+            case ast.Compare():
+                return self._compare(node)
+        raise TypeError(f"the parser lets no {type(node).__name__} through")
 
     def _constant(self, node: ast.Constant) -> Node:
         at, value = self._at(node), node.value
@@ -155,7 +178,8 @@ class Builder:
         known = self._dotted(node)
         return known if known is not None else member(self._visit(node.value), node.attr, self._at(node))
 
-    def _function(self, node: ast.Call) -> object:
+    def _function(self, node: ast.Call) -> Function | Node:
+        assert isinstance(node.func, ast.Name)  # the parser lets nothing else be called
         name, at = node.func.id, self._at(node)
         if name == "field":
             given = node.args[0] if len(node.args) == 1 else None
@@ -274,17 +298,18 @@ def member(node: Node, name: str, at: int) -> Node:
         raise FormulaError(
             "unknown_field", f'There is no field "{name}" in it.', at, did_you_mean(name, names)
         )
-    place, inner = names.index(name), kind.member(name)
+    place = names.index(name)
+    inner = kind.members[place][1]
     if node.kind.name != "list":
-        return Node(inner, lambda frame: vectors.member(node.run(frame), place, inner), at)
+        return Node(inner, lambda frame: vectors.member(node.vector(frame), place, inner), at)
     if inner.name == "list":
         raise FormulaError(
             "wrong_type", "Lists inside lists cannot be read at once.", at, "Take one element: [0]."
         )
 
     def run(frame: Frame) -> Lists:
-        value: Lists = node.run(frame)
-        return Lists(value.offsets, vectors.member(value.items, place, inner), value.valid)
+        value = node.lists(frame)
+        return Lists(value.offsets, vectors.member(value.vector, place, inner), value.valid)
 
     return Node(types.list_of(inner, node.kind.origin, node.kind.most), run, at)
 
@@ -333,17 +358,4 @@ _BINARY: dict[type, Callable[[Node, Node, int], Node]] = {
     ast.FloorDiv: operators.floor_divide,
     ast.Mod: operators.modulo,
     ast.Pow: operators.power,
-}
-_VISIT: dict[type, Callable[[Builder, ast.expr], Node]] = {
-    ast.Constant: Builder._constant,
-    ast.Name: Builder._name,
-    ast.Attribute: Builder._attribute,
-    ast.Call: Builder._call,
-    ast.Subscript: Builder._subscript,
-    ast.List: Builder._list,
-    ast.UnaryOp: Builder._unary,
-    ast.BinOp: Builder._binary,
-    ast.BoolOp: Builder._boolean,
-    ast.IfExp: Builder._either,
-    ast.Compare: Builder._compare,
 }

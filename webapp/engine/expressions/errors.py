@@ -6,7 +6,7 @@ from __future__ import annotations
 class FormulaError(ValueError):
     """A formula that cannot be read or carried out. ``position`` counts characters from 1."""
 
-    def __init__(self, code: str, message: str, position: int = 1, hint: str = "") -> None:
+    def __init__(self, code: str, message: str, position: int = 1, hint: str | None = None) -> None:
         self.code, self.message, self.position, self.hint = code, message, position, hint
         super().__init__(message)
 

@@ -204,7 +204,7 @@ def compile_formula(
 
 
 def _holds_objects(kind: Kind) -> bool:
-    return kind.name == "object" or (kind.name == "list" and kind.item.name in _WHOLE)
+    return kind.name == "object" or (kind.name == "list" and kind.element.name in _WHOLE)
 
 
 def compile_with(names: Names, source: str, salts: list[int] | None = None, path: str = "") -> Expression:

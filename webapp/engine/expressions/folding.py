@@ -14,11 +14,11 @@ from webapp.engine.expressions import arithmetic, operators, textual, types, vec
 from webapp.engine.expressions.errors import FormulaError, ValueFault
 from webapp.engine.expressions.nodes import Frame, Node, as_text, check_length
 from webapp.engine.expressions.types import Kind
-from webapp.engine.expressions.vectors import Lists, Vector
+from webapp.engine.expressions.vectors import Lists, Value, Vector
 
 
-def _over(node: Node, kind: Kind, at: int, kernel: Callable[[int, Lists], Vector]) -> Node:
-    return Node(kind, lambda frame: frame.kept(kernel(frame.n, node.run(frame))), at)
+def _over(node: Node, kind: Kind, at: int, kernel: Callable[[int, Lists], Value]) -> Node:
+    return Node(kind, lambda frame: frame.kept(kernel(frame.n, node.lists(frame))), at)
 
 
 def total(node: Node, at: int) -> Node:
@@ -27,19 +27,19 @@ def total(node: Node, at: int) -> Node:
     most = node.kind.most
     low = high = None
     if kind.bounds and most is not None:
-        low, high = min(0, kind.low * most), max(0, kind.high * most)
+        low, high = min(0, kind.bounds[0] * most), max(0, kind.bounds[1] * most)
     return _over(node, types.number(kind.places, low, high), at, lambda n, value: _sums(value))
 
 
 def _numbers(node: Node) -> Kind:
-    if not node.kind.item.numeric:
+    if not node.kind.element.numeric:
         raise operators.wrong_type(node, "a list of numbers")
-    return node.kind.item
+    return node.kind.element
 
 
 def _present(value: Lists) -> np.ndarray:
     """Numbers with 0 where there is none."""
-    items = value.items
+    items = value.vector
     data = vectors.full(items, int(value.offsets[-1]))
     return data if items.valid is None else np.where(items.valid, data, 0)
 
@@ -66,7 +66,7 @@ def _slow_sums(data: list[int], offsets: list[int]) -> np.ndarray:
 
 def counted(node: Node, at: int) -> Node:
     """How many elements are not blank."""
-    kind = node.kind.item
+    kind = node.kind.element
 
     def kernel(n: int, value: Lists) -> Vector:
         return Vector(_counts(value, kind), value.valid)
@@ -99,7 +99,7 @@ def average(node: Node, at: int) -> Node:
 
 def extreme(node: Node, at: int, *, least: bool) -> Node:
     """The least or greatest element; blank of none."""
-    kind = node.kind.item
+    kind = node.kind.element
     if kind.name in ("list", "object", "boolean", "null"):
         raise operators.wrong_type(node, "a list of numbers, texts or dates")
     pick = np.minimum if least else np.maximum
@@ -111,7 +111,7 @@ def extreme(node: Node, at: int, *, least: bool) -> Node:
         filled = np.flatnonzero(counts)
         size = int(value.offsets[-1])
         there = vectors.is_valid(kind, value.items, size)
-        data = vectors.full(value.items, size)[there]
+        data = vectors.full(value.vector, size)[there]
         out = np.zeros(counts.size, np.int64)
         if filled.size:
             starts = np.concatenate((np.zeros(1, np.int64), np.cumsum(counts[filled])[:-1]))
@@ -123,7 +123,7 @@ def extreme(node: Node, at: int, *, least: bool) -> Node:
 
 def _extreme_text(value: Lists, *, least: bool) -> Vector:
     rows = value.offsets.size - 1
-    texts = vectors.full_text(value.items, int(value.offsets[-1]))
+    texts = vectors.full_text(value.vector, int(value.offsets[-1]))
     name = "min" if least else "max"
     # Strings have no grouped extremes in Arrow: their ranks do.
     words = texts.dictionary_encode()
@@ -144,11 +144,12 @@ def _extreme_text(value: Lists, *, least: bool) -> Vector:
 
 def any_of(node: Node, at: int, *, every: bool) -> Node:
     """Whether some, or all, elements are true."""
-    if node.kind.item.name != "boolean":
+    if node.kind.element.name != "boolean":
         raise operators.wrong_type(node, "a list of conditions", "Such as lines[*].quantity > 1.")
 
     def kernel(n: int, value: Lists) -> Vector:
-        held = operators.truth(Vector(vectors.full(value.items, int(value.offsets[-1])), value.items.valid))
+        items = value.vector
+        held = operators.truth(Vector(vectors.full(items, int(value.offsets[-1])), items.valid))
         running = np.zeros(held.size + 1, np.int64)
         np.cumsum(held, out=running[1:])
         true = running[value.offsets[1:]] - running[value.offsets[:-1]]
@@ -166,19 +167,19 @@ def elements(node: Node, at: int) -> Node:
 def element(node: Node, index: int, at: int) -> Node:
     """One element, counted from 0, or from the end from -1; blank where there is none."""
     kind = node.kind
-    return _over(node, kind.item, at, lambda n, value: vectors.element(value, kind, index))
+    return _over(node, kind.element, at, lambda n, value: vectors.element(value, kind, index))
 
 
 def join(node: Node, separator: str, at: int) -> Node:
     """The elements as one text; blank ones are left out."""
     spelled = as_text(node)
-    longest = spelled.kind.item.longest
+    longest = spelled.kind.element.longest
     most = node.kind.most
     known = None if longest is None or most is None else most * (longest + len(separator))
     check_length(known, at)
 
     def kernel(n: int, value: Lists) -> Vector:
-        texts = vectors.full_text(value.items, int(value.offsets[-1]))
+        texts = vectors.full_text(value.vector, int(value.offsets[-1]))
         there = texts.is_valid().to_numpy(zero_copy_only=False)
         counts = _counts(value, types.text())
         offsets = np.concatenate((np.zeros(1, np.int64), np.cumsum(counts))).astype(np.int32)
@@ -195,7 +196,7 @@ def join(node: Node, separator: str, at: int) -> Node:
 
 def distinct(node: Node, at: int) -> Node:
     """How many different elements there are, blanks left out."""
-    kind = node.kind.item
+    kind = node.kind.element
     if kind.name in ("list", "object"):
         raise operators.wrong_type(node, "a list of single values", "Name one of the fields: lines[*].sku.")
 
@@ -203,10 +204,10 @@ def distinct(node: Node, at: int) -> Node:
         size = int(value.offsets[-1])
         there = vectors.is_valid(kind, value.items, size)
         if kind.name == "text":
-            places = vectors.full_text(value.items, size).dictionary_encode().indices
+            places = vectors.full_text(value.vector, size).dictionary_encode().indices
             data = places.fill_null(0).to_numpy(zero_copy_only=False)
         else:
-            data = vectors.full(value.items, size)
+            data = vectors.full(value.vector, size)
         owner, data = value.owner[there], data[there]
         order = np.lexsort((data, owner))  # stable, and ties are alike
         owner, data = owner[order], data[order]
@@ -233,7 +234,7 @@ def listed(nodes: list[Node], at: int) -> Node:
             if width
             else np.zeros(n + 1, np.int64)
         )
-        return frame.kept(Lists(offsets, _interleaved(kind, [node.run(frame) for node in nodes], n)))
+        return frame.kept(Lists(offsets, _interleaved(kind, [node.vector(frame) for node in nodes], n)))
 
     return Node(types.list_of(kind, object(), width), run, at)
 

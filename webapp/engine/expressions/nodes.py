@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -19,6 +19,8 @@ from webapp.engine.expressions.vectors import Lists, Value, Vector
 if TYPE_CHECKING:
     from webapp.engine.block import Cells
 
+V = TypeVar("V", bound=Value)
+
 UNKNOWN = object()
 """Stands for the value of an expression that is not the same in every row."""
 
@@ -26,14 +28,21 @@ UNKNOWN = object()
 class Frame:
     """The rows an expression is carried out for. Columns are read once."""
 
-    __slots__ = ("_loaded", "_meter", "cells", "n", "this")
+    __slots__ = ("_cells", "_loaded", "_meter", "n", "this")
 
     def __init__(self, cells: Cells | None, n: int, this: pa.Array | None = None) -> None:
-        self.cells, self.n, self.this = cells, n, this
+        self._cells, self.n, self.this = cells, n, this
         self._loaded: dict[str, Value] = {}
         self._meter = Meter()
 
-    def kept(self, value: Value) -> Value:
+    @property
+    def cells(self) -> Cells:
+        """The fields of the rows. Raises TypeError where there are none, which only constants do without."""
+        if self._cells is None:
+            raise TypeError("a constant reads no fields")
+        return self._cells
+
+    def kept(self, value: V) -> V:
         """``value``, counted as memory that the formula takes for these rows. Raises `TooLarge`."""
         self._meter.add(vectors.size_of(value))
         return value
@@ -54,10 +63,9 @@ def read(column: pa.Array, kind: Kind, name: str) -> Value:
         return vectors.load(column, kind)
     if pa.types.is_float64(dtype) and kind.numeric:
         return _from_floats(column, kind)
-    if kind.name == "text":
-        return vectors.to_text(
-            types.of_arrow(dtype), vectors.load(column, types.of_arrow(dtype)), len(column)
-        )
+    if kind.name == "text" and not pa.types.is_list(dtype):
+        known = types.of_arrow(dtype)
+        return vectors.to_text(known, vectors.load_vector(column, known), len(column))
     if kind.name == "decimal" and pa.types.is_int64(dtype):
         return vectors.convert(vectors.load(column, types.number(0)), types.number(0), kind, len(column))
     text = f'"{name}" is fixed to a value that is not {kind.said}, as the formula takes it to be.'
@@ -66,8 +74,8 @@ def read(column: pa.Array, kind: Kind, name: str) -> Value:
 
 def _from_floats(column: pa.Array, kind: Kind) -> Vector:
     if not pa.types.is_dictionary(column.type):
-        return vectors.load(column, kind)
-    pool = vectors.load(column.dictionary, kind)
+        return vectors.load_vector(column, kind)
+    pool = vectors.load_vector(column.dictionary, kind)
     places = column.indices.fill_null(0).to_numpy(zero_copy_only=False)
     valid = column.indices.is_valid().to_numpy(zero_copy_only=False) if column.indices.null_count else None
     return Vector(pool.data[places], valid)
@@ -98,7 +106,21 @@ class Node:
     @property
     def single(self) -> Kind:
         """The type of a value, or of the elements of a list."""
-        return self.kind.item if self.kind.name == "list" else self.kind
+        return self.kind.element if self.kind.name == "list" else self.kind
+
+    def vector(self, frame: Frame) -> Vector:
+        """The single values that `run` answers. Raises TypeError where they are lists."""
+        value = self.run(frame)
+        if not isinstance(value, Vector):
+            raise TypeError(f"single values expected, not {self.kind.said}")
+        return value
+
+    def lists(self, frame: Frame) -> Lists:
+        """The lists that `run` answers. Raises TypeError where they are single values."""
+        value = self.run(frame)
+        if not isinstance(value, Lists):
+            raise TypeError(f"lists expected, not {self.kind.said}")
+        return value
 
 
 def literal(kind: Kind, value: Any, at: int) -> Node:
@@ -148,9 +170,10 @@ def _over_elements(args: list[Node], lists: list[Node], kind: Kind, kernel: Kern
     if any(arg.kind.name == "object" for arg in args):
         raise FormulaError("wrong_type", "An object is no single value.", at, "Name one of its fields.")
 
-    def run(frame: Frame) -> Value:
+    def run(frame: Frame) -> Lists:
         values = [arg.run(frame) for arg in args]
-        whole: Lists = values[first]
+        whole = values[first]
+        assert isinstance(whole, Lists)  # args[first] is a list
         spread = [
             value.items if isinstance(value, Lists) else frame.kept(_spread(arg.kind, value, whole))
             for arg, value in zip(args, values, strict=True)
@@ -160,7 +183,7 @@ def _over_elements(args: list[Node], lists: list[Node], kind: Kind, kernel: Kern
     return Node(types.list_of(kind, origin, lists[0].kind.most), run, at)
 
 
-def _spread(kind: Kind, value: Vector, whole: Lists) -> Value:
+def _spread(kind: Kind, value: Vector, whole: Lists) -> Vector:
     alike = isinstance(value.data, pa.Scalar) or (isinstance(value.data, np.ndarray) and not value.data.ndim)
     return value if alike else vectors.take(kind, value, whole.owner)
 
@@ -190,7 +213,7 @@ def as_text(node: Node) -> Node:
 
 def check_bounds(kind: Kind, at: int) -> None:
     """Refuses a number that may become larger than 64 bits hold."""
-    if kind.bounds is None or (kind.low >= types.LEAST and kind.high <= types.MOST):
+    if kind.low is None or kind.high is None or (kind.low >= types.LEAST and kind.high <= types.MOST):
         return
     digits = len(str(max(abs(kind.low), abs(kind.high))))
     text = f"This may have {digits} digits, those after the point counted; 18 are the most."

@@ -91,7 +91,13 @@ def _days_apart(n: int, a: Vector, b: Vector) -> Vector:
 Bounds = tuple[int, int]
 
 
-def _sum(a: Node, b: Node, at: int, kernel: Callable, bounds: Callable[[Bounds, Bounds], Bounds]) -> Node:
+def _sum(
+    a: Node,
+    b: Node,
+    at: int,
+    kernel: Callable[[Vector, Vector], Vector],
+    bounds: Callable[[Bounds, Bounds], Bounds],
+) -> Node:
     a, b = _alike(number_of(a), number_of(b))
     p, q = a.single.bounds, b.single.bounds
     kind = types.number(a.single.places, *(bounds(p, q) if p and q else (None, None)))
@@ -136,15 +142,16 @@ def multiply(a: Node, b: Node, at: int) -> Node:
 def divide(a: Node, b: Node, at: int) -> Node:
     """``a / b`` to `QUOTIENT_PLACES` digits, half to even; blank where b is 0."""
     a, b = number_of(a), number_of(b)
-    _no_zero(b)
-
-    def to(places: int) -> Node:
-        digits = places + b.single.places - a.single.places
-        return elementwise([a, b], types.number(places), lambda n, x, y: arithmetic.divide(x, y, digits), at)
-
-    made = to(QUOTIENT_PLACES)
-    made.quotient = to
+    made = quotient(a, b, QUOTIENT_PLACES, at)
+    made.quotient = lambda places: quotient(a, b, places, at)
     return made
+
+
+def quotient(a: Node, b: Node, places: int, at: int) -> Node:
+    """``a / b`` to so many digits, half to even; blank where b is 0."""
+    _no_zero(b)
+    digits = places + b.single.places - a.single.places
+    return elementwise([a, b], types.number(places), lambda n, x, y: arithmetic.divide(x, y, digits), at)
 
 
 def _no_zero(b: Node) -> None:
@@ -165,12 +172,12 @@ def modulo(a: Node, b: Node, at: int) -> Node:
         raise FormulaError("wrong_type", "Texts are not formatted with %.", at, "Join texts with +.")
     a, b = _alike(number_of(a), number_of(b))
     _no_zero(b)
-    kind = b.single
     low = high = None
-    if kind.bounds:
-        most = max(abs(kind.low), abs(kind.high))
-        low, high = (-most if kind.low < 0 else 0), (most if kind.high > 0 else 0)
-    made = types.number(kind.places, low, high)
+    if b.single.bounds:
+        least, greatest = b.single.bounds
+        most = max(abs(least), abs(greatest))
+        low, high = (-most if least < 0 else 0), (most if greatest > 0 else 0)
+    made = types.number(b.single.places, low, high)
     return elementwise([a, b], made, lambda n, x, y: arithmetic.modulo(x, y), at)
 
 
@@ -187,7 +194,8 @@ def power(a: Node, b: Node, at: int) -> Node:
         raise FormulaError("too_fine", text, at, "Round the number first: round(x, 2).")
     kind = types.number(places)
     if a.single.bounds:
-        ends = [end**exponent for end in a.single.bounds] + ([0] if a.single.low < 0 < a.single.high else [])
+        low, high = a.single.bounds
+        ends = [low**exponent, high**exponent] + ([0] if low < 0 < high else [])
         kind = types.number(places, min(ends), max(ends))
         check_bounds(kind, at)
     return elementwise([a], kind, lambda n, x: arithmetic.power(x, exponent), at)
@@ -197,7 +205,7 @@ def negate(a: Node, at: int) -> Node:
     """``-a``."""
     a = number_of(a)
     kind = a.single
-    low, high = (-kind.high, -kind.low) if kind.bounds else (None, None)
+    low, high = (-kind.bounds[1], -kind.bounds[0]) if kind.bounds else (None, None)
     proof = a.proof and a.proof.changed(positive=False)
     return elementwise(
         [a], types.number(kind.places, low, high), lambda n, x: arithmetic.negate(x), at, proof

@@ -10,7 +10,9 @@ from __future__ import annotations
 import ast
 import re
 import unicodedata
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TypeAlias
 
 from webapp import limits
 from webapp.engine.expressions.errors import FormulaError
@@ -39,6 +41,10 @@ _INSTEAD = {
 }  # fmt: skip
 
 
+Placed: TypeAlias = ast.expr | ast.keyword
+"""The nodes of a tree that know where they stand."""
+
+
 @dataclass(frozen=True, slots=True)
 class Source:
     """A formula's tree, and what the tree does not tell: numbers as written, and where every place is."""
@@ -50,7 +56,7 @@ class Source:
     """Positions of the ``*`` of ``[*]``."""
     text: str
 
-    def at(self, node: ast.AST) -> int:
+    def at(self, node: Placed) -> int:
         """Where ``node`` begins, in characters from 1."""
         # One bracket was put before the text; columns count bytes of UTF-8.
         if self.text.isascii():
@@ -96,11 +102,11 @@ def _lex(text: str) -> _Lexed:
         if match is None:
             raise _unknown(text, at)
         piece, kind = match[0], match.lastgroup
-        if kind == "space":
+        if kind is None or kind == "space":
             piece = " " * len(piece)
         else:
             piece = _READ[kind](lexed, text, piece, at)
-            _count(lexed, piece, kind, at)
+            _count(lexed, piece, at)
             lexed.last = piece
         lexed.pieces.append(piece)
         at = match.end()
@@ -110,7 +116,7 @@ def _lex(text: str) -> _Lexed:
     return lexed
 
 
-def _count(lexed: _Lexed, piece: str, kind: str, at: int) -> None:
+def _count(lexed: _Lexed, piece: str, at: int) -> None:
     lexed.nodes += 1
     if lexed.nodes > limits.MAX_FORMULA_PARTS:
         message = f"A formula has at most {limits.MAX_FORMULA_PARTS:,} names, numbers, texts and signs."
@@ -223,7 +229,9 @@ def _too_deep(at: int) -> FormulaError:
     return FormulaError("too_complex", message, at + 1, "Split it over several hidden fields.")
 
 
-_READ = {"number": _number, "name": _name, "text": _text, "sign": _sign}
+_READ: dict[str, Callable[[_Lexed, str, str, int], str]] = {
+    "number": _number, "name": _name, "text": _text, "sign": _sign,
+}  # fmt: skip
 
 
 def _tree(clean: str) -> ast.expr:
@@ -270,7 +278,7 @@ def _check_tree(source: Source) -> None:
         node, depth = pending.pop()
         if isinstance(node, OPERATORS):
             continue
-        at = source.at(node) if hasattr(node, "col_offset") else 1
+        at = source.at(node) if isinstance(node, Placed) else 1
         if not isinstance(node, NODES):
             what = _CALLED.get(type(node).__name__, type(node).__name__)
             raise FormulaError(

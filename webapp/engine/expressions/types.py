@@ -52,8 +52,12 @@ class Kind:
     def bounds(self) -> tuple[int, int] | None:
         return None if self.low is None or self.high is None else (self.low, self.high)
 
-    def member(self, name: str) -> Kind | None:
-        return dict(self.members).get(name)
+    @property
+    def element(self) -> Kind:
+        """The type of a list's elements. Raises TypeError for any other type."""
+        if self.item is None:
+            raise TypeError(f"{self.said} has no elements")
+        return self.item
 
     @property
     def said(self) -> str:
@@ -151,7 +155,7 @@ def to_arrow(kind: Kind) -> pa.DataType:
             return pa.struct([_field(name, member) for name, member in kind.members])
         case _:
             meta = {b"max_items": str(kind.most).encode()} if kind.most is not None else None
-            return pa.list_(_field("item", kind.item, meta))
+            return pa.list_(_field("item", kind.element, meta))
 
 
 def _field(name: str, kind: Kind, meta: dict[bytes, bytes] | None = None) -> pa.Field:
@@ -184,15 +188,15 @@ def common(kinds: list[Kind]) -> Kind | None:
 
 def _common_number(kinds: list[Kind]) -> Kind:
     places = max(kind.places for kind in kinds)
-    bounds = [scaled(kind, places) for kind in kinds]
-    if any(bound is None for bound in bounds):
+    bounds = [bound for kind in kinds if (bound := scaled(kind, places)) is not None]
+    if len(bounds) < len(kinds):
         return number(places)
     return number(places, min(low for low, _ in bounds), max(high for _, high in bounds))
 
 
 def scaled(kind: Kind, places: int) -> tuple[int, int] | None:
     """A number's bounds in units of ``places`` digits, of which it has no more."""
-    if kind.bounds is None:
+    if kind.low is None or kind.high is None:
         return None
     factor = 10 ** (places - kind.places)
     return kind.low * factor, kind.high * factor
@@ -200,12 +204,14 @@ def scaled(kind: Kind, places: int) -> tuple[int, int] | None:
 
 def most_of(lengths: list[int | None]) -> int | None:
     """The greatest of some lengths; None where one of them is not known."""
-    return None if None in lengths else max(lengths, default=0)
+    known = [length for length in lengths if length is not None]
+    return None if len(known) < len(lengths) else max(known, default=0)
 
 
 def sum_of(lengths: list[int | None]) -> int | None:
     """The sum of some lengths; None where one of them is not known."""
-    return None if None in lengths else sum(lengths)
+    known = [length for length in lengths if length is not None]
+    return None if len(known) < len(lengths) else sum(known)
 
 
 def text_length(kind: Kind) -> int | None:

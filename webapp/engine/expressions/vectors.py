@@ -6,10 +6,9 @@ is kept once, as an array without dimensions (an Arrow scalar for texts).
 
 from __future__ import annotations
 
-from dataclasses import replace
 from datetime import date, datetime
 from decimal import ROUND_HALF_EVEN, Decimal
-from typing import Any
+from typing import Any, TypeAlias, overload
 
 import numpy as np
 import pyarrow as pa
@@ -42,15 +41,16 @@ class Vector:
     @property
     def bounds(self) -> tuple[int, int]:
         """The least and the greatest number that ``data`` holds, or less and more."""
-        if self._low is None:
+        if self._low is None or self._high is None:
             return self.tightened()
         return self._low, self._high
 
     def tightened(self) -> tuple[int, int]:
         """`bounds`, just so."""
         data = self.data
-        self._low, self._high = (int(data.min()), int(data.max())) if data.size else (0, 0)
-        return self._low, self._high
+        low, high = (int(data.min()), int(data.max())) if data.size else (0, 0)
+        self._low, self._high = low, high
+        return low, high
 
 
 class Lists:
@@ -58,9 +58,16 @@ class Lists:
 
     __slots__ = ("_owner", "items", "offsets", "valid")
 
-    def __init__(self, offsets: np.ndarray, items: Any, valid: np.ndarray | None = None) -> None:
+    def __init__(self, offsets: np.ndarray, items: Value, valid: np.ndarray | None = None) -> None:
         self.offsets, self.items, self.valid = offsets, items, valid
         self._owner: np.ndarray | None = None
+
+    @property
+    def vector(self) -> Vector:
+        """``items``, where they are single values. Raises TypeError where they are lists."""
+        if not isinstance(self.items, Vector):
+            raise TypeError("these elements are lists")
+        return self.items
 
     @property
     def counts(self) -> np.ndarray:
@@ -75,7 +82,7 @@ class Lists:
         return self._owner
 
 
-Value = Vector | Lists
+Value: TypeAlias = Vector | Lists
 
 
 def all_valid(*masks: np.ndarray | None) -> np.ndarray | None:
@@ -93,7 +100,7 @@ def is_valid(kind: Kind, value: Value, n: int) -> np.ndarray:
     """``bool[n]``: which rows have a value."""
     if kind.name == "null":
         return np.zeros(n, bool)
-    if kind.name in ("text", "object"):
+    if isinstance(value, Vector) and kind.name in ("text", "object"):
         if isinstance(value.data, pa.Scalar):
             return np.full(n, value.data.is_valid)
         return value.data.is_valid().to_numpy(zero_copy_only=False)
@@ -144,20 +151,30 @@ def constant(kind: Kind, value: Any) -> Vector:
 
 
 def single(kind: Kind, value: Value) -> Any:
-    """The value of the one row of ``value``, as `constant` takes it."""
+    """The value of the one row of ``value``, as `constant` takes it. Raises TypeError for a list."""
     if not is_valid(kind, value, 1)[0]:
         return None
+    if isinstance(value, Lists):
+        raise TypeError("a list is no single value")
     if kind.name == "text":
         return value.data.as_py() if isinstance(value.data, pa.Scalar) else value.data[0].as_py()
     only = value.data.reshape(-1)[0]
     return bool(only) if kind.name == "boolean" else int(only)
 
 
+@overload
+def take(kind: Kind, value: Vector, index: np.ndarray) -> Vector: ...
+
+
+@overload
+def take(kind: Kind, value: Lists, index: np.ndarray) -> Lists: ...
+
+
 def take(kind: Kind, value: Value, index: np.ndarray) -> Value:
     """The values of rows ``index``; -1 stands for no value."""
     absent = index < 0
     some = bool(absent.any())
-    if kind.name == "list":
+    if isinstance(value, Lists):
         return _take_lists(kind, value, np.where(absent, 0, index), absent if some else None)
     if kind.name in ("text", "object"):
         if isinstance(value.data, pa.Scalar):
@@ -184,19 +201,21 @@ def _take_lists(kind: Kind, value: Lists, index: np.ndarray, absent: np.ndarray 
     starts = value.offsets[index] if value.offsets.size > 1 else np.zeros(index.size, np.int64)
     places = np.arange(offsets[-1]) - np.repeat(offsets[:-1] - starts, counts)
     kept = None if value.valid is None else value.valid[index]
-    return Lists(
-        offsets, take(kind.item, value.items, places), all_valid(kept, None if absent is None else ~absent)
-    )
+    items = take(kind.element, value.items, places)
+    return Lists(offsets, items, all_valid(kept, None if absent is None else ~absent))
 
 
 def load(column: pa.Array, kind: Kind) -> Value:
     """An Arrow column of the type that `types.of_arrow` answered ``kind`` for."""
+    return load_lists(column, kind) if kind.name == "list" else load_vector(column, kind)
+
+
+def load_vector(column: pa.Array, kind: Kind) -> Vector:
+    """`load` for single values."""
     if kind.name == "text":
         return Vector(column)
     if pa.types.is_dictionary(column.type):
         column = column.dictionary_decode()
-    if kind.name == "list":
-        return _load_list(column, kind)
     if kind.name == "object":
         return Vector(column)
     if kind.name == "null":
@@ -235,11 +254,14 @@ def units_of(value: Any, places: int) -> int | None:
     return units if types.LEAST <= units <= types.MOST else None
 
 
-def _load_list(column: pa.Array, kind: Kind) -> Lists:
+def load_lists(column: pa.Array, kind: Kind) -> Lists:
+    """`load` for lists."""
+    if pa.types.is_dictionary(column.type):
+        column = column.dictionary_decode()
     counts = pc.fill_null(pc.list_value_length(column), 0).to_numpy(zero_copy_only=False)
     offsets = np.concatenate((np.zeros(1, np.int64), np.cumsum(counts, dtype=np.int64)))
     valid = column.is_valid().to_numpy(zero_copy_only=False) if column.null_count else None
-    return Lists(offsets, load(column.flatten(), kind.item), valid)
+    return Lists(offsets, load(column.flatten(), kind.element), valid)
 
 
 def member(value: Vector, place: int, kind: Kind) -> Value:
@@ -251,17 +273,17 @@ def store(kind: Kind, value: Value, n: int) -> pa.Array:
     """One Arrow array of ``types.to_arrow(kind)``, of length ``n``."""
     if kind.name == "null":
         return pa.nulls(n)
-    if kind.name == "text":
-        return full_text(value, n)
-    if kind.name == "object":
-        return value.data
-    if kind.name == "list":
-        items = store(kind.item, value.items, int(value.offsets[-1]))
+    if isinstance(value, Lists):
+        items = store(kind.element, value.items, int(value.offsets[-1]))
         mask = None if value.valid is None else pa.array(~value.valid)
         dtype = types.to_arrow(kind)
         return pa.ListArray.from_arrays(
             pa.array(value.offsets.astype(np.int32)), items, type=dtype, mask=mask
         )
+    if kind.name == "text":
+        return full_text(value, n)
+    if kind.name == "object":
+        return value.data
     data = np.ascontiguousarray(full(value, n))
     if kind.name == "decimal":
         made = texts.decimals(data, kind.places)
@@ -292,6 +314,8 @@ def convert(value: Value, kind: Kind, wanted: Kind, n: int) -> Value:
     """``value`` of type ``kind`` as the wider type ``wanted`` (see `types.common`)."""
     if kind.name == "null":
         return _nothing(wanted, n)
+    if isinstance(value, Lists):
+        return value
     if kind.numeric and wanted.places > kind.places:
         from webapp.engine.expressions import arithmetic
 
@@ -306,7 +330,7 @@ def convert(value: Value, kind: Kind, wanted: Kind, n: int) -> Value:
 
 def _nothing(kind: Kind, n: int) -> Value:
     if kind.name == "list":
-        item = _nothing(replace(kind.item), 0)
+        item = _nothing(kind.element, 0)
         return Lists(np.zeros(n + 1, np.int64), item, np.zeros(n, bool))
     if kind.name == "object":
         return Vector(pa.nulls(n, types.to_arrow(kind)))
@@ -320,7 +344,12 @@ def days_of(point: datetime) -> int:
 
 def element(value: Lists, kind: Kind, index: int) -> Value:
     """Element ``index`` of each list, from the end where negative; blank where there is none."""
+    return take(kind.element, value.items, element_places(value, index))
+
+
+def element_places(value: Lists, index: int) -> np.ndarray:
+    """``int64[n]``: where in ``items`` element ``index`` of each list is; -1 where there is none."""
     counts = value.counts
     inside = counts > index if index >= 0 else counts >= -index
     places = value.offsets[:-1] + index if index >= 0 else value.offsets[1:] + index
-    return take(kind.item, value.items, np.where(inside, places, -1))
+    return np.where(inside, places, -1)

@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 from webapp.engine import dates
 from webapp.engine.expressions import calendar, operators, textual, types, vectors
 from webapp.engine.expressions.declare import Call, function
-from webapp.engine.expressions.nodes import Frame, Node
+from webapp.engine.expressions.nodes import Frame, Node, converted
 from webapp.engine.expressions.types import DAY_US
 from webapp.engine.expressions.vectors import Vector, all_valid
 
@@ -102,7 +102,7 @@ def add_seconds(call: Call) -> Node:
 
 
 def _clock(call: Call, step: int) -> Node:
-    moment = operators.converted(call.moment(0), types.TIMESTAMP)
+    moment = converted(call.moment(0), types.TIMESTAMP)
     return call.make(
         moment.single, lambda n, x, y: operators.moved(x, y, step, DAY_US), moment, call.integer(1)
     )
@@ -135,7 +135,7 @@ def weekday(call: Call) -> Node:
 
 
 def _of_day(call: Call, unit: int, size: int) -> Node:
-    moment = operators.converted(call.moment(0), types.TIMESTAMP)
+    moment = converted(call.moment(0), types.TIMESTAMP)
     return call.make(types.number(0, 0, size - 1), calendar.part(lambda us: us // unit % size), moment)
 
 
@@ -163,7 +163,7 @@ def days_between(call: Call) -> Node:
 @function("seconds_between(from, to)", "How many whole seconds from one point in time to the other.",
           'seconds_between("2026-01-01", "2026-01-02")', 86400)  # fmt: skip
 def seconds_between(call: Call) -> Node:
-    ends = [operators.converted(call.moment(place), types.TIMESTAMP) for place in (0, 1)]
+    ends = [converted(call.moment(place), types.TIMESTAMP) for place in (0, 1)]
 
     def kernel(n: int, start: Vector, end: Vector) -> Vector:
         return Vector((end.data - start.data) // _SECOND, all_valid(start.valid, end.valid))

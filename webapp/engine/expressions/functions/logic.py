@@ -9,7 +9,7 @@ import numpy as np
 from webapp.engine import cells as cellular
 from webapp.engine.expressions import folding, operators, types, vectors
 from webapp.engine.expressions.declare import Call, function
-from webapp.engine.expressions.nodes import Frame, Node
+from webapp.engine.expressions.nodes import Frame, Node, literal
 from webapp.engine.expressions.vectors import Vector
 
 _RANDOM_PLACES = 6
@@ -18,7 +18,7 @@ _RANDOM_PLACES = 6
 @function("if_(condition, yes, no = null)", "One value or the other; if(...) means the same.", 'if(2 > 1, "yes", "no")',
           "yes", ("if", "iif"))  # fmt: skip
 def if_(call: Call) -> Node:
-    no = call.args[2] if call.has(2) else operators.literal(types.NULL, None, call.at)
+    no = call.args[2] if call.has(2) else literal(types.NULL, None, call.at)
     return operators.either(call.args[0], call.args[1], no, call.at)
 
 
@@ -28,7 +28,7 @@ def if_(call: Call) -> Node:
 )  # fmt: skip
 def switch(call: Call) -> Node:
     value, rest = call.args[0], call.args[1:]
-    out = rest[-1] if len(rest) % 2 else operators.literal(types.NULL, None, call.at)
+    out = rest[-1] if len(rest) % 2 else literal(types.NULL, None, call.at)
     for place in range(len(rest) // 2 * 2 - 2, -1, -2):
         test = operators.compare(value, rest[place], "==", rest[place].at)
         out = operators.either(test, rest[place + 1], out, call.at)
@@ -57,13 +57,13 @@ def is_blank(call: Call) -> Node:
         return _no_elements(node, call.at)
     there = operators.is_valid(node, call.at)
     if node.kind.name == "text":
-        empty = operators.compare(node, operators.literal(types.text(), "", call.at), "!=", call.at)
+        empty = operators.compare(node, literal(types.text(), "", call.at), "!=", call.at)
         there = operators.every([there, empty], call.at)
     return operators.negated(there, call.at)
 
 
 def _no_elements(node: Node, at: int) -> Node:
-    return Node(types.BOOLEAN, lambda frame: Vector(node.run(frame).counts == 0), at)
+    return Node(types.BOOLEAN, lambda frame: Vector(node.lists(frame).counts == 0), at)
 
 
 @function("random()", "A decimal from 0 to 0.999999, another for each row.", "random() < 1", True)
@@ -107,7 +107,7 @@ def choose(call: Call) -> Node:
     size = len(nodes)
 
     def run(frame: Frame) -> vectors.Value:
-        index = np.arange(frame.n) * size + place.run(frame).data
-        return frame.kept(vectors.take(kind, listed.run(frame).items, index))
+        index = np.arange(frame.n) * size + place.vector(frame).data
+        return frame.kept(vectors.take(kind, listed.lists(frame).items, index))
 
     return Node(kind, run, call.at)

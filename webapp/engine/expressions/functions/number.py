@@ -4,6 +4,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -24,7 +26,7 @@ def abs_(call: Call) -> Node:
     x = call.number(0)
     kind = x.single
     if kind.bounds:
-        kind = types.number(kind.places, 0, max(abs(kind.low), abs(kind.high)))
+        kind = types.number(kind.places, 0, max(map(abs, kind.bounds)))
     return call.make(kind, lambda n, value: arithmetic.absolute(value), x)
 
 
@@ -84,7 +86,7 @@ def int_(call: Call) -> Node:
     return _whole(call, cut)
 
 
-def _whole(call: Call, kernel: object) -> Node:
+def _whole(call: Call, kernel: Callable[[Vector, Vector], Vector]) -> Node:
     x = call.number(0)
     places = x.single.places
     if not places:
@@ -92,7 +94,8 @@ def _whole(call: Call, kernel: object) -> Node:
     unit = vectors.constant(types.number(0), 10**places)
     low = high = None
     if x.single.bounds:
-        low, high = x.single.low // 10**places - 1, -(-x.single.high // 10**places) + 1
+        low, high = x.single.bounds
+        low, high = low // 10**places - 1, -(-high // 10**places) + 1
     return call.make(types.number(0, low, high), lambda n, value: kernel(value, unit), x)
 
 
@@ -152,11 +155,10 @@ def _extreme(call: Call, name: str, *, least: bool) -> Node:
     nodes, kind = operators.alike(call.args, call.at)
     if kind.name in ("list", "object", "boolean"):
         raise FormulaError("wrong_type", f"{name} does not compare {kind.said}.", call.at)
-    if kind.bounds and all(node.single.bounds for node in nodes):
+    bounds = [node.single.bounds for node in nodes if node.single.bounds]
+    if kind.bounds and len(bounds) == len(nodes):
         pick = min if least else max
-        kind = types.number(
-            kind.places, pick(node.single.low for node in nodes), pick(node.single.high for node in nodes)
-        )
+        kind = types.number(kind.places, pick(low for low, _ in bounds), pick(high for _, high in bounds))
 
     def kernel(n: int, *values: Vector) -> Vector:
         out = values[0]
@@ -222,8 +224,7 @@ def sqrt(call: Call) -> Node:
 @function("percent(part, whole, places = 2)", "One number in hundredths of another.", "percent(1, 8)", 12.5)
 def percent(call: Call) -> Node:
     places = call.count(2, 0, limits.MAX_DECIMALS - 2, 2)
-    share = operators.divide(call.number(0), call.number(1), call.at)
-    hundredfold = share.quotient(places + 2)
+    hundredfold = operators.quotient(call.number(0), call.number(1), places + 2, call.at)
     kept = types.number(places)
     if hundredfold.fixed:
         return literal(kept, hundredfold.const, call.at)

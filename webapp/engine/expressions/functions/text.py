@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 
 import numpy as np
 import pyarrow as pa
@@ -23,7 +24,7 @@ from webapp.engine.expressions import (
     vectors,
 )
 from webapp.engine.expressions.declare import Call, function
-from webapp.engine.expressions.nodes import Node, check_length, elementwise
+from webapp.engine.expressions.nodes import Frame, Node, check_length, elementwise
 from webapp.engine.expressions.vectors import Lists, Vector
 
 _MOST = limits.MAX_FORMULA_TEXT
@@ -65,7 +66,7 @@ def trim(call: Call) -> Node:
 )
 def length(call: Call) -> Node:
     node = call.args[0]
-    if node.kind.name == "list" and (node.kind.item.name == "object" or node.kind.origin is None):
+    if node.kind.name == "list" and (node.kind.element.name == "object" or node.kind.origin is None):
         return folding.elements(node, call.at)
     x = call.text(0)
     kind = types.number(0, 0, x.single.longest if x.single.longest is not None else 2**31)
@@ -144,8 +145,9 @@ def split_part(call: Call) -> Node:
 
     def part(texts: pa.Array) -> pa.Array:
         _check_parts(texts, sign)
-        found = vectors.load(pc.split_pattern(texts, sign), _TEXTS)
-        return textual.plain(vectors.element(found, _TEXTS, index))
+        found = vectors.load_lists(pc.split_pattern(texts, sign), _TEXTS)
+        places = vectors.element_places(found, index)
+        return textual.plain(vectors.take(_TEXTS.element, found.vector, places))
 
     return call.make(types.text(x.single.longest), textual.mapped(part), x)
 
@@ -170,10 +172,10 @@ def split(call: Call) -> Node:
         raise call.refuse(0, "wrong_type", "A list of lists cannot be made.")
     kind = types.list_of(types.text(x.single.longest), object())
 
-    def run(frame: object) -> Lists:
-        texts = vectors.full_text(x.run(frame), frame.n)
+    def run(frame: Frame) -> Lists:
+        texts = vectors.full_text(x.vector(frame), frame.n)
         _check_parts(texts, sign)
-        return frame.kept(vectors.load(pc.split_pattern(texts, sign), _TEXTS))
+        return frame.kept(vectors.load_lists(pc.split_pattern(texts, sign), _TEXTS))
 
     return Node(kind, run, call.at)
 
@@ -197,7 +199,7 @@ def pad_right(call: Call) -> Node:
     return _padded(call, pc.utf8_rpad, left=False)
 
 
-def _padded(call: Call, pad: object, *, left: bool) -> Node:
+def _padded(call: Call, pad: Callable[[pa.Array, int, str], pa.Array], *, left: bool) -> Node:
     x, width, fill = call.text(0), call.count(1, 0, _MOST), call.words(2, " ")
     if len(fill) != 1:
         raise call.refuse(2, "wrong_value", "Texts are filled up with one character.")
@@ -212,7 +214,7 @@ def _padded(call: Call, pad: object, *, left: bool) -> Node:
     return call.make(types.text(longest), textual.mapped(padded), x, proof=proof)
 
 
-def _test(call: Call, test: object) -> Node:
+def _test(call: Call, test: Callable[[pa.Array, str], pa.Array]) -> Node:
     part = call.words(1)
     made = textual.measured(lambda texts: test(texts, part))
 
