@@ -131,15 +131,15 @@ class Filler:
         Unranking(canvas, lanes).place(self.root, index, domain)
         return canvas.text()
 
-    def spellings(self, part: Part) -> tuple[np.ndarray, int]:
-        """Of one class: the ids of the characters that fold alike, family by family, each as often as the largest
-        family has members, and how many that is."""
-        found = self._spellings.get(part.start)
+    def spellings(self, chars: Chars, start: int) -> tuple[np.ndarray, int]:
+        """Of the class at place ``start``: the ids of the characters that fold alike, family by family, each as often
+        as the largest family has members, and how many that is."""
+        found = self._spellings.get(start)
         if found is None:
-            families = part.node.families
+            families = chars.families
             size = max(map(len, families))
             ids = [self.ids[family[i % len(family)]] for family in families for i in range(size)]
-            found = self._spellings[part.start] = (np.array(ids, self.item), size)
+            found = self._spellings[start] = (np.array(ids, self.item), size)
         return found
 
     def _chunked(self, n: int, make: Callable[[slice], pa.Array]) -> pa.Array:
@@ -164,7 +164,8 @@ def is_decision(node: Node) -> bool:
 
 def outcomes(part: Part) -> int:
     """How many ways a decision can go."""
-    return len(part.parts) if isinstance(part.node, Choice) else part.node.high - part.node.low + 1
+    node = part.node
+    return node.high - node.low + 1 if isinstance(node, Repeat) else len(part.parts)
 
 
 class Lanes:
@@ -202,7 +203,7 @@ class Canvas:
         self._ids = np.empty((n, filler.width), filler.item)
         self._ids[:] = filler.template
         # Place by place, so that a decision is one pass over memory.
-        self._used = np.ones((filler.width, n), bool) if filler.decisions else None
+        self._used = np.ones((filler.width if filler.decisions else 0, n), bool)
 
     def write(self, start: int, ids: np.ndarray) -> None:
         """Puts ``ids[n]`` (an item may hold several neighbouring places) at place ``start``."""
@@ -211,7 +212,7 @@ class Canvas:
 
     def decide(self, part: Part, which: np.ndarray) -> None:
         """Blanks out what rows do not use: alternatives other than ``which``, repeats beyond low + ``which``."""
-        if isinstance(part.node, Choice):
+        if not isinstance(part.node, Repeat):
             for i, option in enumerate(part.parts):
                 if option.end > option.start:
                     self._used[option.start : option.end] &= which == i
@@ -225,7 +226,7 @@ class Canvas:
     def text(self) -> pa.Array:
         """``string[n]``: the used places, row by row."""
         filler = self.filler
-        if self._used is None:
+        if not filler.decisions:
             ids, ends = self._ids.reshape(-1), np.arange(1, self.n + 1) * filler.width
         else:
             ids = self._ids[np.ascontiguousarray(self._used.T)]
@@ -258,14 +259,14 @@ class Unranking:
                 number = number * np.uint64(share) + self._lanes.below(share).view(np.uint64)
             domain *= share
         match part.node:
-            case Chars():
-                self._char(part, number)
+            case Chars() as chars:
+                self._char(chars, part.start, number)
             case Sequence():
                 self._row(part.parts, number, domain)
             case Choice():
                 self._choice(part, number, domain)
-            case Repeat():
-                self._repeat(part, number, domain)
+            case Repeat() as repeat:
+                self._repeat(repeat, part, number, domain)
 
     def _leave(self, part: Part) -> None:
         """Leaves the characters of ``part`` as they were drawn, and draws its decisions."""
@@ -274,13 +275,13 @@ class Unranking:
         for inner in part.parts:
             self._leave(inner)
 
-    def _char(self, part: Part, number: np.ndarray) -> None:
-        table, size = self._filler.spellings(part)
+    def _char(self, chars: Chars, start: int, number: np.ndarray) -> None:
+        table, size = self._filler.spellings(chars, start)
         place = number.view(np.int64)
         if size > 1:
             place = place * size
             place += self._lanes.below(size)
-        self._canvas.write(part.start, table.take(place))
+        self._canvas.write(start, table.take(place))
 
     def _row(self, parts: tuple[Part, ...], number: np.ndarray, domain: int) -> None:
         for part in parts:
@@ -317,8 +318,7 @@ class Unranking:
         able = np.array([i for i, count in enumerate(counts) if count >= domain])
         return able[self._lanes.below(able.size)], number, domain
 
-    def _repeat(self, part: Part, number: np.ndarray, domain: int) -> None:
-        node = part.node
+    def _repeat(self, node: Repeat, part: Part, number: np.ndarray, domain: int) -> None:
         one = node.item.count
         if node.low < node.high:
             counts = [one**times for times in range(node.low, node.high + 1)]

@@ -21,18 +21,40 @@ _LISTED = 4096
 class Node(ABC):
     """A part of an expression. Sets of characters are of folded ones."""
 
-    least: int
-    """Characters of the shortest text."""
-    most: int
-    """Characters of the longest."""
-    weight: int
-    """Places for characters and decisions, every repeat written out."""
-    count: int
-    """Ways through this part that differ after folding."""
+    @property
+    @abstractmethod
+    def least(self) -> int:
+        """Characters of the shortest text."""
 
-    first: frozenset[str]
-    last: frozenset[str]
-    alphabet: frozenset[str]
+    @property
+    @abstractmethod
+    def most(self) -> int:
+        """Characters of the longest."""
+
+    @property
+    @abstractmethod
+    def weight(self) -> int:
+        """Places for characters and decisions, every repeat written out."""
+
+    @property
+    @abstractmethod
+    def count(self) -> int:
+        """Ways through this part that differ after folding."""
+
+    @property
+    @abstractmethod
+    def first(self) -> frozenset[str]:
+        """The characters that a text may begin with."""
+
+    @property
+    @abstractmethod
+    def last(self) -> frozenset[str]:
+        """The characters that a text may end with."""
+
+    @property
+    @abstractmethod
+    def alphabet(self) -> frozenset[str]:
+        """The characters that a text may contain."""
 
     @abstractmethod
     def texts(self) -> Iterator[str]:
