@@ -17,7 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from webapp.engine.formats import views
-from webapp.engine.formats.column import Column, Frame, Wrapping, null_mask, numbers
+from webapp.engine.formats.column import Column, Frame, Words, Wrapping, null_mask, numbers
 from webapp.engine.formats.escape import Escape, Unfit
 from webapp.engine.formats.layout import Layout, Slot
 
@@ -41,7 +41,7 @@ class BaseCodec(ABC):
         """See `column.Codec`."""
 
     @abstractmethod
-    def words(self, column: pa.Array) -> tuple[list[str | None], list[bool] | None]:
+    def words(self, column: pa.Array) -> Words:
         """See `column.Codec`."""
 
     def pool(self, values: pa.Array) -> pa.Array | None:
@@ -65,7 +65,7 @@ class _Bare:
         self.marked = marks is not None and bool(marks.any())
         return None
 
-    def words(self, column: pa.Array) -> tuple[list[str | None], list[bool] | None]:
+    def words(self, column: pa.Array) -> Words:
         return self._codec.words(column)
 
     def pool(self, values: pa.Array) -> pa.Array | None:
@@ -84,7 +84,7 @@ class TextCodec(BaseCodec):
     def fill(self, column: pa.Array, slot: Slot) -> None:
         slot.text(0, column, self._escape)
 
-    def words(self, column: pa.Array) -> tuple[list[str | None], list[bool] | None]:
+    def words(self, column: pa.Array) -> Words:
         return self._escape.words(column.to_pylist()) if self._escape else (column.to_pylist(), None)
 
     def pool(self, values: pa.Array) -> pa.Array | None:
@@ -103,7 +103,7 @@ class NullCodec(BaseCodec):
     def fill(self, column: pa.Array, slot: Slot) -> None:
         return None
 
-    def words(self, column: pa.Array) -> tuple[list[str | None], None]:
+    def words(self, column: pa.Array) -> Words:
         return [None] * len(column), None
 
 
@@ -125,7 +125,7 @@ class BoolCodec(BaseCodec):
             self._views.take(np.unpackbits(bits, count=end, bitorder="little")[column.offset :], mode="clip"),
         )
 
-    def words(self, column: pa.Array) -> tuple[list[str | None], None]:
+    def words(self, column: pa.Array) -> Words:
         return [self._true if value else self._false for value in column.to_pylist()], None
 
 
@@ -146,7 +146,7 @@ class FloatCodec(BaseCodec):
             return None
         return pc.fill_null(pc.match_substring(texts, "e"), False).to_numpy(zero_copy_only=False)
 
-    def words(self, column: pa.Array) -> tuple[list[str | None], list[bool] | None]:
+    def words(self, column: pa.Array) -> Words:
         """See `column.Codec`."""
         words = column.cast(pa.string()).to_pylist()
         return words, [word is not None and "e" in word for word in words] if self._exponents else None
@@ -178,7 +178,7 @@ class IntegerCodec(BaseCodec):
             return values > values.dtype.type(self._exact)
         return (values > self._exact) | (values < -self._exact)
 
-    def words(self, column: pa.Array) -> tuple[list[str | None], list[bool] | None]:
+    def words(self, column: pa.Array) -> Words:
         values = column.to_pylist()
         exact = self._exact
         marks = None if exact is None else [value is not None and abs(value) > exact for value in values]
@@ -248,7 +248,7 @@ class DecimalCodec(BaseCodec):
         slot.text(0, pa.array(words, pa.string()), None)
         return None if marks is None else np.array(marks)
 
-    def words(self, column: pa.Array) -> tuple[list[str | None], list[bool] | None]:
+    def words(self, column: pa.Array) -> Words:
         values = column.to_pylist()
         marks = None
         if self._exact is not None:
@@ -266,7 +266,7 @@ class DateCodec(BaseCodec):
     def fill(self, column: pa.Array, slot: Slot) -> None:
         slot.put(0, views.dates(settled(column, np.int32)))
 
-    def words(self, column: pa.Array) -> tuple[list[str | None], None]:
+    def words(self, column: pa.Array) -> Words:
         return [spelled_date(days) for days in settled(column, np.int32).tolist()], None
 
 
@@ -285,7 +285,7 @@ class TimestampCodec(BaseCodec):
         slot.put(0, views.dates(days))
         put_clock(slot, 1, micros - days * DAY_MICROS, self._between)
 
-    def words(self, column: pa.Array) -> tuple[list[str | None], None]:
+    def words(self, column: pa.Array) -> Words:
         parts = [divmod(micros, DAY_MICROS) for micros in settled(column, np.int64).tolist()]
         between = self._between.decode()
         return [f"{spelled_date(days)}{between}{spelled_clock(rest)}" for days, rest in parts], None
@@ -300,7 +300,7 @@ class TimeCodec(BaseCodec):
     def fill(self, column: pa.Array, slot: Slot) -> None:
         put_clock(slot, 0, settled(column, np.int64), b"")
 
-    def words(self, column: pa.Array) -> tuple[list[str | None], None]:
+    def words(self, column: pa.Array) -> Words:
         return [spelled_clock(micros) for micros in settled(column, np.int64).tolist()], None
 
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import TYPE_CHECKING, Final, Protocol, TypeAlias
 
 import numpy as np
 import pyarrow as pa
@@ -19,6 +19,10 @@ PLAIN: Final = 0
 NULL: Final = 1
 MARKED: Final = 2
 STATES: Final = 3
+
+
+Words: TypeAlias = tuple[Sequence[str | None], Sequence[bool] | None]
+"""A few values one by one, None where they are null, and which of them are marked; None: none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,8 +50,13 @@ class Frame:
 class Codec(Protocol):
     """How values of one type are spelled. ``key`` names all that the outcome depends on."""
 
-    key: Hashable
-    width: int
+    @property
+    def key(self) -> Hashable:
+        """Equal keys mean equal texts of equal values."""
+
+    @property
+    def width(self) -> int:
+        """The pieces that a value is written in."""
 
     def fill(self, column: pa.Array, slot: Slot) -> np.ndarray | None:
         """Spell ``column``, which is not a dictionary, into ``slot``; ``bool[n]`` of the marked rows, or None.
@@ -55,7 +64,7 @@ class Codec(Protocol):
         What is spelled at a null does not matter.
         """
 
-    def words(self, column: pa.Array) -> tuple[list[str | None], list[bool] | None]:
+    def words(self, column: pa.Array) -> Words:
         """The same, one by one, for a few rows."""
 
     def pool(self, values: pa.Array) -> pa.Array | None:

@@ -83,7 +83,7 @@ class CsvFormat(TextFormat):
             return b""
         names, marks = self._escape.words([leaf.field.name for leaf in self._leaves])
         quoted = [True] * len(names) if self.options.quote == "all" else marks or [False] * len(names)
-        spelled = [f'"{name}"' if quote else name for name, quote in zip(names, quoted, strict=True)]
+        spelled = [f'"{name}"' if quote else name or "" for name, quote in zip(names, quoted, strict=True)]
         return (self.options.delimiter.join(spelled) + _LINE_END).encode()
 
     def _text(self, columns: list[pa.Array], count: int) -> bytes | memoryview:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import re
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -160,8 +161,8 @@ class Escape(ABC):
         return b"".join(self.one(text[at : at + _SLICE_CHARS]).encode() for at in starts)
 
     def words(
-        self, texts: list[str | None], rows: np.ndarray | None = None
-    ) -> tuple[list[str | None], list[bool] | None]:
+        self, texts: Sequence[str | None], rows: np.ndarray | None = None
+    ) -> tuple[Sequence[str | None], list[bool] | None]:
         """A few texts one by one, and which of them are marked; ``rows`` numbers them for `Unfit`."""
         marks = self._marks_of(texts)
         if not self._touches(texts):
@@ -174,10 +175,10 @@ class Escape(ABC):
                 raise Unfit(number if rows is None else int(rows[number]), str(problem)) from problem
         return words, marks
 
-    def _touches(self, texts: list[str | None]) -> bool:
+    def _touches(self, texts: Sequence[str | None]) -> bool:
         return self._special.search("".join(filter(None, texts))) is not None
 
-    def _marks_of(self, texts: list[str | None]) -> list[bool] | None:
+    def _marks_of(self, texts: Sequence[str | None]) -> list[bool] | None:
         return None
 
     def pool(self, texts: pa.Array) -> pa.Array | None:
@@ -243,7 +244,7 @@ class FormulaEscape(Escape):
     def one(self, text: str) -> str:
         return "'" + text if text[0] in self._signs and not self._number.fullmatch(text) else text
 
-    def rows(self, scan: Scan) -> np.ndarray | None:
+    def rows(self, scan: Scan) -> np.ndarray:
         return scan.beginning_with(self._first_bytes)
 
 
@@ -281,7 +282,7 @@ class CsvEscape(Escape):
         formulas = self._formulas.rows(scan)
         return formulas if rows is None else np.union1d(rows, formulas)
 
-    def _marks_of(self, texts: list[str | None]) -> list[bool] | None:
+    def _marks_of(self, texts: Sequence[str | None]) -> list[bool] | None:
         if self._always:
             return None
         if not (self._lone or "" in texts or self._quoted.search("".join(filter(None, texts)))):
@@ -336,7 +337,7 @@ class XmlEscape(Escape):
                 )
         return self._special.sub(self._spell, text)
 
-    def _touches(self, texts: list[str | None]) -> bool:
+    def _touches(self, texts: Sequence[str | None]) -> bool:
         long = any(text and len(text) > limits.XLSX_CELL_CHARS // 2 for text in texts)
         return long or super()._touches(texts)
 
@@ -358,8 +359,8 @@ class XmlEscape(Escape):
         rows = scan.rows(np.logical_or.reduce(found))
         return np.union1d(rows, long) if long.size else rows
 
-    def _marks_of(self, texts: list[str | None]) -> list[bool]:
-        return [bool(text) and (text[0] <= " " or text[-1] <= " ") for text in texts]
+    def _marks_of(self, texts: Sequence[str | None]) -> list[bool]:
+        return [text[0] <= " " or text[-1] <= " " if text else False for text in texts]
 
     def marked(self, scan: Scan) -> np.ndarray:
         return scan.edged_by_space()

@@ -268,9 +268,9 @@ class Layout:
             for number, (_, index, _) in enumerate(group):
                 rows = treated.marked[bounds[number] : bounds[number + 1]] - number * count
                 if rows.size:
-                    state = states[index] = (
-                        np.zeros(count, np.uint8) if states[index] is None else states[index]
-                    )
+                    state = states[index]
+                    if state is None:
+                        state = states[index] = np.zeros(count, np.uint8)
                     state[rows] = MARKED
 
     def _lay_nulls(self, index: int, mask: np.ndarray, states: list[np.ndarray | None]) -> None:
@@ -278,11 +278,12 @@ class Layout:
         first = self._gaps[index] + 1
         for piece in range(first, first + column.codec.width):
             self.pieces.punch(piece, mask)
-        if column.wrapping.null_is_plain and states[index] is None:
-            return
-        if states[index] is None:
-            states[index] = np.zeros(mask.size, np.uint8)
-        states[index][mask] = NULL
+        state = states[index]
+        if state is None:
+            if column.wrapping.null_is_plain:
+                return
+            state = states[index] = np.zeros(mask.size, np.uint8)
+        state[mask] = NULL
 
     # --- the gaps ---
 
@@ -317,8 +318,8 @@ _EMPTY = pa.py_buffer(b"")
 
 def _longest_frame(columns: Sequence[Column], frame: Frame) -> int:
     """The bytes of a row beside its values, at most: names of members, quotes, separators."""
-    around = [*(part for one in columns for part in (one.wrapping.before, one.wrapping.after))]
-    around += [(frame.opening,), frame.closings, frame.separators]
+    around: list[tuple[str, ...]] = [(frame.opening,), frame.closings, frame.separators]
+    around += [part for one in columns for part in (one.wrapping.before, one.wrapping.after)]
     return sum(max(len(text.encode()) for text in texts) for texts in around)
 
 

@@ -8,7 +8,7 @@ import pyarrow.compute as pc
 
 from webapp.engine import mixed
 from webapp.engine.formats.codecs import BaseCodec
-from webapp.engine.formats.column import NULL, PLAIN, Codec, Column, Frame, Wrapping
+from webapp.engine.formats.column import NULL, PLAIN, Codec, Column, Frame, Words, Wrapping
 from webapp.engine.formats.escape import Escape
 from webapp.engine.formats.layout import Slot
 from webapp.engine.formats.rows import Rows
@@ -46,7 +46,7 @@ class MixedCodec(BaseCodec):
             slot.blank(self._codec.width)
         return marked if inner is None or not self._marks else marked | inner
 
-    def words(self, column: pa.Array) -> tuple[list[str | None], list[bool] | None]:
+    def words(self, column: pa.Array) -> Words:
         """See `column.Codec`."""
         values, texts = mixed.parts(column)
         words, inner = self._codec.words(values)

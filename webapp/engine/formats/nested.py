@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from abc import ABC, abstractmethod
+from collections.abc import Callable
 from itertools import islice
 
 import numpy as np
@@ -10,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from webapp.engine.formats import codecs
-from webapp.engine.formats.column import PLAIN, Codec, Column, Frame, Wrapping
+from webapp.engine.formats.column import PLAIN, Codec, Column, Frame, Words, Wrapping
 from webapp.engine.formats.escape import Escape, JsonEscape, LineEscape
 from webapp.engine.formats.layout import Slot
 from webapp.engine.formats.mixed_codec import as_text, mixed_column
@@ -83,7 +85,7 @@ def scalar_codec(kind: pa.DataType, escape: Escape | None) -> Codec:
     raise TypeError(f"no format writes columns of type {kind}")
 
 
-_SIMPLE = (
+_SIMPLE: tuple[tuple[Callable[[pa.DataType], bool], Callable[[], Codec]], ...] = (
     (pa.types.is_float64, codecs.FloatCodec),
     (pa.types.is_boolean, codecs.BoolCodec),
     (pa.types.is_date32, codecs.DateCodec),
@@ -98,28 +100,39 @@ class NestedCodec(codecs.BaseCodec):
     width = 1
 
     def __init__(self, field: pa.Field, escape: Escape | None, *, one_line: bool) -> None:
-        self._text = JsonText(field, one_line=one_line)
+        self._text = json_text(field, one_line=one_line)
         self._escape = escape
         self.key = ("nested", str(field.type), escape.key if escape else None)
 
     def fill(self, column: pa.Array, slot: Slot) -> None:
         slot.text(0, self._text.of(column), self._escape)
 
-    def words(self, column: pa.Array) -> tuple[list[str | None], list[bool] | None]:
+    def words(self, column: pa.Array) -> Words:
         words = self._text.words(column)
         return self._escape.words(words) if self._escape else (words, None)
 
 
-class JsonText:
+def json_text(field: pa.Field, *, one_line: bool) -> JsonText:
+    """What spells a struct or list column."""
+    return (_ListText if pa.types.is_list(field.type) else _ObjectText)(field.type, one_line=one_line)
+
+
+class JsonText(ABC):
     """The JSON text of a struct or list column."""
 
-    def __init__(self, field: pa.Field, *, one_line: bool) -> None:
-        kind = field.type
-        self._is_list = pa.types.is_list(kind)
-        if self._is_list:
-            element = json_column(kind.value_field, "", one_line=one_line)
-            self._rows = Rows([element], Frame(separators=(",", "["), closings=("", "]")), joint=False)
-            return
+    @abstractmethod
+    def of(self, column: pa.Array) -> pa.Array:
+        """``string[n]`` of ``column``; what stands at a null does not matter."""
+
+    @abstractmethod
+    def words(self, column: pa.Array) -> list[str]:
+        """`of`, one by one, for a few rows."""
+
+
+class _ObjectText(JsonText):
+    """The JSON text of a struct column."""
+
+    def __init__(self, kind: pa.DataType, *, one_line: bool) -> None:
         columns = [
             json_column(child, ("," if index else "{") + json_key(child.name) + ":", one_line=one_line)
             for index, child in enumerate(kind)
@@ -127,14 +140,22 @@ class JsonText:
         self._rows = Rows(columns, Frame(closings=("}",)), joint=False) if columns else None
 
     def of(self, column: pa.Array) -> pa.Array:
-        """``string[n]`` of ``column``; what stands at a null does not matter."""
-        if self._is_list:
-            return self._of_lists(column)
         if self._rows is None:
             return pa.repeat(pa.scalar("{}"), len(column))
         return self._rows.texts_of(column.flatten())
 
-    def _of_lists(self, column: pa.Array) -> pa.Array:
+    def words(self, column: pa.Array) -> list[str]:
+        return ["{}"] * len(column) if self._rows is None else self._rows.words_of(column.flatten())
+
+
+class _ListText(JsonText):
+    """The JSON text of a list column."""
+
+    def __init__(self, kind: pa.DataType, *, one_line: bool) -> None:
+        element = json_column(kind.value_field, "", one_line=one_line)
+        self._rows = Rows([element], Frame(separators=(",", "["), closings=("", "]")), joint=False)
+
+    def of(self, column: pa.Array) -> pa.Array:
         ends = np.cumsum(
             pc.fill_null(pc.list_value_length(column), 0).to_numpy(zero_copy_only=False), dtype=np.int64
         )
@@ -158,9 +179,6 @@ class JsonText:
         return pc.if_else(pa.array(bounds[1:] > bounds[:-1]), texts, "[]")
 
     def words(self, column: pa.Array) -> list[str]:
-        """`of`, one by one, for a few rows."""
-        if not self._is_list:
-            return ["{}"] * len(column) if self._rows is None else self._rows.words_of(column.flatten())
         elements = iter(self._rows.words_of([column.flatten()]))
         sizes = pc.fill_null(pc.list_value_length(column), 0).to_pylist()
         return ["[" + ",".join(islice(elements, size)) + "]" for size in sizes]

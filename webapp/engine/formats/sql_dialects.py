@@ -7,7 +7,7 @@ text: it reads ``''`` as NULL.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Final
@@ -239,10 +239,10 @@ class SqlEscape(Escape):
         most = self._dialect.literal_bytes
         return most is not None and len(text) > most // 4 and len(text.encode()) > most
 
-    def _touches(self, texts: list[str | None]) -> bool:
+    def _touches(self, texts: Sequence[str | None]) -> bool:
         return any(text and self._is_long(text) for text in texts) or super()._touches(texts)
 
-    def _marks_of(self, texts: list[str | None]) -> list[bool] | None:
+    def _marks_of(self, texts: Sequence[str | None]) -> list[bool] | None:
         return (
             [text is not None and self._is_long(text) for text in texts]
             if self._dialect.literal_bytes

@@ -40,10 +40,11 @@ class SqlScript(Together):
     extension = SqlFormat.extension
 
     def __init__(self, tables: Sequence[Table], keys: Keys) -> None:
-        self._writers = [_Part(table.schema, table.options, title=table.title) for table in tables]
+        self._writers = [
+            _Part(table.schema, table.options_of(SqlFormat.Options), title=table.title) for table in tables
+        ]
         super().__init__(self._writers)
-        options = tables[0].options
-        assert isinstance(options, SqlFormat.Options)
+        options = tables[0].options_of(SqlFormat.Options)
         self._dialect = DIALECTS[options.dialect]
         self._late: list[str] = []
         if options.create_table:

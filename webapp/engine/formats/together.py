@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, TypeVar
 
 import pyarrow as pa
 
@@ -13,6 +13,8 @@ from webapp.engine.formats.base import Format
 from webapp.engine.formats.xlsx_book import Workbook
 from webapp.engine.formats.xlsx_format import XlsxFormat
 from webapp.engine.formats.zipstream import ZipStream
+
+OptionsT = TypeVar("OptionsT", bound=Format.Options)
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,6 +24,12 @@ class Table:
     title: str
     schema: pa.Schema
     options: Format.Options
+
+    def options_of(self, kind: type[OptionsT]) -> OptionsT:
+        """The options, which are of type ``kind``. Raises TypeError where they are another format's."""
+        if not isinstance(self.options, kind):
+            raise TypeError(f"{self.title} has the options of another format")
+        return self.options
 
 
 class Together(ABC):
@@ -101,9 +109,14 @@ class Sheets(Together):
     extension = XlsxFormat.extension
 
     def __init__(self, tables: Sequence[Table]) -> None:
-        self._book = Workbook(XlsxFormat.places((table.schema, table.options) for table in tables))
+        options = [table.options_of(XlsxFormat.Options) for table in tables]
+        schemas = [table.schema for table in tables]
+        self._book = Workbook(XlsxFormat.places(zip(schemas, options, strict=True)))
         super().__init__(
-            [XlsxFormat(one.schema, one.options, title=one.title, book=self._book) for one in tables]
+            [
+                XlsxFormat(table.schema, said, title=table.title, book=self._book)
+                for table, said in zip(tables, options, strict=True)
+            ]
         )
 
     def start(self) -> bytes:

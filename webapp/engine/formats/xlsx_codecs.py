@@ -19,6 +19,7 @@ from webapp.engine.formats.codecs import (
     spelled_clock,
     spelled_date,
 )
+from webapp.engine.formats.column import Words
 from webapp.engine.formats.layout import Slot
 
 _FIRST_DAY = -25_567  # 1900-01-01
@@ -70,7 +71,7 @@ class SerialDateCodec(BaseCodec):
             return None
         return self._spell(column, slot)
 
-    def words(self, column: pa.Array) -> tuple[list[str | None], list[bool] | None]:
+    def words(self, column: pa.Array) -> Words:
         """See `column.Codec`."""
         days = settled(column, np.int32).tolist()
         marks = [day < _FIRST_DAY for day in days]
@@ -102,7 +103,7 @@ class SerialTimestampCodec(SerialDateCodec):
         _put_fraction(slot, 2, micros - days * DAY_MICROS)
         return None
 
-    def words(self, column: pa.Array) -> tuple[list[str | None], list[bool] | None]:
+    def words(self, column: pa.Array) -> Words:
         """See `column.Codec`."""
         parts = [divmod(micros, DAY_MICROS) for micros in settled(column, np.int64).tolist()]
         marks = [day < _FIRST_DAY for day, _ in parts]
@@ -123,6 +124,6 @@ class SerialTimeCodec(BaseCodec):
         """See `column.Codec`."""
         _put_fraction(slot, 0, settled(column, np.int64))
 
-    def words(self, column: pa.Array) -> tuple[list[str | None], None]:
+    def words(self, column: pa.Array) -> Words:
         """See `column.Codec`."""
         return [f".{_fraction(micros):012d}" for micros in settled(column, np.int64).tolist()], None

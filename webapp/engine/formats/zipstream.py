@@ -9,10 +9,14 @@ from __future__ import annotations
 import struct
 import zlib
 from dataclasses import dataclass
+from types import ModuleType
 from typing import Any
 
+deflater: ModuleType
 try:
-    from isal import isal_zlib as deflater
+    from isal import isal_zlib
+
+    deflater = isal_zlib
 except ImportError:  # the same format, more slowly
     deflater = zlib
 
