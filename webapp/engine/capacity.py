@@ -52,7 +52,7 @@ def check(bound: Bound, layer: Layer, prefix: str, offset: int, count: int, faul
             hint = "Widen the field's options, ask for fewer rows, or take unique away."
             faults.append(Fault(f"{column.spec.path}.unique", "not_enough_values", text, hint))
             continue
-        made = column.type.rows_in(bound.states[path])
-        if made is not None and last > made:
-            text = f'"{path}" has values for the first {made:,} rows; row {last:,} was asked for.'
+        rows = column.type.rows_in(bound.states[path])
+        if rows is not None and last > rows:
+            text = f'"{path}" has values for the first {rows:,} rows; row {last:,} was asked for.'
             faults.append(Fault(column.spec.path, "too_far", text, column.type.far_hint()))

@@ -292,7 +292,8 @@ class _Line:
         if blocks.size <= _FEW:
             return np.array([b * self._numerator // self._denominator for b in blocks.tolist()], np.uint64)
         part, digit = np.uint64(self._part), np.uint64(self._digit)
-        rest, quotient = np.uint64(0), np.uint64(0)
+        rest: Rows | np.uint64 = np.uint64(0)
+        quotient: Rows | np.uint64 = np.uint64(0)
         for shift in self._shifts:
             value = (blocks >> np.uint64(shift)) & ((np.uint64(1) << digit) - np.uint64(1))
             value = value * part + (rest << digit)

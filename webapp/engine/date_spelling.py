@@ -61,7 +61,7 @@ class Writer:
             table, index = _DIRECTIVES[directive](source)
             out[:, start : start + width].view(table.dtype)[:, 0] = table.take(index)
         if not self.ragged:
-            return _strings(out.reshape(-1), np.arange(0, out.size + 1, out.shape[1], np.int32))
+            return _strings(out.reshape(-1), np.arange(0, out.size + 1, out.shape[1], dtype=np.int32))
         used = out != 0
         offsets = np.zeros(days.size + 1, np.int32)
         np.cumsum(used.sum(axis=1, dtype=np.int32), out=offsets[1:])
@@ -121,8 +121,8 @@ def _calendar(days: np.ndarray) -> np.ndarray:
 @cache
 def _numbers(size: int, width: int, zeros: bool = True) -> Table:
     """0 to ``size`` - 1, with leading zeros or with nothing before them."""
-    spell = (lambda i: b"%0*d" % (width, i)) if zeros else (lambda i: (b"%d" % i).rjust(width, b"\0"))
-    return _table([spell(i) for i in range(size)], width)
+    before = b"0" if zeros else b"\0"
+    return _table([(b"%d" % i).rjust(width, before) for i in range(size)], width)
 
 
 @cache

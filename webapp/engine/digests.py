@@ -81,7 +81,8 @@ def all_distinct(real: Real, name: str) -> bool:
 def _of_column(
     real: Real, name: str, spell: Callable[[pa.Array], pa.Array], most: int = limits.LEAK_DIGESTS
 ) -> Digests:
-    kept, waiting, bits, values, doubled = np.zeros(0, np.uint64), [], 0, 0, False
+    kept, bits, values, doubled = np.zeros(0, np.uint64), 0, 0, False
+    waiting: list[np.ndarray] = []
     held = 0
 
     def merged() -> np.ndarray:

@@ -48,8 +48,8 @@ def parse(source: str) -> Duration:
     months = micros = at = 0
     while at < len(text):
         match = _PIECE.match(text, at)
-        unit = match and _unit(match.group(2))
-        if not unit:
+        unit = _unit(match.group(2)) if match else ""
+        if match is None or not unit:
             raise DurationError(f'"{source}" is not a length of time.')
         count = sign * int(match.group(1))
         months += count * _MONTHS.get(unit, 0)

@@ -13,7 +13,8 @@ from typing import Any, Final
 
 import jsonpath_ng as plain
 from jsonpath_ng.ext import filter as filters
-from jsonpath_ng.ext import iterable, parse
+from jsonpath_ng.ext import iterable
+from jsonpath_ng.ext.parser import parse
 from jsonpath_ng.jsonpath import Wildcard
 
 _COMPARED: Final = (plain.This, plain.Child, plain.Fields, plain.Index, iterable.Len)

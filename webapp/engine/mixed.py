@@ -20,7 +20,7 @@ PLAIN: Final = re.compile(r"[A-Za-z0-9 :./#!-]*[A-Za-z0-9:./#!-]")
 _NAME: Final = "rowsmith.mixed"
 
 
-class _Cell(pa.ExtensionScalar):
+class _Cell(pa.ExtensionScalar):  # type: ignore[misc]  # pyarrow has no types
     def as_py(self, **how: Any) -> Any:
         """The text, else the value."""
         cell = self.value
@@ -30,7 +30,7 @@ class _Cell(pa.ExtensionScalar):
         return held["value"] if held["text"] is None else held["text"]
 
 
-class MixedType(pa.ExtensionType):
+class MixedType(pa.ExtensionType):  # type: ignore[misc]  # pyarrow has no types
     """The type of a mixed column; ``clean`` is that of its values."""
 
     def __init__(self, clean: pa.DataType) -> None:

@@ -99,8 +99,8 @@ def _relative(source: str) -> Moment:
     sign = 0
     while at < len(source):
         match = _STEP.match(source, at)
-        unit = match and (_UNITS.get(match.group(3)) or _UNITS.get(match.group(3).lower()))
-        if not unit or (not match.group(1) and not sign):
+        unit = (_UNITS.get(match.group(3)) or _UNITS.get(match.group(3).lower())) if match else None
+        if match is None or unit is None or (not match.group(1) and not sign):
             raise MomentError(f'"{source}" is not a date or time.')
         sign = {"+": 1, "-": -1}.get(match.group(1), sign)
         steps.append((unit, sign * int(match.group(2))))

@@ -65,9 +65,8 @@ class Pattern:
     def fill(self, column: Callable[[str], pa.Array], n: int) -> pa.Array:
         """``string[n]``; a blank value leaves nothing in its place."""
         if not self.holes:
-            return pa.DictionaryArray.from_arrays(
-                pa.array([0] * n, pa.int32()), pa.array(["".join(self.parts)])
-            )
+            text = "".join(part for part in self.parts if isinstance(part, str))
+            return pa.DictionaryArray.from_arrays(pa.array([0] * n, pa.int32()), pa.array([text]))
         pieces: list[str | pa.Array] = []
         size = 0
         for part in self.parts:

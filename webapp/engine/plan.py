@@ -90,7 +90,7 @@ def _compiled_fields(
     asked = locale or spec.locale
     known = not asked or vocabulary.knows_locale(asked)
     compiler = Compiler(spec, vocabulary, asked if known else None, library or Library())
-    if not known:
+    if asked and not known:
         text = f'There is no locale "{asked}".'
         hint = did_you_mean(asked, vocabulary.locales)
         compiler.faults.append(Fault("locale", "unknown_locale", text, hint))

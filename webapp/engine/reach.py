@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from webapp.engine.fields.base import RELATION
+from webapp.engine.fields.relation_group import Relation
 from webapp.errors import Fault
 
 if TYPE_CHECKING:
@@ -39,9 +39,10 @@ def faults(bound: Bound, rows: int) -> list[Fault]:
 
 def _reached(layer: Layer, rows: int, base: int) -> Iterator[tuple[str, str, int]]:
     """(path of the reader, address, rows) of the other templates that a level reads."""
-    for (_, kind), group in layer.groups.items():
-        if kind == RELATION and group.kind.address is not None and group.kind.parents:
-            yield group.kind.fields[0].path, group.kind.address, group.kind.parents
+    for group in layer.groups.values():
+        kind = group.kind
+        if isinstance(kind, Relation) and kind.address is not None and kind.parents:
+            yield kind.fields[0].path, kind.address, kind.parents
     for column in layer.columns.values():
         further = column.type.reaches(rows * (layer.expansion // base))
         if further is not None:

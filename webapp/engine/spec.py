@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from typing import Any, Literal
@@ -241,7 +241,7 @@ class _Parser:
             options = raw.get("options")
             if kind is not None and isinstance(options, dict):  # their faults are reported in the same response
                 own = {key: value for key, value in options.items() if key not in _MOVED_UP}
-                self._options(kind, CommonKeys.model_construct(options=own), path, depth)
+                self._options(kind, own, path, depth)
             return self._stand_in(raw.get("name"), path)
         self._check_id(common.id, path)
         if common.invalid is not None and depth > 1:
@@ -249,7 +249,7 @@ class _Parser:
             hint = "Take it away, or say it of the field around it, which can be missing as a whole."
             self._refuse(f"{path}.invalid", "not_here", text, hint)
         of_itself = len(self.faults) > before
-        options, children = self._options(kind, common, path, depth)
+        options, children = self._options(kind, common.options, path, depth)
         if options is None or of_itself or (len(self.faults) > before and not children):
             return self._stand_in(common.name, path)
         return FieldSpec(path, common, kind, options, children)
@@ -306,9 +306,10 @@ class _Parser:
         self._ids.setdefault(field_id, path)
 
     def _options(
-        self, kind: type[FieldType], common: CommonKeys, path: str, depth: int
+        self, kind: type[FieldType], options: Mapping[str, Any], path: str, depth: int
     ) -> tuple[Any, tuple[FieldSpec, ...]]:
-        raw, children = dict(common.options), ()
+        raw = dict(options)
+        children: tuple[FieldSpec, ...] = ()
         if "fields" in kind.Options.model_fields:
             children = self.fields(raw.pop("fields", None), f"{path}.options.fields", depth + 1)
         elif ELEMENT in kind.Options.model_fields:
@@ -351,7 +352,7 @@ def _fault(item: Any, model: type[BaseModel], path: str) -> Fault:
     where = path + "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in item["loc"])
     code, message = _MESSAGES.get(item["type"], (item["type"], item["msg"]))
     message = message.removeprefix("Value error, ")
-    hint = ""
+    hint: str | None = ""
     if item["type"] == "extra_forbidden" and item["loc"]:
         known = [info.alias or name for name, info in model.model_fields.items()]
         hint = did_you_mean(str(item["loc"][-1]), known)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import numpy as np
 import pyarrow as pa
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from webapp.engine.bad.spoiler import Here
     from webapp.engine.layers import Column
 
-Made = pa.Array | list[str]
+Made: TypeAlias = pa.Array | list[str]
 """Texts, or an array of the column's own type."""
 Make = Callable[["Here", list[Any], np.ndarray], Made]
 """Bad values for some cells: ``(here, good values, uint64[n] of random bits)``."""
@@ -145,7 +145,7 @@ def _of_values(column: Column) -> dict[Kind, Make]:
     dtype = column.dtype
     for test, texts in _CALENDAR:
         if test(dtype):
-            found["bad_format"] = _each(lambda good, bits, texts=texts: texts[bits % len(texts)])
+            found["bad_format"] = _each(shapes.fixed(*texts))
     outside = _outside(column)
     if outside is not None:
         found["out_of_range"] = outside
@@ -223,8 +223,8 @@ def _orphan(column: Column) -> Make | None:
     made = column.type
     if not isinstance(made, Reference) or column.formula is not None or column.after is not None:
         return None
-    parent, rows = made.shown_column, made.parent_rows
-    if parent is None or not _never_repeats(parent):
+    parent, rows, address = made.shown_column, made.parent_rows, made.address
+    if parent is None or address is None or not _never_repeats(parent):
         return None
     space = parent.type.space() if parent.spec.common.unique else None
     beyond = _ORPHANS if space is None else min(_ORPHANS, space - rows)
@@ -232,7 +232,7 @@ def _orphan(column: Column) -> Make | None:
         return None
 
     def orphans(here: Here, good: list[Any], bits: np.ndarray) -> Made:
-        others = here.bound.relatives[made.address].at(cellular.below(bits, beyond) + np.uint64(rows))
+        others = here.bound.relatives[address].at(cellular.below(bits, beyond) + np.uint64(rows))
         return decoded(others.column(parent.name))
 
     return orphans

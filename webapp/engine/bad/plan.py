@@ -75,9 +75,10 @@ def compiled(spec: TemplateSpec, layer: Layer, faults: list[Fault]) -> Bad | Non
         if asked is None:
             continue
         can = makes_of(column)
-        refused = [kind for kind in asked.kinds or () if kind not in can]
+        kinds = asked.kinds or ()
+        refused = [kind for kind in kinds if kind not in can]
         for kind in refused:
-            place = f"{field.path}.invalid.kinds[{asked.kinds.index(kind)}]"
+            place = f"{field.path}.invalid.kinds[{kinds.index(kind)}]"
             text = f"{field.type.label} as it is set here cannot have {kind}."
             faults.append(Fault(place, "not_for_this_type", text, f"It can have: {told(list(can))}."))
         if not can and not refused:

@@ -15,7 +15,8 @@ def _one_of(*ways: Misshape) -> Misshape:
     return lambda text, bits: ways[bits % len(ways)](text, bits // len(ways))
 
 
-def _said(*texts: str) -> Misshape:
+def fixed(*texts: str) -> Misshape:
+    """One of ``texts``, whatever the value was."""
     return lambda text, bits: texts[bits % len(texts)]
 
 
@@ -76,7 +77,7 @@ DATES: Final = ("2026-13-45", "2026-02-30", "31/31/2026", "0000-00-00")
 MOMENTS: Final = ("2026-13-45T25:61:61Z", "2026-02-30T10:00:00Z", "31/31/2026 24:99")
 TIMES: Final = ("25:61:61", "24:99", "12:60:00")
 
-_PHONE: Final = _said("12", "+", "000", "phone", "+0")
+_PHONE: Final = fixed("12", "+", "000", "phone", "+0")
 
 _BY_NAME: Final[Mapping[str, Misshape]] = {
     **dict.fromkeys(("email", "safe_email", "company_email"), _one_of(_no_at, _two_ats, _no_host)),
@@ -91,10 +92,10 @@ _BY_NAME: Final[Mapping[str, Misshape]] = {
     "iban": question_mark,
     "credit_card_number": question_mark,
     "cvv": question_mark,
-    "card_expiry": _said("13/99", "00/00", "99-99"),
-    **dict.fromkeys(("date", "date_of_birth", "business_day", "date_relative"), _said(*DATES)),
-    **dict.fromkeys(("datetime", "time_series"), _said(*MOMENTS)),
-    "time": _said(*TIMES),
+    "card_expiry": fixed("13/99", "00/00", "99-99"),
+    **dict.fromkeys(("date", "date_of_birth", "business_day", "date_relative"), fixed(*DATES)),
+    **dict.fromkeys(("datetime", "time_series"), fixed(*MOMENTS)),
+    "time": fixed(*TIMES),
 }
 
 

@@ -47,7 +47,7 @@ class Vocabulary:
         self.id = metadata["id"]
         self.versions: dict[str, str] = json.loads(metadata["versions"])
         self.locales: tuple[str, ...] = tuple(metadata["locales"].split())
-        self._languages = {}
+        self._languages: dict[str, str] = {}
         for locale in self.locales:
             self._languages.setdefault(locale.partition("_")[0], locale)
         self._aliases: dict[str, str] = json.loads(metadata["aliases"])

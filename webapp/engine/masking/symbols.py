@@ -110,7 +110,7 @@ def sort_of(code: int) -> tuple[int, int, bool]:
     if made.size < 2:
         return 0, 0, False
     symbol = int(np.flatnonzero(made.small == ord(pair[0] if pair else character))[0])
-    return number, symbol, bool(pair) and character == pair[1]
+    return number, symbol, pair is not None and character == pair[1]
 
 
 _ASCII = [sort_of(code) for code in range(128)]
@@ -170,11 +170,14 @@ def spelled(column: pa.Array) -> Spelled:
     codes = np.frombuffer(data.tobytes().decode().encode("utf-32-le"), "<u4")
     found, which = np.unique(codes, return_inverse=True)
     sorts = [sort_of(code) for code in found.tolist()]
-    table = [
-        np.array([one[k] for one in sorts], kind)[which]
-        for k, kind in enumerate((np.uint16, np.uint16, np.bool_))
-    ]
-    return Spelled(codes, begins[ends], *table)
+    alphabets, symbols, capitals = zip(*sorts, strict=True)
+    return Spelled(
+        codes,
+        begins[ends],
+        np.array(alphabets, np.uint16)[which],
+        np.array(symbols, np.uint16)[which],
+        np.array(capitals, np.bool_)[which],
+    )
 
 
 def telling(column: pa.Array) -> np.ndarray:
