@@ -189,3 +189,7 @@ def test_what_only_rows_tell_is_refused_with_the_formulas_path():
 def test_binary_fractions_that_were_written_down_become_decimals():
     fields = [{"name": "c", "type": "constant", "options": {"value": 0.1}}, formula("c + c + c == 0.3")]
     assert made(fields, "r") == [True] * 5
+
+
+def test_percent_of_written_numbers_needs_no_more_digits_than_its_result():
+    assert reckoned("percent(9000000000000000, 1, 0)") == [900000000000000000]

@@ -12,6 +12,9 @@ from tests.engine.expressions.reckon import formula, made
 from tests.engine.fields.made import bound, table
 from tests.engine.relating import World, reference
 from webapp.engine.errors import SpecError
+from webapp.engine.expressions import types
+from webapp.engine.expressions.errors import ValueFault
+from webapp.engine.expressions.nodes import read
 
 ID = {"name": "id", "type": "row_number", "unique": True}
 PRICE = {"name": "price", "type": "number", "options": {"min": 1, "max": 100, "decimals": 2}}
@@ -63,6 +66,11 @@ def test_the_key_formula_finds_circles_and_faults_with_their_place():
 
 def test_an_override_is_final_and_the_formula_does_not_touch_it():
     assert made([{**SOME, "formula": "this + 100"}], "some", 2, overrides={"some": 7}) == [7, 7]
+
+
+def test_a_list_cannot_stand_in_for_a_text_that_a_formula_reads():
+    with pytest.raises(ValueFault, match='"tag" is fixed to a value that is not a text'):
+        read(pa.array([["a", "b"]]), types.text(), "tag")
 
 
 def test_derived_is_text_with_holes_or_an_expression():
