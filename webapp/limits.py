@@ -490,6 +490,7 @@ PUSH_LINE_CHARS: Final = 2_000  # chosen
 PUSH_PROGRESS_POINTS: Final = 200  # chosen: points of the rate chart, thinned out when they become more
 HTTP_MADE_ROWS: Final = 1_000  # chosen: rows made at once for a push over HTTP
 HTTP_SAME_FAILURES: Final = 100  # chosen: PUSH_SAME_FAILURES of a push over HTTP, where each takes a request
+HTTP_HEADER_ROWS: Final = 1_000_000  # chosen: rows whose values in headers are checked before a push is accepted
 HTTP_BODY_CHARS: Final = 2_048  # chosen: of what a target answered to one row
 PUSH_MESSAGE_CHARS: Final = 1_000  # chosen: of what the target said of one row
 PUSH_KEY_CHARS: Final = 200  # chosen: of one key value of one row

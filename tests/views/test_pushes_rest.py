@@ -228,17 +228,22 @@ def test_a_json_path_that_could_run_away_is_refused(edith, target):
 
 @pytest.mark.parametrize("dry_run", [True, False])
 @pytest.mark.parametrize(
-    "template", [{"path": "/people/{{nope}}"}, {"headers": {"X-Id": "{{nope}}"}}, {"body": {"id": "{{nope.id}}"}}]
+    ("place", "template"),
+    [
+        ("path", {"path": "/people/{{nope}}"}),
+        ("headers.X-Id", {"headers": {"X-Id": "{{nope}}"}}),
+        ("body", {"body": {"id": "{{nope.id}}"}}),
+    ],
 )
 def test_a_template_that_names_a_missing_field_is_rejected_by_dry_run_and_push(
-    app, cast, edith, target, customers, template, dry_run
+    app, cast, edith, target, customers, place, template, dry_run
 ):
     to = connection(app, cast, "rest", {"base_url": target.url("/api"), "retry": QUICK})
     body = {"connection_id": to, "count": 5, "request_template": template, "dry_run": dry_run}
     used = edith.get("/usage").json["rows"]["used"]
     answer = edith.post(f"{customers}/push", json=body)
     assert answer.status_code == 422, answer.json
-    assert faults(answer) == {"request_template": "unknown_field"}
+    assert faults(answer) == {f"request_template.{place}": "unknown_field"}
     assert "firstName" in answer.json["error"]["details"]["fields"][0]["hint"]
     assert edith.get("/usage").json["rows"]["used"] == used
     assert target.calls() == []

@@ -23,6 +23,7 @@ import pyarrow as pa
 
 from webapp.connectors.base import Capabilities, Connector, ConnectorError, Link, Writing
 from webapp.connectors.http_auth import ClientCredentials
+from webapp.connectors.request_template import RequestTemplate
 from webapp.connectors.shape import Entity, Metadata
 
 LOCATION: Final = "@location"
@@ -92,6 +93,8 @@ class Sending(ABC):
     """One request carries all rows of a chunk, and they have one answer."""
     repeatable: bool = False
     """The target takes the same request twice for one: by its method, or because it honours Idempotency-Key."""
+    template: RequestTemplate | None = None
+    """The request of a row, where its path, headers, query and body may read fields."""
 
     @abstractmethod
     def send(self, rows: Rows, stop_at_failure: bool = False) -> list[Ended]:

@@ -26,6 +26,7 @@ from webapp.services import (
     quotas,
     real_data,
     relations,
+    request_faults,
     row_makers,
     rows,
     tenancy,
@@ -169,6 +170,7 @@ def of_template(actor: Actor, template_id: str, ask: PushInput, *, keep: bool = 
     edges = [one for one in _edges(own) if one.to_itself]
     if not prepared.faults():
         push_plan.related(prepared.tables, edges, edges, prepared.can)
+    request_faults.add(prepared.destination, prepared.tables)
     return prepared
 
 
@@ -255,6 +257,7 @@ def of_dataset(actor: Actor, dataset_id: str, ask: DatasetPushInput) -> Prepared
     if not prepared.faults():
         ring = push_plan.ordered(prepared.tables, edges)
         push_plan.related(prepared.tables, edges, ring, prepared.can)
+    request_faults.add(prepared.destination, prepared.tables)
     return prepared
 
 
@@ -356,4 +359,5 @@ def of_rows(actor: Actor, ask: ExportInput) -> Prepared:
     _one_table(actor, prepared, ask, name, {"maker": maker, "count": len(ask.rows), "given": key})
     prepared.head.pop("workspace_id")
     prepared.given = (key, table)
+    request_faults.add(prepared.destination, prepared.tables)
     return prepared

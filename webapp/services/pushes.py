@@ -13,7 +13,7 @@ import numpy as np
 from webapp import clock, limits
 from webapp.connectors.base import Session
 from webapp.errors import ApiError, Fault, did_you_mean, validation_error
-from webapp.extensions import db, may_write, only_reads, redis_client
+from webapp.extensions import db, redis_client
 from webapp.models import Push
 from webapp.services import (
     audit,
@@ -149,13 +149,6 @@ def _first_rows(prepared: Prepared) -> None:
         rows.batch(
             np.arange(rows.offset, rows.offset + min(1, rows.count), dtype=np.uint64), misfits.NoKeys()
         )
-    if push_targets.takes_any_path(prepared.connection):
-        only_reads()
-        try:
-            http_look.check(prepared)
-        finally:
-            db.session.remove()
-            may_write()
 
 
 # --- Looking before sending -------------------------------------------------------------------------------------

@@ -547,6 +547,8 @@ export interface EndpointChange {
   /** A path on that connection. */
   path?: string | null;
   headers?: Record<string, any> | null;
+  /** How row values are written in headers: none (default), rfc8187 or percent. */
+  header_encoding?: string | null;
   query_params?: Record<string, any> | null;
   /** Left out: the row itself. */
   body?: Record<string, any> | unknown[] | null;
@@ -576,6 +578,8 @@ export interface EndpointIn {
   /** A path on that connection. */
   path?: string | null;
   headers?: Record<string, any> | null;
+  /** How row values are written in headers: none (default), rfc8187 or percent. */
+  header_encoding?: string | null;
   query_params?: Record<string, any> | null;
   /** Left out: the row itself. */
   body?: Record<string, any> | unknown[] | null;
@@ -603,6 +607,7 @@ export interface EndpointOut {
   connection_id: string | null;
   path: string | null;
   headers: Record<string, any>;
+  header_encoding: "none" | "rfc8187" | "percent";
   query_params: Record<string, any>;
   body: unknown;
   auth: Record<string, any> | null;
