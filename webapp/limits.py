@@ -471,7 +471,7 @@ PUSH_SAME_FAILURES: Final = (
 )
 PUSH_CANARY_ROWS: Final = 10  # chosen: rows of a canary whose number was not said
 PUSH_WAITS: Final = (1.0, 2.0, 4.0)  # promise 7: seconds before a lost connection is opened again
-PUSH_TARGET_WAITS: Final = (1.0, 2.0, 4.0, 8.0, 15.0, 30.0)  # chosen: seconds between tries of a database that is away
+PUSH_TARGET_WAITS: Final = (1.0, 2.0, 4.0, 8.0, 15.0, 30.0)  # chosen: seconds between tries of a target that is away
 PUSH_HELD_SECONDS: Final = 4.0  # chosen: for a longer wait the worker is released
 PUSH_TARGET_WAIT_SECONDS: Final = 300  # chosen: a restart takes 5 to 30 s, a failover or an upgrade some minutes
 PUSH_MOST_TARGET_WAIT_SECONDS: Final = 86_400  # chosen

@@ -82,6 +82,8 @@ class Ended:
     ms: int = 0
     keys: Mapping[str, Any] = field(default_factory=dict)
     """Captured values by `Writing.capture`: plain JSON values."""
+    away: bool = False
+    """The target answered none of the attempts: it could not be reached, or did not answer in time."""
 
 
 class Sending(ABC):
@@ -99,7 +101,8 @@ class Sending(ABC):
     @abstractmethod
     def send(self, rows: Rows, stop_at_failure: bool = False) -> list[Ended]:
         """Send rows, several at once, and wait for all that were begun. Rows are begun in order; where `Hand` stops
-        it, or a row failed and `stop_at_failure` is set, those not begun are left out of the answer.
+        it, a row failed and `stop_at_failure` is set, or the target answers nobody (`Ended.away`), those not begun are
+        left out of the answer.
         Raises `ConnectorError` where no request can succeed (no token, nobody there before the first row ...)."""
 
     @abstractmethod

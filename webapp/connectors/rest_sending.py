@@ -89,7 +89,7 @@ class RestSending(Sending):
         request = self._request(self._wrapped(rows), self._named(rows))
         told = self._lanes.run(1, lambda place: self._tried(place, request, captures=False))
         return [
-            Ended(place, one.state, one.status_code, one.attempts, one.reason, one.message, one.ms)
+            replace(one, index=place)
             for one in told
             for place in range(len(rows.numbers))
         ]

@@ -84,8 +84,6 @@ def _unfit(can: Capabilities, ask: SendingInput) -> list[Fault]:
     told: dict[str, str] = {}
     if not can.by_row:
         told = dict.fromkeys(http_targets.OF_A_PUSH, "This is for connections that speak HTTP.")
-    if can.by_row:
-        told["target_wait_seconds"] = "This is for connections to databases. Use retry over HTTP."
     if not can.sql:
         told |= dict.fromkeys(("before_sql", "after_sql"), "This kind of connection carries out no statements.")
     if not can.create_table and can.by_row:

@@ -315,7 +315,7 @@ export interface DatasetPushInput {
   mode?: "insert" | "upsert" | "update";
   /** What a failed row does. continue: every row is tried. stop: the first failed row ends the push as failed. stop_when_all_fail: the push ends as failed when the first rows of a table (1,000 of a database, 100 over HTTP) all fail for one reason. */
   on_error?: "continue" | "stop" | "stop_when_all_fail";
-  /** How long to wait for a database that cannot be reached, in seconds; null: the server's setting TARGET_WAIT_SECONDS. For connections to databases. */
+  /** How long to wait for a target that cannot be reached or answers no request, in seconds; null: the server's setting TARGET_WAIT_SECONDS. */
   target_wait_seconds?: number | null;
   /** Send nothing: answer three statements and the values that will not fit. */
   dry_run?: boolean;
@@ -639,7 +639,7 @@ export interface ExportDbInput {
   mode?: "insert" | "upsert" | "update";
   /** What a failed row does. continue: every row is tried. stop: the first failed row ends the push as failed. stop_when_all_fail: the push ends as failed when the first rows of a table (1,000 of a database, 100 over HTTP) all fail for one reason. */
   on_error?: "continue" | "stop" | "stop_when_all_fail";
-  /** How long to wait for a database that cannot be reached, in seconds; null: the server's setting TARGET_WAIT_SECONDS. For connections to databases. */
+  /** How long to wait for a target that cannot be reached or answers no request, in seconds; null: the server's setting TARGET_WAIT_SECONDS. */
   target_wait_seconds?: number | null;
   /** Send nothing: answer three statements and the values that will not fit. */
   dry_run?: boolean;
@@ -751,7 +751,7 @@ export interface ExportRestInput {
   mode?: "insert" | "upsert" | "update";
   /** What a failed row does. continue: every row is tried. stop: the first failed row ends the push as failed. stop_when_all_fail: the push ends as failed when the first rows of a table (1,000 of a database, 100 over HTTP) all fail for one reason. */
   on_error?: "continue" | "stop" | "stop_when_all_fail";
-  /** How long to wait for a database that cannot be reached, in seconds; null: the server's setting TARGET_WAIT_SECONDS. For connections to databases. */
+  /** How long to wait for a target that cannot be reached or answers no request, in seconds; null: the server's setting TARGET_WAIT_SECONDS. */
   target_wait_seconds?: number | null;
   /** Send nothing: answer three statements and the values that will not fit. */
   dry_run?: boolean;
@@ -1335,7 +1335,7 @@ export interface PushInput {
   mode?: "insert" | "upsert" | "update";
   /** What a failed row does. continue: every row is tried. stop: the first failed row ends the push as failed. stop_when_all_fail: the push ends as failed when the first rows of a table (1,000 of a database, 100 over HTTP) all fail for one reason. */
   on_error?: "continue" | "stop" | "stop_when_all_fail";
-  /** How long to wait for a database that cannot be reached, in seconds; null: the server's setting TARGET_WAIT_SECONDS. For connections to databases. */
+  /** How long to wait for a target that cannot be reached or answers no request, in seconds; null: the server's setting TARGET_WAIT_SECONDS. */
   target_wait_seconds?: number | null;
   /** Send nothing: answer three statements and the values that will not fit. */
   dry_run?: boolean;
@@ -2068,7 +2068,7 @@ export interface VerificationOut {
   checked_at: string;
 }
 
-/** The target database cannot be reached: since when, how often it was tried, and when it is tried next. */
+/** The target cannot be reached or answers no request: since when, how often it was tried, when it is tried next. */
 export interface WaitingOut {
   since: string;
   tries: number;
