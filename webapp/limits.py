@@ -839,7 +839,8 @@ KEY_MAP_BATCH: Final = 5_000  # the hosted service's own limit of one write or l
 KEY_MAP_PAGE: Final = 500  # the hosted service's own limit of a page of entries
 KEY_MAP_NAME_CHARS: Final = 100  # chosen: PostgreSQL's index takes 2,704 bytes, and holds two names and a key
 KEY_MAP_KEY_CHARS: Final = 300  # chosen: likewise
-MAX_KEY_MAP_ENTRIES: Final = 1_000_000  # chosen: of a workspace; an entry takes some 300 bytes of the database
+MAX_KEY_MAP_ENTRIES: Final = 1_000_000  # chosen: of a workspace
+KEY_MAP_ENTRY_BYTES: Final = 300  # chosen: what an entry takes of the database, and of the quota of files
 COMPAT_LINK_SECONDS: Final = 600  # chosen: a file's signed address; its clients fetch it at once
 # --- Mail and webhooks ------------------------------------------------------------------------------------
 COURIER_SECONDS: Final = 1.0  # chosen: how often it is looked for work that ended, and for what is due to be sent

@@ -870,6 +870,7 @@ export interface FilesUsedOut {
   used_bytes: number;
   trash_bytes: number;
   uploading_bytes: number;
+  compat_bytes: number;
   files: number;
   trash_files: number;
 }
