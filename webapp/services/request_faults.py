@@ -47,7 +47,7 @@ class Nobody:
 def add(destination: Destination, tables: Sequence[Planned]) -> None:
     """Add the faults of the requests that tables of a push would send to those of the tables. Errors: those of
     connections."""
-    if not destination.can.by_row or not tables:
+    if not destination.can.by_row or not destination.settings_fit or not tables:
         return
     with push_targets.channel_of(destination) as channel:
         for place, one in enumerate(tables):
