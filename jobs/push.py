@@ -18,7 +18,7 @@ from sqlalchemy.exc import OperationalError
 from jobs import push_http, push_watch
 from jobs.lease import Cancelled, Fenced, HandBack, Interrupted, Lease, Postponed, leased
 from jobs.push_failures import keys_of, refusal, stopped, table_refused
-from jobs.push_http import Caller
+from jobs.push_http import Away, Caller
 from jobs.push_steps import Steps
 from jobs.push_table import Sender
 from jobs.push_watch import Watch
@@ -89,7 +89,7 @@ class Runner:
         return [{"table": name, "columns": watch.report()} for name, watch in tables if watch is not None]
 
     def _persist(self) -> None:
-        """Try until it is done. Wait for a target database that is away as long as the push may wait; whatever else may
+        """Try until it is done. Wait for a target that is away as long as the push may wait; whatever else may
         pass is tried again after PUSH_WAITS."""
         failures, reached = 0, -1
         while True:
@@ -120,9 +120,11 @@ class Runner:
                 return
 
     def _is_away(self, error: ConnectorError | OperationalError) -> bool:
-        """Whether the target database cannot be reached, or has dropped the connection."""
-        if self.order.can.by_row or not isinstance(error, ConnectorError):
+        """Whether the target cannot be reached, has dropped the connection, or answers no request."""
+        if not isinstance(error, ConnectorError):
             return False
+        if self.order.can.by_row:
+            return isinstance(error, Away) or (error.code != "token_request_failed" and error.reason in AWAY)
         return isinstance(error, Lost) or (self.watch.session is None and error.transient and _may_pass(error))
 
     def _wait_for_target(self, error: ConnectorError | OperationalError, ended: int) -> None:
@@ -164,7 +166,11 @@ class Runner:
         """Rows that have their end, by the ledger as it is now, if our own database answers."""
         with contextlib.suppress(OperationalError):
             self.book.load()
-        return self.book.ended_rows
+        return self._progress()
+
+    def _progress(self) -> int:
+        """Rows that have their end. Over HTTP those that the target did not answer do not count."""
+        return self.book.ended_rows - (self.book.push.unknown if self.order.can.by_row else 0)
 
     def _once(self) -> None:
         """All that is left to do, over one session."""
@@ -185,7 +191,10 @@ class Runner:
         """All that is left to do at a target that speaks HTTP."""
         places, undo = range(len(self.order.tables)), self.order.push.kind == "undo"
         for place in reversed(places) if undo else places:
-            Caller(self.work, self.book, self.order, channel, place, self._resent).send_all()
+            waiting = self.book.push.waiting
+            probing = waiting is not None and self._progress() <= waiting["ended"]
+            caller = Caller(self.work, self.book, self.order, channel, place, self._resent, probing=probing)
+            caller.send_all()
         self.book.close()
 
     def _write(self, session: Session, again: int) -> None:

@@ -33,6 +33,13 @@ from webapp.services.push_order import Order
 _INT64: Final = range(-(2**63), 2**63)
 
 
+class Away(ConnectorError):
+    """The target answers no request: it cannot be reached, or does not answer in time."""
+
+    def __init__(self, ended: Ended) -> None:
+        super().__init__(ended.message, reason=ended.reason, transient=True)
+
+
 class LeaseHand:
     """The lease, as whoever sends asks it. A worker that is asked to stop begins no further row; those that it has
     begun may come to their end, retries included, for PUSH_DRAIN_SECONDS."""
@@ -69,10 +76,19 @@ class LeaseHand:
 
 class Caller:
     """One table, being sent through one channel. Raises `ConnectorError`, `Interrupted`, and `ApiError` where the push
-    must end. `resent` is a chunk that may have been sent before, by a worker that was lost."""
+    must end. `resent` is a chunk that may have been sent before, by a worker that was lost. `probing`: the target
+    answered no request before, so that one row goes first."""
 
     def __init__(
-        self, work: Lease, book: Book, order: Order, channel: Channel, place: int, resent: Chunk | None = None
+        self,
+        work: Lease,
+        book: Book,
+        order: Order,
+        channel: Channel,
+        place: int,
+        resent: Chunk | None = None,
+        *,
+        probing: bool = False,
     ) -> None:
         self.work, self.book, self.order, self.place = work, book, order, place
         self.table = order.tables[place]
@@ -80,6 +96,7 @@ class Caller:
         writing = self.table.key_writing(channel) if self.undo else self.table.writing(channel)
         hand = LeaseHand(work)
         self.sending = channel.sending(writing, hand)
+        self._probing = probing and not self.sending.together
         self._resent = resent if resent is not None and resent.table == place else None
         self._again = channel.sending(replace(writing, again=True), hand) if self._resent else self.sending
         self._app: Any = current_app._get_current_object()  # type: ignore[attr-defined]
@@ -114,8 +131,10 @@ class Caller:
         return (numbers, pool.submit(self._make, numbers)) if len(numbers) else None
 
     def _cuts(self, count: int) -> Iterable[tuple[int, int]]:
-        """Chunks of rows that were made together; a canary's rows are the first."""
+        """Chunks of rows that were made together; a canary's rows, or the one that goes first, are the first."""
         first = canary(self.order, self.place) if self.book.reach(self.place) is None else 0
+        if self._probing:
+            first, self._probing = 1, False
         starts = [0, *range(first, count, self.sending.size)] if 0 < first < count else None
         starts = starts or list(range(0, count, self.sending.size))
         return zip(starts, [*starts[1:], count], strict=True)
@@ -141,6 +160,7 @@ class Caller:
         except ConnectorError:
             self.book.retract()
             raise
+        ended, away = _answered(ended)
         begun = self._begun(part, there, ended)
         bad = self._bad(part, begun, rows.keys, ended)
         if self.table.capture and not self.undo:
@@ -149,6 +169,10 @@ class Caller:
         self.book.landed(done, bad)
         self._tell(done, begun, bad)
         self._judge(done, bad)
+        if away is not None:
+            self.book.close()
+            if self.book.ended_rows < self.book.push.total:
+                raise Away(away)
         return part.split(len(begun), len(part.numbers))
 
     def _sending(self, chunk: Chunk) -> Sending:
@@ -280,15 +304,22 @@ class Caller:
             self._same = None
             return
         self._alike, self._same = failed[0], self._same + chunk.rows
-        # A target that answers no request at all rejects no row: trying each of them would take hours.
-        stops = self.order.stops_when_all_fail or failed[0].status_code is None
-        if stops and self._same >= limits.HTTP_SAME_FAILURES:
+        if self.order.stops_when_all_fail and self._same >= limits.HTTP_SAME_FAILURES:
             raise table_refused(self.table.name, failed[0], self._same)
 
 
 def settled(chunk: Chunk) -> bool | None:
     """Whether rows in doubt arrived, as `Session.settled`: nobody can tell, unless they may simply be sent again."""
     return False if chunk.proof.get("repeatable") else None
+
+
+def _answered(ended: list[Ended]) -> tuple[list[Ended], Ended | None]:
+    """Return the rows without the last ones, if their requests did not reach a target that is away, and the last row
+    that it did not answer. A row whose request may have arrived keeps its end."""
+    away = ended[-1] if ended and ended[-1].away else None
+    while ended and ended[-1].away and ended[-1].state == "failed":
+        ended = ended[:-1]
+    return ended, away
 
 
 def _status(one: Bad) -> str:

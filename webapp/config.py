@@ -136,7 +136,7 @@ class Settings:
     )
     target_wait_seconds: int = _setting(
         "TARGET_WAIT_SECONDS",
-        "How long a push waits for a target database that cannot be reached, in seconds, before it fails. A push can "
+        "How long a push waits for a target that cannot be reached, in seconds, before it fails. A push can "
         "set its own `target_wait_seconds`. 0: no wait.",
         limits.PUSH_TARGET_WAIT_SECONDS,
         read.whole(0, limits.PUSH_MOST_TARGET_WAIT_SECONDS),

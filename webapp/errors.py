@@ -6,7 +6,8 @@ service stands in `CODES`; raising an unlisted one is a bug and fails at once.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from difflib import get_close_matches
 from types import MappingProxyType
@@ -99,6 +100,8 @@ class ApiError(Exception):
         self.details: dict[str, Any] = dict(details or {})
         self.status = status or table_status
         self.headers: dict[str, str] = dict(headers or {})
+        self.path = ""
+        """The key of the body that it is about, where it is about one."""
         super().__init__(f"{code}: {self.message}")
 
     def as_dict(self) -> dict[str, Any]:
@@ -120,6 +123,65 @@ def validation_error(faults: Iterable[Any], message: str | None = None) -> ApiEr
         if len(fields) > 1:
             message += f" (and {len(fields) - 1} more)"
     return ApiError("validation_error", message, {"fields": fields})
+
+
+_GATHERED: Final = frozenset({"validation_error", "not_found", "row_limit_exceeded", "read_only_connection"})
+
+
+class Gathered:
+    """Errors of several checks of one request, raised together.
+
+    An error alone is raised as it is; several become one `validation_error`. Errors of targets (5xx and their like)
+    are raised where nothing is wrong with the request itself.
+    """
+
+    def __init__(self) -> None:
+        self._errors: list[ApiError] = []
+        self._of_target: ApiError | None = None
+
+    def __bool__(self) -> bool:
+        return bool(self._errors) or self._of_target is not None
+
+    @contextmanager
+    def check(self, path: str = "") -> Iterator[None]:
+        """Keep an error of the block; `path` is what names the missing object or the number of rows."""
+        try:
+            yield
+        except ApiError as error:
+            if error.code in _GATHERED:
+                error.path = path
+                self._errors.append(error)
+            elif error.status >= 500 or error.code in ("target_not_allowed", "driver_missing"):
+                self._of_target = self._of_target or error
+            else:
+                raise
+
+    def add(self, faults: Iterable[Fault]) -> None:
+        """Keep faults."""
+        if found := list(faults):
+            self._errors.append(validation_error(found))
+
+    def error(self, more: Iterable[Fault] = ()) -> ApiError | None:
+        """What is to be raised for the errors and `more` faults; None where there are none."""
+        self.add(more)
+        if len(self._errors) == 1:
+            return self._errors[0]
+        if not self._errors:
+            return self._of_target
+        return validation_error(dict.fromkeys(one for error in self._errors for one in faults_of(error)))
+
+    def raise_all(self, more: Iterable[Fault] = ()) -> None:
+        """Raise `error`, if there is one."""
+        if (error := self.error(more)) is not None:
+            raise error from None
+
+
+def faults_of(error: ApiError) -> list[Fault]:
+    """Return an error as faults of the request."""
+    if error.code == "validation_error":
+        return [Fault(**one) for one in error.details["fields"]]
+    code = f"unknown_{error.path.removesuffix('_id')}" if error.code == "not_found" else error.code
+    return [Fault(error.path, code, error.message, error.details.get("hint"))]
 
 
 def did_you_mean(word: str, known: Iterable[str]) -> str | None:

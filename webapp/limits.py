@@ -471,7 +471,7 @@ PUSH_SAME_FAILURES: Final = (
 )
 PUSH_CANARY_ROWS: Final = 10  # chosen: rows of a canary whose number was not said
 PUSH_WAITS: Final = (1.0, 2.0, 4.0)  # promise 7: seconds before a lost connection is opened again
-PUSH_TARGET_WAITS: Final = (1.0, 2.0, 4.0, 8.0, 15.0, 30.0)  # chosen: seconds between tries of a database that is away
+PUSH_TARGET_WAITS: Final = (1.0, 2.0, 4.0, 8.0, 15.0, 30.0)  # chosen: seconds between tries of a target that is away
 PUSH_HELD_SECONDS: Final = 4.0  # chosen: for a longer wait the worker is released
 PUSH_TARGET_WAIT_SECONDS: Final = 300  # chosen: a restart takes 5 to 30 s, a failover or an upgrade some minutes
 PUSH_MOST_TARGET_WAIT_SECONDS: Final = 86_400  # chosen
@@ -490,6 +490,7 @@ PUSH_LINE_CHARS: Final = 2_000  # chosen
 PUSH_PROGRESS_POINTS: Final = 200  # chosen: points of the rate chart, thinned out when they become more
 HTTP_MADE_ROWS: Final = 1_000  # chosen: rows made at once for a push over HTTP
 HTTP_SAME_FAILURES: Final = 100  # chosen: PUSH_SAME_FAILURES of a push over HTTP, where each takes a request
+HTTP_HEADER_ROWS: Final = 1_000_000  # chosen: rows whose values in headers are checked before a push is accepted
 HTTP_BODY_CHARS: Final = 2_048  # chosen: of what a target answered to one row
 PUSH_MESSAGE_CHARS: Final = 1_000  # chosen: of what the target said of one row
 PUSH_KEY_CHARS: Final = 200  # chosen: of one key value of one row
@@ -838,7 +839,8 @@ KEY_MAP_BATCH: Final = 5_000  # the hosted service's own limit of one write or l
 KEY_MAP_PAGE: Final = 500  # the hosted service's own limit of a page of entries
 KEY_MAP_NAME_CHARS: Final = 100  # chosen: PostgreSQL's index takes 2,704 bytes, and holds two names and a key
 KEY_MAP_KEY_CHARS: Final = 300  # chosen: likewise
-MAX_KEY_MAP_ENTRIES: Final = 1_000_000  # chosen: of a workspace; an entry takes some 300 bytes of the database
+MAX_KEY_MAP_ENTRIES: Final = 1_000_000  # chosen: of a workspace
+KEY_MAP_ENTRY_BYTES: Final = 300  # chosen: what an entry takes of the database, and of the quota of files
 COMPAT_LINK_SECONDS: Final = 600  # chosen: a file's signed address; its clients fetch it at once
 # --- Mail and webhooks ------------------------------------------------------------------------------------
 COURIER_SECONDS: Final = 1.0  # chosen: how often it is looked for work that ended, and for what is due to be sent

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 from datetime import timedelta
 
 import pytest
@@ -158,6 +159,39 @@ def test_the_key_maps_of_a_workspace_share_a_quota(dm, monkeypatch):
     made(put(dm, [("a", "3"), ("b", "4")]))  # nothing new
     assert refused(put(dm, [("a", "5"), ("c", "6")]), 429, "quota_exceeded")["used_entries"] == 2
     assert looked_up(dm, "a", "c")["mappings"] == {"a": "3"}
+
+
+def test_sets_and_key_maps_count_toward_the_quota_of_files(dm, edith, monkeypatch):
+    monkeypatch.setattr(limits, "MAX_WORKSPACE_FILES_BYTES", 1_000)
+    first = save(dm, "sets", name="S", data="x" * 298)
+    made(put(dm, [("a", "1"), ("b", "2")]))
+    assert edith.get("/usage").json["storage"]["files"]["compat_bytes"] == 300 + 2 * limits.KEY_MAP_ENTRY_BYTES
+
+    def upload(name, size):
+        return edith.post("/workspace/files", data={"name": name, "file": (io.BytesIO(b"x" * size), name)})
+
+    over = upload("f", 101)
+    assert (over.status_code, over.json["error"]["code"]) == (429, "quota_exceeded")
+    told = over.json["error"]["details"]
+    assert (told["free_bytes"], told["compat_bytes"]) == (100, 900)
+    assert upload("f", 100).status_code == 201
+    refused(dm.post("/compat/sets", json={"name": "T", "data": "y"}), 429, "quota_exceeded")
+    refused(dm.patch(f"/compat/sets/{first['id']}", json={"data": "x" * 299}), 429, "quota_exceeded")
+    refused(put(dm, [("c", "3")]), 429, "quota_exceeded")
+    made(put(dm, [("a", "4"), ("b", "5")]))  # nothing new
+    made(dm.delete(f"/compat/sets/{first['id']}"))
+    made(put(dm, [("c", "3")]))
+    assert edith.get("/usage").json["storage"]["files"]["compat_bytes"] == 3 * limits.KEY_MAP_ENTRY_BYTES
+
+
+def test_a_set_takes_the_room_of_deleted_files(dm, edith, monkeypatch):
+    monkeypatch.setattr(limits, "MAX_WORKSPACE_FILES_BYTES", 1_000)
+    file = {"name": "f", "file": (io.BytesIO(b"x" * 900), "f")}
+    assert edith.post("/workspace/files", data=file).status_code == 201
+    assert edith.delete("/workspace/files/f").status_code == 200
+    save(dm, "sets", name="S", data="x" * 500)
+    files = edith.get("/usage").json["storage"]["files"]
+    assert (files["trash_bytes"], files["compat_bytes"]) == (0, 502)
 
 
 def test_a_map_of_any_name_is_read_and_dropped(dm):

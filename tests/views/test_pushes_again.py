@@ -381,8 +381,12 @@ def test_releasing_a_waiting_push_tries_the_target_immediately(app, cast, edith,
     assert (done["status"], done["counts"]["delivered"], done["waiting"]) == ("completed", 30, None)
 
 
-def test_only_pushes_to_databases_wait_for_their_target(app, cast, edith):
-    to = connection(app, cast, "rest", {"base_url": "http://127.0.0.1:9"})
+def test_a_push_over_http_waits_for_its_target(app, cast, edith, work):  # noqa: F811
+    to = connection(app, cast, "rest", {"base_url": "http://127.0.0.1:9", "retry": {"retries": 0}})
     path = f"/templates/{make(edith, name='Customers', fields=CUSTOMERS)['id']}/push"
-    answer = edith.post(path, json={"connection_id": to, "target": "x", "target_wait_seconds": 5})
-    assert faults(answer) == {"target_wait_seconds": "not_for_this_type"}
+    answer = edith.post(path, json={"connection_id": to, "target": "x", "count": 5, "target_wait_seconds": 1})
+    assert answer.status_code == 201, answer.json
+    work(answer.json["id"])
+    push = edith.get(f"/pushes/{answer.json['id']}").json
+    assert (push["status"], push["counts"]["pending"], push["counts"]["failed"]) == ("failed", 5, 0)
+    assert "Waiting for the target, next try in" in edith.get(f"/pushes/{push['id']}/logs").text

@@ -126,7 +126,7 @@ def test_tables_that_are_not_there_are_told_all_at_once(edith, templates, shop):
     path = dataset(edith, *templates)
     wrong = {"Customers": "custommers", "Order": "orders", "Orders": "x"}
     answer = edith.post(f"{path}/push", json={"connection_id": shop.connection_id, "targets": wrong})
-    assert faults(answer) == {"targets.Order": "unknown_table"}
+    assert faults(answer) == dict.fromkeys((f"targets.{name}" for name in wrong), "unknown_table")
     del wrong["Order"]
     answer = edith.post(f"{path}/push", json={"connection_id": shop.connection_id, "targets": wrong})
     assert faults(answer) == {"targets.Customers": "unknown_table", "targets.Orders": "unknown_table"}

@@ -105,7 +105,7 @@ def test_the_quota_holds_and_tells_its_numbers(edith, small, stored):
     assert problem(over) == (429, "quota_exceeded")
     assert over.json["error"]["details"] == {
         "limit_bytes": 100, "used_bytes": 60, "free_bytes": 40, "file_bytes": 41, "files": 1,
-        "trash_bytes": 0, "uploading_bytes": 0,
+        "trash_bytes": 0, "uploading_bytes": 0, "compat_bytes": 0,
     }  # fmt: skip
     assert "100 bytes" in over.json["error"]["message"]
     assert send(edith, "b", b"x" * 40).status_code == 201

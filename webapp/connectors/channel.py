@@ -23,6 +23,7 @@ import pyarrow as pa
 
 from webapp.connectors.base import Capabilities, Connector, ConnectorError, Link, Writing
 from webapp.connectors.http_auth import ClientCredentials
+from webapp.connectors.request_template import RequestTemplate
 from webapp.connectors.shape import Entity, Metadata
 
 LOCATION: Final = "@location"
@@ -81,6 +82,8 @@ class Ended:
     ms: int = 0
     keys: Mapping[str, Any] = field(default_factory=dict)
     """Captured values by `Writing.capture`: plain JSON values."""
+    away: bool = False
+    """The target answered none of the attempts: it could not be reached, or did not answer in time."""
 
 
 class Sending(ABC):
@@ -92,11 +95,14 @@ class Sending(ABC):
     """One request carries all rows of a chunk, and they have one answer."""
     repeatable: bool = False
     """The target takes the same request twice for one: by its method, or because it honours Idempotency-Key."""
+    template: RequestTemplate | None = None
+    """The request of a row, where its path, headers, query and body may read fields."""
 
     @abstractmethod
     def send(self, rows: Rows, stop_at_failure: bool = False) -> list[Ended]:
         """Send rows, several at once, and wait for all that were begun. Rows are begun in order; where `Hand` stops
-        it, or a row failed and `stop_at_failure` is set, those not begun are left out of the answer.
+        it, a row failed and `stop_at_failure` is set, or the target answers nobody (`Ended.away`), those not begun are
+        left out of the answer.
         Raises `ConnectorError` where no request can succeed (no token, nobody there before the first row ...)."""
 
     @abstractmethod

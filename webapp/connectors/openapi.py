@@ -159,8 +159,9 @@ class OpenapiChannel(RestChannel):
 
     def sending(self, writing: Writing, hand: Hand) -> Sending:
         """See `Channel.sending`: the operation's method and path, its parameters where they belong."""
-        template = _template(writing)
         connector = self._connector
+        encoding = connector.settings.request_template.header_encoding
+        template = _template(writing).model_copy(update={"header_encoding": encoding})
         changed = connector.settings.model_copy(update={"request_template": template})
         made = OpenapiConnector(changed, connector.gate, connector.folder, connector.read_only)
         made.hush = connector.hush

@@ -11,6 +11,8 @@ from webapp.connectors.retry import Ended as Tried
 from webapp.net.session import Reply
 
 _OF_NET: Final = {"timeout": "timeout", "reset": "reset", "bad_response": "reset", "redirected": "redirected"}
+# The target, and not the row, is the cause: nobody listens, or nobody answers.
+_AWAY: Final = frozenset({"unresolved", "refused", "unreachable", "timeout", "reset"})
 _OF_STATUS: Final = {401: "forbidden", 403: "forbidden", 429: "throttled"}
 _EARLIER: Final = "An earlier attempt was not answered and may have arrived"
 # More of a body than is told: a secret at the end of what is told must be whole to be found.
@@ -38,7 +40,8 @@ def ended(
         reason = (
             "interrupted" if stopped and state == "failed" else _OF_NET.get(tried.error.reason, "unreachable")
         )
-        return Ended(place, state, None, tried.attempts, reason, hush(tried.error.message), tried.ms)
+        away = tried.error.reason in _AWAY and not stopped
+        return Ended(place, state, None, tried.attempts, reason, hush(tried.error.message), tried.ms, away=away)
     reply = tried.reply
     if delivered(reply):
         told = f"{_EARLIER}, too." if tried.unanswered else ""

@@ -83,6 +83,7 @@ class Lanes:
     def __init__(self, hand: Hand, retry: Retry, parallel: int, per_second: float | None) -> None:
         self._hand, self._retry, self._parallel = _Asked(hand), retry, parallel
         self._pace = Pace(per_second)
+        self._answers = 0
         self._pool = ThreadPoolExecutor(parallel, thread_name_prefix="lane")
 
     def close(self) -> None:
@@ -91,9 +92,10 @@ class Lanes:
 
     def run(self, count: int, one: Callable[[int], Ended], stop_at_failure: bool = False) -> list[Ended]:
         """`one(place)` for each of so many rows; those that were begun, in order. What `Hand.may_go` raises stops it,
-        and `ConnectorError` of a row too, which is raised if no row was sent before. Nothing is under way any more
-        when it returns or raises."""
-        course = _Course(count, self._hand, stop_at_failure)
+        and `ConnectorError` of a row too, which is raised if no row was sent before. A row that was not answered
+        (`Ended.away`) stops it where no other row was answered in the meantime. Nothing is under way any more when it
+        returns or raises."""
+        course = _Course(count, self._hand, stop_at_failure, lambda: self._answers)
         if self._parallel == 1 or count == 1:
             course.drive(one)
         else:
@@ -124,6 +126,7 @@ class Lanes:
                 unknown = error.arrived and error.reason != "redirected"
                 last.append(Tried(None, error, number, unknown, unanswered + unknown, spent))
                 raise
+            self._answers += 1
             last.append(Tried(reply, None, number, False, unanswered, spent))
             if reply.status in _SLOW_DOWN and reply.status in self._retry.retry_on:
                 waited = self._pace.hold(asked_for(reply))
@@ -140,8 +143,8 @@ class Lanes:
 class _Course:
     """One `Lanes.run`, over its threads."""
 
-    def __init__(self, count: int, hand: _Asked, stop_at_failure: bool) -> None:
-        self._hand, self._stop_at_failure = hand, stop_at_failure
+    def __init__(self, count: int, hand: _Asked, stop_at_failure: bool, answers: Callable[[], int]) -> None:
+        self._hand, self._stop_at_failure, self._answers = hand, stop_at_failure, answers
         self._lock = threading.Lock()
         self._found: list[Ended | None] = [None] * count
         self._next = 0
@@ -151,6 +154,7 @@ class _Course:
     def drive(self, one: Callable[[int], Ended]) -> None:
         """Take row after row until none is left."""
         while (place := self._take()) is not None:
+            before = self._answers()
             try:
                 ended = one(place)
             except ConnectorError as error:
@@ -164,6 +168,8 @@ class _Course:
                 raise
             self._found[place] = ended
             if self._stop_at_failure and ended.state != "delivered":
+                self._over = True
+            if ended.away and self._answers() == before:
                 self._over = True
 
     def _take(self) -> int | None:

@@ -22,8 +22,15 @@ from webapp import limits
 from webapp.connectors.base import ConnectorError, Settings
 from webapp.connectors.http_auth import HeaderName
 from webapp.engine.formats.nested import json_texts
-from webapp.engine.placeholders import Pattern, PlaceholderError, parse
+from webapp.engine.placeholders import Hole, Pattern, PlaceholderError, parse
 
+HeaderEncoding = Literal["none", "rfc8187", "percent"]
+UNFIT_CHARACTERS: Final = r"[^\t -~\x{80}-\x{ff}]"
+"""What a header cannot hold (RFC 9110, 5.5): control characters and what Latin-1 does not have. A regular expression
+for Arrow."""
+UNFIT_IN_HEADERS: Final = rf"{UNFIT_CHARACTERS}|^[\x{{85}}\x{{a0}}]"
+"""The same for a whole header: the HTTP library rejects one that begins with white space."""
+_ATTR_CHARS: Final = "!#$&+^`|"  # RFC 8187, 3.2.1: attr-char, besides what `quote` leaves as it is anyway
 _SECRETIVE: Final = frozenset({"authorization", "cookie", "x-api-key", "api-key"})
 _REFERENCE: Final = "${"
 
@@ -52,6 +59,15 @@ def _one_line(value: str) -> str:
     return value
 
 
+def _latin(headers: dict[str, str]) -> dict[str, str]:
+    for name, value in headers.items():
+        literal = "".join(part for part in parse(value).parts if isinstance(part, str))
+        unfit = next((ch for ch in literal if ch > "\xff"), None)
+        if unfit is not None:
+            raise ValueError(f'{name} holds "{unfit}": a header holds characters of Latin-1 only')
+    return headers
+
+
 def _without_secrets(headers: dict[str, str]) -> dict[str, str]:
     for name, value in headers.items():
         if name.lower() in _SECRETIVE and _REFERENCE not in value:
@@ -68,7 +84,10 @@ _Text = Annotated[
     str, Field(max_length=limits.HTTP_HEADER_CHARS), AfterValidator(_one_line), AfterValidator(_pattern)
 ]
 Headers = Annotated[
-    dict[HeaderName, _Text], Field(max_length=limits.HTTP_HEADERS), AfterValidator(_without_secrets)
+    dict[HeaderName, _Text],
+    Field(max_length=limits.HTTP_HEADERS),
+    AfterValidator(_without_secrets),
+    AfterValidator(_latin),
 ]
 
 
@@ -109,6 +128,12 @@ class RequestTemplate(Settings):
     method: Literal["POST", "PUT", "PATCH", "DELETE", "GET"] = "POST"
     path: PathText | None = None
     headers: Headers = Field(default_factory=dict)
+    header_encoding: HeaderEncoding = Field(
+        "none",
+        description="How row values are written in headers. none: as they are; a push is rejected if a value has "
+        "characters beyond Latin-1 or line breaks. rfc8187: UTF-8''Z%C3%BCrich, for parameters such as "
+        "filename*={{name}}. percent: Z%C3%BCrich.",
+    )
     query_params: Annotated[dict[str, _Text], Field(max_length=limits.HTTP_HEADERS)] = Field(
         default_factory=dict
     )
@@ -116,9 +141,15 @@ class RequestTemplate(Settings):
 
     def names(self, *, body: bool = True) -> set[str]:
         """The fields that it reads."""
-        texts = [self.path or "", *self.headers.values(), *self.query_params.values()]
-        texts += list(_strings(self.body)) if body else []
-        return {hole.name for text in texts for hole in parse(text).holes}
+        return {name for place, name in self.reads() if body or place != "body"}
+
+    def reads(self) -> Iterator[tuple[str, str]]:
+        """Each place that reads fields (`path`, `headers.X-Name`, `query_params.q`, `body`), with each of them."""
+        texts = [("path", self.path or "")]
+        texts += [(f"headers.{name}", text) for name, text in self.headers.items()]
+        texts += [(f"query_params.{name}", text) for name, text in self.query_params.items()]
+        texts += [("body", text) for text in _strings(self.body)]
+        yield from dict.fromkeys((place, hole.name) for place, text in texts for hole in parse(text).holes)
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,15 +171,34 @@ class Renderer:
         self._headers = {name: parse(text) for name, text in template.headers.items()}
         self._query = {name: parse(text) for name, text in template.query_params.items()}
         self._body, self._sends = template.body, template.method != "GET"
+        self._encoding = template.header_encoding
 
     def rows(self, batch: pa.RecordBatch) -> list[Made]:
         """A request for each row. Raises `ConnectorError` (reason `unknown_field`)."""
         values, n = _Values(batch), batch.num_rows
         paths = _paths(self._path, values, n)
-        headers = _table(self._headers, values, n)
-        query = _table(self._query, values, n)
+        headers = _rows_of({name: column.to_pylist() for name, column in self.headers(batch).items()}, n)
+        query = _rows_of({name: _texts(pattern, values, n) for name, pattern in self._query.items()}, n)
         bodies = self.bodies(batch) if self._sends else [None] * n
         return [Made(*one) for one in zip(paths, headers, query, bodies, strict=True)]
+
+    def headers(self, batch: pa.RecordBatch) -> dict[str, pa.Array]:
+        """The value of each header in each row, as it is sent. Raises as `rows`."""
+        values, n = _Values(batch), batch.num_rows
+        return {name: self._header(pattern, values, n) for name, pattern in self._headers.items()}
+
+    def _header(self, pattern: Pattern, values: _Values, n: int) -> pa.Array:
+        if self._encoding == "none" or not pattern.holes:
+            # White space around a value is no part of it (RFC 9110, 5.5).
+            return pc.utf8_trim(_plain(pattern.fill(values.column, n)), " \t")
+        front, safe = ("UTF-8''", _ATTR_CHARS) if self._encoding == "rfc8187" else ("", "")
+        pieces: list[str | pa.Array] = [
+            part
+            if isinstance(part, str)
+            else pa.array([front + quote(one, safe=safe) for one in _texts(Pattern((part,)), values, n)], pa.string())
+            for part in pattern.parts
+        ]
+        return pc.utf8_trim(pc.binary_join_element_wise(*pieces, ""), " \t")
 
     def bodies(self, batch: pa.RecordBatch) -> list[str]:
         """The JSON of each row alone."""
@@ -160,6 +210,20 @@ class Renderer:
         if all(isinstance(piece, str) for piece in pieces):
             return ["".join(pieces)] * batch.num_rows
         return pc.binary_join_element_wise(*pieces, "").to_pylist()
+
+
+def value_in_header(batch: pa.RecordBatch, hole: Hole) -> pa.Array:
+    """What one `{{field}}` puts into a text in each row."""
+    return _plain(Pattern((hole,)).fill(_Values(batch).column, batch.num_rows))
+
+
+def has_field(batch: pa.RecordBatch, name: str) -> bool:
+    """Whether rows have a field of that name or path."""
+    try:
+        _Values(batch).column(name)
+    except ConnectorError:
+        return False
+    return True
 
 
 class _Values:
@@ -210,11 +274,10 @@ def _paths(pattern: Pattern, values: _Values, n: int) -> list[str]:
     return ["".join(row) for row in zip(*pieces, strict=True)] if pieces else [""] * n
 
 
-def _table(patterns: Mapping[str, Pattern], values: _Values, n: int) -> list[dict[str, str]]:
-    columns = [_texts(pattern, values, n) for pattern in patterns.values()]
-    return (
-        [dict(zip(patterns, row, strict=True)) for row in zip(*columns, strict=True)] if columns else [{}] * n
-    )
+def _rows_of(columns: Mapping[str, Sequence[str]], n: int) -> list[dict[str, str]]:
+    if not columns:
+        return [{}] * n
+    return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
 
 
 def _json_pieces(value: Any, values: _Values, n: int) -> Iterator[str | pa.Array]:

@@ -44,8 +44,10 @@ class RestSending(Sending):
     ) -> None:
         self.settings = connector.settings
         self._own, self._session, self._auth, self._writing = connector.hush, session, auth, writing
-        self._template = self.settings.request_template.model_copy(update={"path": writing.entity.name})
-        self._render = Renderer(self._template, "")
+        self.template: RequestTemplate = self.settings.request_template.model_copy(
+            update={"path": writing.entity.name}
+        )
+        self._render = Renderer(self.template, "")
         self._batch = self.settings.push_mode == "batch"
         self._lanes = Lanes(hand, self.settings.retry, self.settings.parallel, self.settings.rate_per_second)
         self._captured = {
@@ -59,7 +61,7 @@ class RestSending(Sending):
             if self._batch
             else _whole_rounds(self.settings.parallel)
         )
-        self.repeatable = self.settings.idempotent or self._template.method in _REPEATABLE
+        self.repeatable = self.settings.idempotent or self.template.method in _REPEATABLE
 
     def close(self) -> None:
         """Let its threads go."""
@@ -87,7 +89,7 @@ class RestSending(Sending):
         request = self._request(self._wrapped(rows), self._named(rows))
         told = self._lanes.run(1, lambda place: self._tried(place, request, captures=False))
         return [
-            Ended(place, one.state, one.status_code, one.attempts, one.reason, one.message, one.ms)
+            replace(one, index=place)
             for one in told
             for place in range(len(rows.numbers))
         ]
@@ -115,7 +117,7 @@ class RestSending(Sending):
         headers = over(headers, self.settings.default_headers, made.headers)
         body = made.body.encode() if isinstance(made.body, str) else made.body
         return requests.Request(
-            self._template.method,
+            self.template.method,
             url_of(self.settings.base_url, made.path),
             headers=headers,
             params=made.query,

@@ -6,7 +6,7 @@ change. Deleting one removes it: there is no trash for what no page shows.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
 import orjson
@@ -15,8 +15,8 @@ from sqlalchemy import func, select
 from webapp import clock, limits
 from webapp.errors import ApiError
 from webapp.extensions import db
-from webapp.models import CompatObject, Project, User, Workspace
-from webapp.services import audit, audit_changes, tenancy
+from webapp.models import CompatObject, Project, User
+from webapp.services import audit, audit_changes, tenancy, workspace_files_kept
 from webapp.services.actors import Actor, require
 
 WORDS: Final = {
@@ -97,11 +97,12 @@ def create(
         text = f"A project can have at most {limits.COMPAT_OBJECTS:,} objects of the kind {WORDS[kind]}."
         raise ApiError("quota_exceeded", f"{text} Delete some first.", {"limit": limits.COMPAT_OBJECTS})
     row = CompatObject(**place, kind=kind, name=name, document=dict(document), created_by=actor.user_id)
-    _put_rows(actor, row, rows)
+    removed = _put_rows(actor, row, rows)
     db.session.add(row)
     db.session.flush()
     audit.record(actor, f"{kind}.create", (kind, row.id), join=True, name=name)
     db.session.commit()
+    _drop(removed)
     return row
 
 
@@ -119,11 +120,11 @@ def change(
     """
     after = {**row.document, **(document or {})}
     changes = audit_changes.between({"name": row.name, **row.document}, {"name": name or row.name, **after})
-    if rows is not _KEEP:
-        _put_rows(actor, row, rows)
+    removed = _put_rows(actor, row, rows) if rows is not _KEEP else []
     row.name, row.document, row.updated_at = name or row.name, after, clock.now()
     audit.record(actor, f"{row.kind}.change", (row.kind, row.id), join=True, changes=changes)
     db.session.commit()
+    _drop(removed)
     return row
 
 
@@ -140,7 +141,9 @@ def creator(row: CompatObject) -> str | None:
     return user.name if user else None
 
 
-def _put_rows(actor: Actor, row: CompatObject, rows: Any) -> None:
+def _put_rows(actor: Actor, row: CompatObject, rows: Any) -> list[str]:
+    """Put the rows of a set into it. Returns the storage keys of deleted files that made room, to be dropped after the
+    commit."""
     count = len(rows) if isinstance(rows, list) else 0
     size = 0 if rows is None else len(orjson.dumps(rows))
     if count > limits.MAX_SET_ROWS or size > limits.MAX_SET_BYTES:
@@ -149,14 +152,20 @@ def _put_rows(actor: Actor, row: CompatObject, rows: Any) -> None:
         text += f" rows and {size:,} bytes. Keep more in a workspace file (POST /scenario-files)."
         raise ApiError("invalid_request", text, {"rows": count, "bytes": size})
     more = size - (row.size or 0)
-    if more > 0:
-        _refuse_over(actor, more)
+    removed = _make_room(actor, more) if more > 0 else []
     row.rows, row.size = rows, size
+    return removed
 
 
-def _refuse_over(actor: Actor, more: int) -> None:
-    """Raise `quota_exceeded` if the sets of the workspace would exceed their limit with `more` bytes."""
-    db.session.execute(select(Workspace.id).where(Workspace.id == actor.workspace_id).with_for_update())
+def _drop(keys: Iterable[str]) -> None:
+    for key in keys:
+        workspace_files_kept.drop(key)
+
+
+def _make_room(actor: Actor, more: int) -> list[str]:
+    """Raise `quota_exceeded` if the sets of the workspace would exceed their limit with `more` bytes, or its files,
+    sets and key maps together the quota of files. Returns as `_put_rows`."""
+    workspace_files_kept.lock(actor.workspace_id)
     used = select(func.coalesce(func.sum(CompatObject.size), 0)).where(
         CompatObject.workspace_id == actor.workspace_id
     )
@@ -165,3 +174,4 @@ def _refuse_over(actor: Actor, more: int) -> None:
         most = limits.MAX_SETS_BYTES // limits.MB
         text = f"The sets of a workspace can take at most {most} MB. Delete some, or keep rows in workspace files."
         raise ApiError("quota_exceeded", text, {"limit_bytes": limits.MAX_SETS_BYTES, "used_bytes": taken})
+    return [key for _, key in workspace_files_kept.make_room(actor, more, replaces=0, what="this set needs")]

@@ -21,7 +21,7 @@ from webapp.models import END_STATES, Connection, Endpoint, Push
 from webapp.services import audit, audit_changes, connection_settings, connections, paging, secrets, tenancy
 from webapp.services.actors import Actor, require
 
-REQUEST: Final = ("method", "path", "headers", "query_params", "body")
+REQUEST: Final = ("method", "path", "headers", "header_encoding", "query_params", "body")
 SENDING: Final = (
     "push_mode", "wrapper_key", "batch_size", "retry", "parallel", "rate_per_second", "capture", "delete_path",
     "idempotent",
@@ -47,6 +47,7 @@ def as_json(endpoint: Endpoint) -> dict[str, Any]:
         "connection_id": None if own else connection.id,
         "path": None if own else request["path"],
         "headers": request.get("headers", {}),
+        "header_encoding": request.get("header_encoding", "none"),
         "query_params": request.get("query_params", {}),
         "body": request.get("body"),
         "auth": shown.get("auth", {"type": "none"}) if own else None,
@@ -292,6 +293,7 @@ def _settings(given: Mapping[str, Any], before: Mapping[str, Any]) -> dict[str, 
         "method": given.get("method") or "POST",
         "path": given.get("path") or "",
         "headers": given.get("headers") or {},
+        "header_encoding": given.get("header_encoding") or "none",
         "query_params": given.get("query_params") or {},
         "body": given.get("body"),
     }

@@ -11,16 +11,7 @@ from webapp.connectors.channel import Channel, Rows
 from webapp.services import misfits, push_targets
 from webapp.services.push_plan import Planned
 from webapp.services.push_prepare import Prepared
-
-
-class _Nobody:
-    """A hand that holds nothing: nothing is sent."""
-
-    def may_go(self) -> None:
-        """Always."""
-
-    def wait(self, seconds: float) -> None:
-        """Never asked."""
+from webapp.services.request_faults import Nobody
 
 
 def dry_run(prepared: Prepared) -> dict[str, Any]:
@@ -44,14 +35,6 @@ def dry_run(prepared: Prepared) -> dict[str, Any]:
     }
 
 
-def check(prepared: Prepared) -> None:
-    """See that the requests of the first rows can be written. Nobody is asked. Errors: validation_error for a request
-    template that names a missing field, those of connections."""
-    with push_targets.channel_of(prepared.destination) as channel:
-        for place, one in enumerate(prepared.tables):
-            requests(prepared.push_id, channel, place, one)
-
-
 def requests(push_id: str, channel: Channel, place: int, one: Planned) -> list[str]:
     """The HTTP of the first three rows of a table, as a push of that id would send them."""
     rows = one.rows(place)
@@ -60,4 +43,4 @@ def requests(push_id: str, channel: Channel, place: int, one: Planned) -> list[s
     table = f"{place}." if place else ""
     keys = [f"{push_id}-{table}{number}" for number in numbers]
     batch = rows.batch(few, misfits.NoKeys())
-    return channel.sending(rows.writing(channel), _Nobody()).requests(Rows(batch, numbers, keys))
+    return channel.sending(rows.writing(channel), Nobody()).requests(Rows(batch, numbers, keys))

@@ -15,8 +15,8 @@ from sqlalchemy.dialects import postgresql, sqlite
 from webapp import clock, limits
 from webapp.errors import ApiError
 from webapp.extensions import db
-from webapp.models import KeyMapEntry, Workspace
-from webapp.services import audit, tenancy
+from webapp.models import KeyMapEntry
+from webapp.services import audit, tenancy, workspace_files_kept
 from webapp.services.actors import Actor, require
 
 
@@ -39,7 +39,7 @@ def put(
     """
     require(actor, "write")
     place = tenancy.here(actor)
-    _refuse_over(actor, map_name, object_name, keys)
+    removed = _make_room(actor, map_name, object_name, keys)
     shared = {**place, "map_name": map_name, "object_name": object_name, "run_id": run_id}
     now = clock.now()
     # In the order of the keys, so that two programs that write the same ones never wait for each other.
@@ -54,6 +54,8 @@ def put(
         map=map_name, object=object_name, entries=len(values),
     )  # fmt: skip
     db.session.commit()
+    for key in removed:
+        workspace_files_kept.drop(key)
     return len(values)
 
 
@@ -99,16 +101,19 @@ def _of(actor: Actor, map_name: str | None = None, object_name: str | None = Non
     return statement
 
 
-def _refuse_over(actor: Actor, map_name: str, object_name: str, keys: Mapping[str, str]) -> None:
-    """Raise `quota_exceeded` if the workspace would have too many entries. Holds the workspace's row, so that two
-    programs cannot both take the last of them."""
-    db.session.execute(select(Workspace.id).where(Workspace.id == actor.workspace_id).with_for_update())
+def _make_room(actor: Actor, map_name: str, object_name: str, keys: Mapping[str, str]) -> list[str]:
+    """Raise `quota_exceeded` if the workspace would have too many entries, or its files, sets and key maps together
+    would exceed the quota of files. Holds the workspace's row, so that two programs cannot both take the last of them.
+    Returns the storage keys of deleted files that made room, to be dropped after the commit."""
+    workspace_files_kept.lock(actor.workspace_id)
     mine = KeyMapEntry.workspace_id == actor.workspace_id
     count = db.session.scalar(select(func.count()).select_from(KeyMapEntry).where(mine)) or 0
-    if count + len(keys) <= limits.MAX_KEY_MAP_ENTRIES:
-        return
     more = len(keys) - len(lookup(actor, map_name, object_name, keys))
     if count + more > limits.MAX_KEY_MAP_ENTRIES:
         text = f"The key maps of a workspace can have at most {limits.MAX_KEY_MAP_ENTRIES:,} entries."
         details = {"limit_entries": limits.MAX_KEY_MAP_ENTRIES, "used_entries": count}
         raise ApiError("quota_exceeded", f"{text} Delete a map that is no longer needed.", details)
+    size = more * limits.KEY_MAP_ENTRY_BYTES
+    if not size:
+        return []
+    return [key for _, key in workspace_files_kept.make_room(actor, size, replaces=0, what="these keys need")]

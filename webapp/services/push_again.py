@@ -24,6 +24,7 @@ from webapp.services import (
     push_targets,
     pushes,
     quotas,
+    request_faults,
 )
 from webapp.services.actors import Actor
 from webapp.services.mapping import Asked
@@ -116,7 +117,10 @@ def _tables(actor: Actor, push_id: str, ask: RetryInput) -> list[dict[str, Any]]
         connection = _connection(actor, push, ask.confirm)
         if push.kind not in _OURS:
             raise validation_error([Fault("", "not_for_this_type", "An undo cannot be sent again.")])
-        return _repaired(actor, ledger_rows.first_of(db.session(), push), connection, ask)
+        home = ledger_rows.first_of(db.session(), push)
+        tables = _repaired(actor, home, connection, ask)
+        _check_requests(home, connection, tables, ask)
+        return tables
     finally:
         db.session.remove()
         may_write()
@@ -276,6 +280,19 @@ def _repaired(actor: Actor, home: Push, connection: Connection, ask: RetryInput)
     told = [one for one in before["columns"] if "object_id" in one]
     columns = [*told, *(one for one in planned.spec["columns"] if "object_id" not in one)]
     return [{**one, "columns": columns} if at == place else one for at, one in enumerate(home.tables)]
+
+
+def _check_requests(home: Push, connection: Connection, tables: list[dict[str, Any]], ask: RetryInput) -> None:
+    """Error: validation_error with every fault of the requests that the repaired rows would be sent with."""
+    if not push_targets.capabilities(connection).by_row:
+        return
+    destination = push_targets.again(connection, home)
+    makers = push_rows.makers_of(home.pins, _asked_again(home, ask), [one.get("given") for one in home.tables])
+    with push_targets.channel_of(destination) as channel:
+        made = [push_rows.TableRows(at, one, makers[one.get("recipe", 0)]) for at, one in enumerate(tables)]
+        faults = [fault for rows in made for fault in request_faults.of_table(channel, rows)]
+    if faults:
+        raise validation_error(faults)
 
 
 def _place(home: Push, name: str | None) -> int | None:

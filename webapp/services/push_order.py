@@ -53,7 +53,7 @@ class Order:
 
     @property
     def wait_seconds(self) -> int:
-        """How long the push waits for a target database that is away."""
+        """How long the push waits for a target that is away."""
         asked = self.ask.get("target_wait_seconds")
         return int(current_app.config["SETTINGS"].target_wait_seconds if asked is None else asked)
 

@@ -26,7 +26,7 @@ from webapp.services import mapping, push_new_tables, relations
 from webapp.services.mapping import Asked, Mapped
 from webapp.services.push_rows import TableRows
 from webapp.services.relations import Edge
-from webapp.services.row_makers import Faulty, Maker
+from webapp.services.row_makers import Faulty, Maker, unknown_field
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,6 +135,21 @@ def _column(
     elif cell.column.type == "array" and pa.types.is_list(dtype) and not pa.types.is_nested(dtype.value_type):
         made["list"] = True
     return made
+
+
+def field_faults(maker: Maker, asked: Asked) -> list[Fault]:
+    """What is wrong with a mapping and formulas whatever the table is: fields that are not there, formulas that cannot
+    be read."""
+    shown = [one.name for one in maker.fields.values() if not one.hidden]
+    faults = [
+        unknown_field(f"{asked.mapping_path}.{name}", name, shown) for name in asked.mapping if name not in maker.fields
+    ]
+    for name, formula in asked.computed.items():
+        try:
+            maker.formula(formula, f"{asked.computed_path}.{name}")
+        except Faulty as error:
+            faults += error.faults
+    return faults
 
 
 def writing_of_new(planned: Planned) -> Writing:

@@ -12,7 +12,7 @@ import pyarrow as pa
 from webapp import clock, ids
 from webapp.connectors.base import Capabilities
 from webapp.engine.plan import ENGINE
-from webapp.errors import ApiError, Fault, did_you_mean, validation_error
+from webapp.errors import ApiError, Fault, Gathered, did_you_mean, validation_error
 from webapp.extensions import db, may_write, only_reads
 from webapp.models import Connection, Template
 from webapp.services import (
@@ -26,6 +26,7 @@ from webapp.services import (
     quotas,
     real_data,
     relations,
+    request_faults,
     row_makers,
     rows,
     tenancy,
@@ -40,6 +41,8 @@ from webapp.services.push_targets import Catalogue, Destination, Places
 from webapp.services.relations import Edge
 from webapp.services.row_makers import GivenRows, Maker, TemplateRows
 from webapp.services.row_requests import GenerateInput
+from webapp.services.rows import Recipe
+from webapp.services.sources import Source
 
 
 @dataclass(slots=True)
@@ -126,25 +129,35 @@ def _looking(prepare: Callable[P, Prepared]) -> Callable[P, Prepared]:
 
 
 @_looking
-def of_template(actor: Actor, template_id: str, ask: PushInput, *, keep: bool = True) -> Prepared:
-    """A push of a template's newest version. `keep`: what was fetched from outside is kept for a worker.
+def of_template(
+    actor: Actor, template_id: str, ask: PushInput, *, keep: bool = True, path: str | None = None
+) -> Prepared:
+    """A push of a template's newest version. `keep`: what was fetched from outside is kept for a worker; `path`: what
+    names the template in the body, where the address does not.
 
     Errors: not_found, forbidden, row_limit_exceeded, read_only_connection, those of connections, validation_error for
-    what has nothing to do with the mapping (that is in `Prepared.faults`).
+    what has nothing to do with the mapping (that is in `Prepared.faults`), and with the mapping's faults where there is
+    something else.
     """
-    template = tenancy.get(actor, Template, template_id, "push")
+    gathered, template = Gathered(), None
+    with gathered.check(path or ""):
+        template = tenancy.get(actor, Template, template_id, "push")
+    if template is None and path is None:
+        gathered.raise_all()
+    destination = push_targets.destination_of(actor, ask, gathered)
+    if template is None:
+        gathered.raise_all()
+        raise tenancy.not_found("template", template_id)
     found = heads.Head(template.id, template.version, template.project_id, template.team_id)
-    destination = push_targets.destination_of(actor, ask)
-    source = generate.saved_source(found, ask.locale, rows_of=ask.rows)
-    source = real_data.opened(actor, source, keep=keep)
+    source = _source(found, ask, gathered)
     count = source.count(ask.count)
-    quotas.check_rows(actor, count)
-    wanted = GenerateInput(
-        count=count, seed=ask.seed, overrides=ask.overrides, offset=ask.offset, locale=ask.locale, now=ask.now,
-        rows=ask.rows,
-    )  # fmt: skip
-    recipe = fetched.recipe(actor, source, wanted, keep=keep)
-    maker = TemplateRows(recipe.bound)
+    with gathered.check("count"):
+        quotas.check_rows(actor, count)
+    recipe = _recipe(actor, source, ask, count, gathered, keep)
+    maker, asked = TemplateRows(recipe.bound), Asked(ask.mapping, ask.computed, ask.mode, ask.key_columns)
+    if destination is None:
+        gathered.raise_all(push_plan.field_faults(maker, asked))
+    assert destination is not None
     prepared = Prepared(
         ids.new("psh"),
         destination,
@@ -164,23 +177,66 @@ def of_template(actor: Actor, template_id: str, ask: PushInput, *, keep: bool = 
     wanted_table = {
         "maker": maker, "count": count, "offset": ask.offset, "template_id": found.id, "version": found.version,
     }  # fmt: skip
-    _one_table(actor, prepared, ask, source.name, wanted_table)
+    _one_table(actor, prepared, ask, source.name, wanted_table, gathered)
     own = [(found.id, found.version)]
     edges = [one for one in _edges(own) if one.to_itself]
     if not prepared.faults():
         push_plan.related(prepared.tables, edges, edges, prepared.can)
+    return _complete(prepared, gathered)
+
+
+def _complete(prepared: Prepared, gathered: Gathered) -> Prepared:
+    """A push whose requests are checked, too. Errors: all that were gathered, with the faults of the mapping."""
+    with gathered.check():
+        request_faults.add(prepared.destination, prepared.tables)
+    if gathered:
+        gathered.raise_all(prepared.faults())
     return prepared
 
 
+def _source(found: heads.Head, ask: PushInput, gathered: Gathered) -> Source:
+    """The template, compiled; without the request's locale and related rows where these have faults."""
+    with gathered.check():
+        return generate.saved_source(found, ask.locale, rows_of=ask.rows)
+    with gathered.check():
+        return generate.saved_source(found, None)
+    raise gathered.error() or ApiError("internal_error")
+
+
+def _recipe(
+    actor: Actor, source: Source, ask: PushInput, count: int, gathered: Gathered, keep: bool
+) -> Recipe:
+    """The rows. Where something is wrong already, or with the request for rows, nothing is fetched from outside, and
+    the rows are those that the mapping can be checked with."""
+    wanted = GenerateInput(
+        count=count, seed=ask.seed, overrides=ask.overrides, offset=ask.offset, locale=ask.locale, now=ask.now,
+        rows=ask.rows,
+    )  # fmt: skip
+    fetch = not gathered
+    with gathered.check():
+        if fetch:
+            source = real_data.opened(actor, source, keep=keep)
+        return fetched.recipe(actor, source, wanted, fetch=fetch, keep=keep and fetch)
+    with gathered.check():
+        return fetched.recipe(actor, source, GenerateInput(count=1, seed=ask.seed, rows=ask.rows), fetch=False)
+    raise gathered.error() or ApiError("internal_error")
+
+
 def _one_table(
-    actor: Actor, prepared: Prepared, ask: TableInput, name: str, wanted: Mapping[str, Any]
+    actor: Actor,
+    prepared: Prepared,
+    ask: TableInput,
+    name: str,
+    wanted: Mapping[str, Any],
+    gathered: Gathered,
 ) -> None:
-    catalogue = push_targets.catalogue_of(actor, prepared.destination)
     asked = Asked(ask.mapping, ask.computed, ask.mode, ask.key_columns)
     target = ask.target or prepared.destination.operation
-    prepared.tables = [
-        _planned(catalogue, prepared, ask, asked, target, name, "target", dict(wanted), 0)
-    ]
+    with gathered.check():
+        catalogue = push_targets.catalogue_of(actor, prepared.destination)
+        prepared.tables = [_planned(catalogue, prepared, ask, asked, target, name, "target", dict(wanted), 0)]
+    if not prepared.tables:
+        gathered.raise_all(push_plan.field_faults(wanted["maker"], asked))
     prepared.target = prepared.tables[0].spec["target"]
 
 
@@ -223,12 +279,18 @@ def _edges(versions: Sequence[tuple[str, int]]) -> list[Edge]:
 @_looking
 def of_dataset(actor: Actor, dataset_id: str, ask: DatasetPushInput) -> Prepared:
     """A push of all tables of a dataset's newest version, parents first. Errors as of `of_template`, for any table."""
+    gathered = Gathered()
     dataset = datasets.get(actor, dataset_id, "push")
     version = datasets.version_of(dataset)
     datasets.known_templates(actor, version.spec, "push")
-    destination = push_targets.destination_of(actor, ask)
+    destination = push_targets.destination_of(actor, ask, gathered)
     members = dataset_rows.members(version.spec, version.pins["templates"])
-    _check_tables(ask, [one.name for one in members])
+    gathered.add(_unknown_tables(ask, [one.name for one in members]))
+    if all(ask.targets.get(one.name, one.name) is None for one in members):
+        gathered.add([Fault("targets", "nothing_mapped", "Every table is left out.")])
+    if destination is None:
+        gathered.raise_all()
+    assert destination is not None
     wanted = DatasetExportInput(seed=ask.seed, now=ask.now, format="json")
     bundle = dataset_rows.of_version(actor, version.spec, (dataset.id, version.number), members, wanted)
     prepared = Prepared(
@@ -247,25 +309,27 @@ def of_dataset(actor: Actor, dataset_id: str, ask: DatasetPushInput) -> Prepared
         ("dataset", dataset.id),
         {"version": version.number, "seed": bundle.seed, "tables": len(members)},
     )
-    _dataset_tables(actor, prepared, ask, bundle)
-    if not prepared.tables:
-        raise validation_error([Fault("targets", "nothing_mapped", "Every table is left out.")])
-    quotas.check_rows(actor, prepared.largest)
+    with gathered.check("count"):
+        quotas.check_rows(actor, max(made.count for made in bundle.recipes))
+    _dataset_tables(actor, prepared, ask, bundle, gathered)
     edges = _edges([(one.template_id, one.version) for one in members])
-    if not prepared.faults():
+    if not gathered and not prepared.faults():
         ring = push_plan.ordered(prepared.tables, edges)
         push_plan.related(prepared.tables, edges, ring, prepared.can)
-    return prepared
+    return _complete(prepared, gathered)
 
 
 def _dataset_tables(
-    actor: Actor, prepared: Prepared, ask: DatasetPushInput, bundle: dataset_rows.Bundle
+    actor: Actor, prepared: Prepared, ask: DatasetPushInput, bundle: dataset_rows.Bundle, gathered: Gathered
 ) -> None:
-    catalogue, lost = push_targets.catalogue_of(actor, prepared.destination), []
-    if ask.create_table and prepared.can.create_table:
-        wanted = [one.name for one in bundle.members if ask.targets.get(one.name, one.name) is not None]
-        told = [[target] if (target := ask.targets.get(name)) else push_targets.spellings(name) for name in wanted]
-        catalogue.look(name for names in told for name in names)
+    catalogue: Catalogue | Places | None = None
+    with gathered.check():
+        found = push_targets.catalogue_of(actor, prepared.destination)
+        if ask.create_table and prepared.can.create_table:
+            names = [one.name for one in bundle.members if ask.targets.get(one.name, one.name) is not None]
+            told = [[target] if (target := ask.targets.get(name)) else push_targets.spellings(name) for name in names]
+            found.look(name for names in told for name in names)
+        catalogue = found
     for recipe, (member, made) in enumerate(zip(bundle.members, bundle.recipes, strict=True)):
         name = member.name
         if name in ask.targets and ask.targets[name] is None:
@@ -286,29 +350,27 @@ def _dataset_tables(
             "recipe": recipe,
             "path": f"{name}.",
         }
-        try:
-            prepared.tables.append(
-                _planned(
+        planned = None
+        if catalogue is not None:
+            with gathered.check():
+                planned = _planned(
                     catalogue, prepared, ask, asked, ask.targets.get(name), name, f"targets.{name}", wanted,
                     len(prepared.tables),
-                )
-            )  # fmt: skip
-        except ApiError as error:
-            if error.code != "validation_error":
-                raise
-            lost += [Fault(**one) for one in error.details["fields"]]
-    if lost:
-        raise validation_error([*lost, *prepared.faults()])
+                )  # fmt: skip
+        if planned is None:
+            gathered.add(push_plan.field_faults(wanted["maker"], asked))
+        else:
+            prepared.tables.append(planned)
 
 
-def _check_tables(ask: DatasetPushInput, known: Sequence[str]) -> None:
+def _unknown_tables(ask: DatasetPushInput, known: Sequence[str]) -> list[Fault]:
     given = {
         "targets": ask.targets,
         "mappings": ask.mappings,
         "computed": ask.computed,
         "key_columns": ask.key_columns,
     }
-    faults = [
+    return [
         Fault(
             f"{key}.{name}",
             "unknown_table",
@@ -319,8 +381,6 @@ def _check_tables(ask: DatasetPushInput, known: Sequence[str]) -> None:
         for name in one
         if name not in known
     ]
-    if faults:
-        raise validation_error(faults)
 
 
 # --- Of rows that are given -------------------------------------------------------------------------------------
@@ -334,12 +394,18 @@ def of_rows(actor: Actor, ask: ExportInput) -> Prepared:
     """
     assert ask.rows is not None
     require(actor, "push")
-    destination = push_targets.destination_of(actor, ask)
-    quotas.check_rows(actor, len(ask.rows))
+    gathered = Gathered()
+    destination = push_targets.destination_of(actor, ask, gathered)
+    with gathered.check("rows"):
+        quotas.check_rows(actor, len(ask.rows))
     table = row_makers.given_table(ask.rows)
     push_id, now = ids.new("psh"), clock.now().replace(microsecond=0)
     pins = Pins(seed=push_id, now=now, vocabulary="", engine=ENGINE)
     maker: Maker = GivenRows(table, pins.seed, pins.now)
+    if destination is None:
+        asked = Asked(ask.mapping, ask.computed, ask.mode, ask.key_columns)
+        gathered.raise_all(push_plan.field_faults(maker, asked))
+    assert destination is not None
     prepared = Prepared(
         push_id,
         destination,
@@ -353,7 +419,7 @@ def of_rows(actor: Actor, ask: ExportInput) -> Prepared:
     )
     key = f"pushes/{actor.workspace_id}/{push_id}/rows.arrow"
     name = ask.target or "rows"
-    _one_table(actor, prepared, ask, name, {"maker": maker, "count": len(ask.rows), "given": key})
+    _one_table(actor, prepared, ask, name, {"maker": maker, "count": len(ask.rows), "given": key}, gathered)
     prepared.head.pop("workspace_id")
     prepared.given = (key, table)
-    return prepared
+    return _complete(prepared, gathered)

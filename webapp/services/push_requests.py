@@ -62,8 +62,8 @@ class SendingInput(RowsInput):
         None,
         ge=0,
         le=limits.PUSH_MOST_TARGET_WAIT_SECONDS,
-        description="How long to wait for a database that cannot be reached, in seconds; null: the server's setting "
-        "TARGET_WAIT_SECONDS. For connections to databases.",
+        description="How long to wait for a target that cannot be reached or answers no request, in seconds; null: the "
+        "server's setting TARGET_WAIT_SECONDS.",
     )
     dry_run: bool = Field(
         False, description="Send nothing: answer three statements and the values that will not fit."

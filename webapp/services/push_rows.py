@@ -126,15 +126,18 @@ class TableRows:
 
     # --- The rows ---------------------------------------------------------------------------------------------
 
-    def batch(self, rows: np.ndarray, keys: Keys | None = None) -> pa.RecordBatch:
-        """Some rows (``uint64[n]``, from 0), a column for each of `columns`: nested values as JSON text, columns of
-        `later` null. `keys` are those of the parents, where `from_parent` asks for any. Targets that take objects and
-        arrays get them nested, and text that is JSON in fields that say so (`engine.formats.nested.is_json_text`).
+    def batch(
+        self, rows: np.ndarray, keys: Keys | None = None, names: Sequence[str] | None = None
+    ) -> pa.RecordBatch:
+        """Some rows (``uint64[n]``, from 0), a column for each of `columns`, or of `names`: nested values as JSON text,
+        columns of `later` null. `keys` are those of the parents, where `from_parent` asks for any. Targets that take
+        objects and arrays get them nested, and text that is JSON in fields that say so
+        (`engine.formats.nested.is_json_text`).
 
         Error: validation_error for a formula that cannot be carried out. Raises `TooLarge` where the rows exceed
         PUSH_CHUNK_BYTES, or one of them exceeds BLOCK_BYTES.
         """
-        return self._batch(rows, self.columns, keys, self.later)
+        return self._batch(rows, self.columns if names is None else names, keys, self.later)
 
     def later_batch(self, rows: np.ndarray, keys: Keys | None = None) -> pa.RecordBatch:
         """The rows of the second pass: key columns, then those of `later`."""

@@ -12,7 +12,7 @@ from webapp.connectors import KINDS
 from webapp.connectors.base import Capabilities, ConnectorError, Session
 from webapp.connectors.channel import Channel, HttpConnector
 from webapp.connectors.shape import Entity, Metadata
-from webapp.errors import ApiError, Fault, did_you_mean, validation_error
+from webapp.errors import ApiError, Fault, Gathered, did_you_mean, validation_error
 from webapp.extensions import db, may_write, only_reads
 from webapp.models import Connection, Endpoint, Push
 from webapp.services import (
@@ -35,6 +35,8 @@ class Destination:
     connection: Connection
     endpoint: Endpoint | None
     changed: dict[str, Any]
+    settings_fit: bool = True
+    """The settings that the push asks for are valid; else `changed` is without them."""
 
     @property
     def can(self) -> Capabilities:
@@ -47,30 +49,41 @@ class Destination:
         return self.endpoint.settings.get("operation") if self.endpoint else None
 
 
-def destination_of(actor: Actor, ask: SendingInput) -> Destination:
-    """Where a push goes that may be sent there so.
+def destination_of(actor: Actor, ask: SendingInput, gathered: Gathered) -> Destination | None:
+    """Return where a push goes; None if that is not known. `gathered` gets every error: not_found, validation_error
+    (none named or both, one that takes no rows, settings that do not fit, `confirm`), read_only_connection.
 
-    Errors: not_found, validation_error (none named or both, one that takes no rows, settings that do not fit),
-    read_only_connection, forbidden (statements of one who is no admin), those of `confirmed`.
+    Error: forbidden (statements of a user who is not an admin).
     """
     if (ask.connection_id is None) == (ask.endpoint_id is None):
-        text = "Where the rows go is needed: connection_id or endpoint_id, and not both."
-        raise validation_error([Fault("connection_id", "missing", text)])
-    endpoint = tenancy.get(actor, Endpoint, ask.endpoint_id, "push") if ask.endpoint_id is not None else None
-    found = named(actor, ask.connection_id if endpoint is None else endpoint.connection_id)
+        gathered.add([Fault("connection_id", "missing", "Specify either connection_id or endpoint_id.")])
+        return None
+    endpoint: Endpoint | None = None
+    found: Connection | None = None
+    name = "connection_id" if ask.endpoint_id is None else "endpoint_id"
+    with gathered.check(name):
+        if ask.endpoint_id is not None:
+            endpoint = tenancy.get(actor, Endpoint, ask.endpoint_id, "push")
+        found = named(actor, ask.connection_id or "" if endpoint is None else endpoint.connection_id)
+    if found is None:
+        return None
     can = capabilities(found)
-    unfit = _unfit(can, ask)
-    if unfit:
-        raise validation_error(unfit)
-    if ask.before_sql or ask.after_sql:
+    gathered.add(_unfit(can, ask))
+    if (ask.before_sql or ask.after_sql) and can.sql:
         require(actor, "admin")
-    usable(found)
-    if not ask.dry_run:
-        confirmed(found, ask.confirm)
-    changed = http_targets.changed(endpoint, ask.model_dump(include=set(http_targets.OF_A_PUSH))) if can.by_row else {}
+    with gathered.check(name):
+        usable(found)
+    with gathered.check():
+        if not ask.dry_run:
+            confirmed(found, ask.confirm)
+    if not can.by_row:
+        return Destination(found, endpoint, {})
+    changed = http_targets.changed(endpoint, ask.model_dump(include=set(http_targets.OF_A_PUSH)))
     stored = endpoint.settings if endpoint is not None else {}
-    connection_settings.check_changed(actor, found, KINDS[found.type], changed, stored)
-    return Destination(found, endpoint, changed)
+    with gathered.check():
+        connection_settings.check_changed(actor, found, KINDS[found.type], changed, stored)
+        return Destination(found, endpoint, changed)
+    return Destination(found, endpoint, http_targets.changed(endpoint, {}), settings_fit=False)
 
 
 def again(connection: Connection, push: Push) -> Destination:
@@ -84,8 +97,6 @@ def _unfit(can: Capabilities, ask: SendingInput) -> list[Fault]:
     told: dict[str, str] = {}
     if not can.by_row:
         told = dict.fromkeys(http_targets.OF_A_PUSH, "This is for connections that speak HTTP.")
-    if can.by_row:
-        told["target_wait_seconds"] = "This is for connections to databases. Use retry over HTTP."
     if not can.sql:
         told |= dict.fromkeys(("before_sql", "after_sql"), "This kind of connection carries out no statements.")
     if not can.create_table and can.by_row:

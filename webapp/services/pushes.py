@@ -12,9 +12,9 @@ import numpy as np
 
 from webapp import clock, limits
 from webapp.connectors.base import Session
-from webapp.errors import ApiError, Fault, did_you_mean, validation_error
-from webapp.extensions import db, may_write, only_reads, redis_client
-from webapp.models import Push
+from webapp.errors import ApiError, Fault, Gathered, did_you_mean
+from webapp.extensions import db, redis_client
+from webapp.models import Push, Template
 from webapp.services import (
     audit,
     enqueue,
@@ -149,13 +149,6 @@ def _first_rows(prepared: Prepared) -> None:
         rows.batch(
             np.arange(rows.offset, rows.offset + min(1, rows.count), dtype=np.uint64), misfits.NoKeys()
         )
-    if push_targets.takes_any_path(prepared.connection):
-        only_reads()
-        try:
-            http_look.check(prepared)
-        finally:
-            db.session.remove()
-            may_write()
 
 
 # --- Looking before sending -------------------------------------------------------------------------------------
@@ -341,20 +334,28 @@ def cancel(actor: Actor, push: Push) -> Push:
     return push
 
 
-def asked_for_rows(ask: ExportInput) -> PushInput | None:
+def asked_for_rows(actor: Actor, ask: ExportInput) -> PushInput | None:
     """The push of a template that `/export/db` or `/export/rest` asks for; None where it brings its rows. Error:
-    validation_error."""
+    validation_error, with what is wrong with the destination, too."""
+    faults = []
     if (ask.rows is None) == (ask.template_id is None):
-        text = "Either rows or a template_id is needed, and not both."
-        raise validation_error([Fault("rows", "missing", text)])
+        faults.append(Fault("rows", "missing", "Specify either rows or a template_id."))
     table = ask.table if isinstance(ask, ExportDbInput) else None
     if table is not None and ask.target is not None and table != ask.target:
-        raise validation_error([Fault("table", "contradiction", "table and target name two tables.")])
+        faults.append(Fault("table", "contradiction", "table and target name two tables."))
     if isinstance(ask, ExportDbInput) and table is None and ask.target is None and ask.rows is not None:
-        raise validation_error([Fault("table", "missing", "The table is needed.")])
+        faults.append(Fault("table", "missing", "The table is needed."))
+    if ask.rows is not None and not ask.rows:
+        faults.append(Fault("rows", "too_short", "There are no rows."))
+    if faults:
+        gathered = Gathered()
+        gathered.add(faults)
+        if ask.template_id is not None:
+            with gathered.check("template_id"):
+                tenancy.get(actor, Template, ask.template_id, "push")
+        push_targets.destination_of(actor, ask, gathered)
+        gathered.raise_all()
     if ask.rows is not None:
-        if not ask.rows:
-            raise validation_error([Fault("rows", "too_short", "There are no rows.")])
         return None
     told = ask.model_dump(exclude={"rows", "table", "template_id"}, exclude_unset=True)
     return PushInput(**{**told, "target": table or ask.target})

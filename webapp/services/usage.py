@@ -283,6 +283,7 @@ def storage(actor: Actor) -> dict[str, dict[str, int]]:
             "used_bytes": files.bytes,
             "trash_bytes": files.trash_bytes,
             "uploading_bytes": files.held_bytes,
+            "compat_bytes": files.compat_bytes,
             "files": files.files,
             "trash_files": files.trash_files,
         },

@@ -28,7 +28,7 @@ from sqlalchemy.exc import SQLAlchemyError
 from webapp import clock, ids, limits, storage
 from webapp.errors import ApiError, Fault, validation_error
 from webapp.extensions import db, reading, writing
-from webapp.models import StorageHold, Workspace, WorkspaceFile
+from webapp.models import CompatObject, KeyMapEntry, StorageHold, Workspace, WorkspaceFile
 from webapp.net import clamd
 from webapp.services import audit, holding
 from webapp.services.actors import RANK, Actor, require
@@ -64,6 +64,8 @@ class Usage:
     trash_files: int = 0
     held_bytes: int = 0
     """By uploads in progress."""
+    compat_bytes: int = 0
+    """By saved sets and key maps, which programs of the compatible API create."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -230,7 +232,10 @@ def usage(workspace_id: str) -> Usage:
     held = select(func.coalesce(func.sum(StorageHold.bytes), 0)).where(
         StorageHold.workspace_id == workspace_id, StorageHold.area == ROOT
     )
-    return Usage(*found.get(False, (0, 0)), *found.get(True, (0, 0)), int(db.session.scalar(held) or 0))
+    sets = select(func.coalesce(func.sum(CompatObject.size), 0)).where(CompatObject.workspace_id == workspace_id)
+    entries = select(func.count()).select_from(KeyMapEntry).where(KeyMapEntry.workspace_id == workspace_id)
+    compat = int(db.session.scalar(sets) or 0) + limits.KEY_MAP_ENTRY_BYTES * int(db.session.scalar(entries) or 0)
+    return Usage(*found.get(False, (0, 0)), *found.get(True, (0, 0)), int(db.session.scalar(held) or 0), compat)
 
 
 def keep(
@@ -339,24 +344,28 @@ def begins(prefix: str) -> Any:
     return func.substr(WorkspaceFile.name, 1, len(prefix)) == prefix
 
 
-def refuse_over(workspace_id: str, size: int, *, replaces: int | None = None) -> Usage:
+def refuse_over(
+    workspace_id: str, size: int, *, replaces: int | None = None, what: str = "this file has"
+) -> Usage:
     """`quota_exceeded` when a file of `size` bytes does not fit even if all deleted files are removed. `replaces` is
-    the size of the file that it replaces. Returns what is used now."""
+    the size of the file that it replaces; `what` is said of the bytes in the message. Returns what is used now."""
     now = usage(workspace_id)
     most = limits.MAX_WORKSPACE_FILES_BYTES
-    free = most - now.bytes - now.held_bytes + (replaces or 0)
+    used = now.bytes + now.compat_bytes
+    free = most - used - now.held_bytes + (replaces or 0)
     details: Mapping[str, int] = {
         "limit_bytes": most,
         "used_bytes": now.bytes,
         "trash_bytes": now.trash_bytes,
         "uploading_bytes": now.held_bytes,
+        "compat_bytes": now.compat_bytes,
         "free_bytes": max(0, free),
         "file_bytes": size,
         "files": now.files,
     }
     if size > free:
         text = (
-            f"The workspace's files may take {most:,} bytes. {now.bytes:,} are used, and this file has {size:,}: "
+            f"The workspace's files may take {most:,} bytes. {used:,} are used, and {what} {size:,}: "
             "delete some files first."
         )
         if now.held_bytes:
@@ -368,15 +377,18 @@ def refuse_over(workspace_id: str, size: int, *, replaces: int | None = None) ->
     return now
 
 
-def make_room(actor: Actor, size: int, *, replaces: int | None = None) -> list[tuple[Purged, str]]:
+def make_room(
+    actor: Actor, size: int, *, replaces: int | None = None, what: str = "this file has"
+) -> list[tuple[Purged, str]]:
     """Remove the rows of the oldest deleted files until `size` more bytes fit into the quota, each with an audit entry.
     Returns them with their storage keys, whose bytes the caller drops after its commit. Call it with the files locked.
 
     Error: quota_exceeded, also while a backup runs, which may still need the bytes of deleted files.
     """
-    now = refuse_over(actor.workspace_id, size, replaces=replaces)
+    now = refuse_over(actor.workspace_id, size, replaces=replaces, what=what)
     missing = (
         now.bytes
+        + now.compat_bytes
         + now.trash_bytes
         + now.held_bytes
         + size

@@ -8,6 +8,7 @@ from flask import Blueprint, Response, flash, g, url_for
 from pydantic import Field
 
 from webapp import limits
+from webapp.connectors.request_template import HeaderEncoding
 from webapp.services import endpoints
 from webapp.services.actors import Actor
 from webapp.views.inputs import READ_ONLY, Input, ListQuery
@@ -41,6 +42,9 @@ class EndpointChange(Input):
     )
     path: Text | None = Field(None, description="A path on that connection.")
     headers: dict[str, Any] | None = None
+    header_encoding: str | None = Field(
+        None, description="How row values are written in headers: none (default), rfc8187 or percent."
+    )
     query_params: dict[str, Any] | None = None
     body: dict[str, Any] | list[Any] | None = Field(None, description="Left out: the row itself.")
     auth: dict[str, Any] | None = Field(None, description="Of a whole address.")
@@ -78,6 +82,7 @@ class EndpointOut(Output):
     connection_id: str | None
     path: str | None
     headers: dict[str, Any]
+    header_encoding: HeaderEncoding
     query_params: dict[str, Any]
     body: Any
     auth: dict[str, Any] | None

@@ -47,7 +47,7 @@ class PushTable(Output):
 
 
 class WaitingOut(Output):
-    """The target database cannot be reached: since when, how often it was tried, and when it is tried next."""
+    """The target cannot be reached or answers no request: since when, how often it was tried, when it is tried next."""
 
     since: str
     tries: int

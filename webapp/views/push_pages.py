@@ -5,7 +5,7 @@ from __future__ import annotations
 import secrets
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Annotated, Any, Final
+from typing import Annotated, Any, Final, TypeVar
 
 from flask import Blueprint, Response, g, redirect, render_template, request, url_for
 from pydantic import Field
@@ -27,11 +27,14 @@ from webapp.services import (
 )
 from webapp.services.actors import Actor
 from webapp.services.push_prepare import Prepared
-from webapp.services.push_requests import DatasetPushInput, PushInput, RetryInput
+from webapp.services.push_requests import DatasetPushInput, PushInput, RetryInput, SendingInput
 from webapp.views import push_form, push_repair, push_where, pushes_shown, snippets
 from webapp.views.inputs import Query, form_values, parse
+from webapp.views.pushes import with_more
 from webapp.views.reply import render_block
 from webapp.views.routes import route
+
+M = TypeVar("M", bound=SendingInput)
 
 bp = Blueprint("push_pages", __name__)
 PAGE: Final = "pushes/new.html"
@@ -83,11 +86,20 @@ class TargetQuery(Query):
     target: Annotated[str, Field(max_length=limits.MAX_NAME_CHARS)] = ""
 
 
+def _asked(model: type[M], asked: dict[str, Any], sends: bool, prepare: Callable[[M], Prepared]) -> M:
+    """What the form says. Error: validation_error with every fault of the push."""
+    said = {**asked, "dry_run": not sends}
+    try:
+        return parse(model, said, strict=False)
+    except ApiError as error:
+        raise with_more(error, said, model, prepare) from None
+
+
 def _template(actor: Actor, template_id: str) -> Source:
     shown = templates.show(tenancy.get(actor, Template, template_id, "push"))
 
     def prepare(asked: dict[str, Any], sends: bool) -> Prepared:
-        ask = parse(PushInput, {**asked, "dry_run": not sends}, strict=False)
+        ask = _asked(PushInput, asked, sends, lambda one: push_prepare.of_template(actor, template_id, one, keep=False))
         return push_prepare.of_template(actor, template_id, ask, keep=sends)
 
     return Source(
@@ -108,7 +120,7 @@ def _dataset(actor: Actor, dataset_id: str) -> Source:
     names = [one.name for one in dataset_rows.members(version.spec, version.pins["templates"])]
 
     def prepare(asked: dict[str, Any], sends: bool) -> Prepared:
-        ask = parse(DatasetPushInput, {**asked, "dry_run": not sends}, strict=False)
+        ask = _asked(DatasetPushInput, asked, sends, lambda one: push_prepare.of_dataset(actor, dataset_id, one))
         return push_prepare.of_dataset(actor, dataset_id, ask)
 
     return Source(

@@ -27,7 +27,7 @@ _WORDS: Final = {  # of a target, of several, of what stands at the head of its 
 }
 _HOW: Final = "how"
 _REQUEST: Final = "request_template"
-_SHAPE: Final = ("method", "headers", "query_params", "body")  # its path is the push's target
+_SHAPE: Final = ("method", "headers", "header_encoding", "query_params", "body")  # its path is the push's target
 
 
 def is_endpoint(where: str) -> bool:
@@ -145,7 +145,8 @@ class Sending:
 def _whole(request: Mapping[str, Any]) -> dict[str, Any]:
     """The parts of a request that the form shows, the usual ones too."""
     said = {name: request.get(name) for name in _SHAPE}
-    return {**said, "method": said["method"] or "POST", **{name: said[name] or {} for name in _SHAPE[1:3]}}
+    usual = {"method": "POST", "headers": {}, "header_encoding": "none", "query_params": {}}
+    return {**said, **{name: said[name] or value for name, value in usual.items()}}
 
 
 def sending(chosen: Mapping[str, Any] | None, formdata: Any) -> Sending | None:

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Mapping
 from functools import partial
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from flask import Blueprint, Response, url_for
 from pydantic import Field
 
 from webapp import clock, limits
+from webapp.errors import ApiError, Fault, faults_of, validation_error
 from webapp.extensions import db
 from webapp.models import Push
 from webapp.services import ledger, paging, push_again, push_bad, push_prepare, pushes, run_logs
@@ -18,7 +20,7 @@ from webapp.services.push_prepare import Prepared
 from webapp.services.push_requests import DatasetPushInput, PushInput, RetryInput, SendingInput, UndoInput
 from webapp.services.run_logs import Piece
 from webapp.views import events, log_lines, pushes_shown
-from webapp.views.inputs import ListQuery, Query
+from webapp.views.inputs import ListQuery, Query, parse
 from webapp.views.outputs import Listed
 from webapp.views.push_models import BadRowsOut, DryRunOut, PlanOut, PushOut, RowOut
 from webapp.views.reply import matching, reply
@@ -68,6 +70,42 @@ class LogQuery(Query):
     follow: bool = False
 
 
+def with_more(
+    error: ApiError, said: Any, model: type[SendingInput], prepare: Callable[[Any], Prepared]
+) -> ApiError:
+    """Return the error of a push's body together with what is wrong with the rest of it: `prepare` plans the push of
+    what can be read. Errors: not_found (what the address names), forbidden."""
+    told = [Fault(**one) for one in error.details["fields"]]
+    wrong = {_key_of(one.path) for one in told}
+    if not isinstance(said, Mapping) or "" in wrong:
+        return error
+    rest = {key: value for key, value in said.items() if key not in wrong and key in model.model_fields}
+    try:
+        more = prepare(parse(model, rest, strict=False)).faults()
+    except ApiError as other:
+        if other.code == "forbidden" or (other.code == "not_found" and not other.path):
+            raise
+        if other.code != "validation_error" and not other.path:  # the target's trouble
+            return error
+        more = faults_of(other)
+    return validation_error(dict.fromkeys([*told, *(one for one in more if _key_of(one.path) not in wrong)]))
+
+
+def _key_of(path: str) -> str:
+    """The key of the body that a fault's path begins with."""
+    return re.split(r"[.\[]", path, maxsplit=1)[0]
+
+
+def _more_of_template(actor: Actor, error: ApiError, said: Any, template_id: str) -> ApiError:
+    return with_more(
+        error, said, PushInput, lambda ask: push_prepare.of_template(actor, template_id, ask, keep=False)
+    )
+
+
+def _more_of_dataset(actor: Actor, error: ApiError, said: Any, dataset_id: str) -> ApiError:
+    return with_more(error, said, DatasetPushInput, lambda ask: push_prepare.of_dataset(actor, dataset_id, ask))
+
+
 def sent(actor: Actor, body: SendingInput, prepare: Callable[[], Prepared], action: str) -> Response:
     """A push, or what it would send."""
     prepared = prepare()
@@ -82,7 +120,7 @@ def queued(push: Push) -> Response:
     return reply(pushes.as_json(push), status=201, see=where, headers={"Location": where})
 
 
-@sending(bp, "/templates/<template_id>/push", body=PushInput)
+@sending(bp, "/templates/<template_id>/push", body=PushInput, more_faults=_more_of_template)
 def create(actor: Actor, template_id: str, body: PushInput) -> Response:
     """Have rows of a template sent by a worker; with `dry_run`, what would be sent and what will not fit."""
     return sent(
@@ -102,6 +140,7 @@ def create(actor: Actor, template_id: str, body: PushInput) -> Response:
     returns=PlanOut,
     reads=True,
     errors=ERRORS,
+    more_faults=_more_of_template,
 )
 def plan(actor: Actor, template_id: str, body: PushInput) -> Response:
     """Which field goes into which column, how that was found, and what may not fit; nothing is sent."""
@@ -109,7 +148,7 @@ def plan(actor: Actor, template_id: str, body: PushInput) -> Response:
     return reply(pushes.plan(push_prepare.of_template(actor, template_id, asked, keep=False)))
 
 
-@sending(bp, "/datasets/<dataset_id>/push", body=DatasetPushInput)
+@sending(bp, "/datasets/<dataset_id>/push", body=DatasetPushInput, more_faults=_more_of_dataset)
 def create_of_dataset(actor: Actor, dataset_id: str, body: DatasetPushInput) -> Response:
     """Have all tables of a dataset sent by a worker, parents first; keys that the target makes go to the children."""
     return sent(actor, body, lambda: push_prepare.of_dataset(actor, dataset_id, body), "dataset.push")
@@ -124,6 +163,7 @@ def create_of_dataset(actor: Actor, dataset_id: str, body: DatasetPushInput) -> 
     returns=PlanOut,
     reads=True,
     errors=ERRORS,
+    more_faults=_more_of_dataset,
 )
 def plan_of_dataset(actor: Actor, dataset_id: str, body: DatasetPushInput) -> Response:
     """As the plan of a template's push, for each table in the order of sending."""

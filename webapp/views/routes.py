@@ -41,7 +41,8 @@ class Declaration:
     request (health and static do not). `with_rows`: a known key's request is counted with its rows, when the view
     reserves them, and nothing else is done for its caller before (see `identity.Entry`). `people`: a browser session
     may use it; `programs`: an API key may. `on_fault(actor, error, **address)` draws a person's form again with its
-    faults. `produces` lists other content types than JSON, for the documentation; `also` what other statuses of
+    faults. `more_faults(actor, error, sent, **address)` returns the error of a body with what else is wrong with it.
+    `produces` lists other content types than JSON, for the documentation; `also` what other statuses of
     success answer; `multipart` is the JSON Schema of the parts of a multipart/form-data body, which the view reads.
     """
 
@@ -68,6 +69,7 @@ class Declaration:
     multipart: Mapping[str, Any] | None
     hidden: bool
     on_fault: Callable[..., Any] | None
+    more_faults: Callable[..., ApiError] | None
 
 
 def route(
@@ -93,6 +95,7 @@ def route(
     multipart: Mapping[str, Any] | None = None,
     hidden: bool = False,
     on_fault: Callable[..., Any] | None = None,
+    more_faults: Callable[..., ApiError] | None = None,
     endpoint: str | None = None,
     summary: str | None = None,
 ) -> Callable[[View], View]:
@@ -132,6 +135,7 @@ def route(
             multipart=multipart,
             hidden=hidden,
             on_fault=on_fault,
+            more_faults=more_faults,
         )
         wanted = frozenset(inspect.signature(view).parameters)
 
@@ -199,7 +203,7 @@ def _answer(declared: Declaration, view: View, wanted: frozenset[str], address: 
         if declared.scope not in ("public", "self"):
             assert actor is not None  # identify answered 401 otherwise
             require(actor, declared.scope)
-        given = _inputs(declared, wanted)
+        given = _inputs(declared, wanted, actor, address)
         if "actor" in wanted:
             given["actor"] = actor
 
@@ -220,7 +224,9 @@ def _answer(declared: Declaration, view: View, wanted: frozenset[str], address: 
         return response
 
 
-def _inputs(declared: Declaration, wanted: frozenset[str]) -> dict[str, Any]:
+def _inputs(
+    declared: Declaration, wanted: frozenset[str], actor: Actor | None, address: dict[str, Any]
+) -> dict[str, Any]:
     given: dict[str, Any] = {}
     # A body in chunks tells no length: one byte past the limit shows that it is too long.
     request.max_content_length = declared.max_body + 1
@@ -234,7 +240,12 @@ def _inputs(declared: Declaration, wanted: frozenset[str]) -> dict[str, Any]:
         forms: Sequence[str] = inputs.FORM_TYPES
         if g.actor is not None and g.actor.kind == "key":  # a program sends JSON, or a file where one is expected
             forms = ("multipart/form-data",) if declared.multipart else ()
-        given["body"] = inputs.read_body(request, declared.body, declared.max_body, forms=forms)
+        try:
+            given["body"] = inputs.read_body(request, declared.body, declared.max_body, forms=forms)
+        except ApiError as error:
+            if declared.more_faults is None or error.code != "validation_error" or request.mimetype in forms:
+                raise
+            raise declared.more_faults(actor, error, inputs.read_json(request.get_data()), **address) from None
     elif (request.content_length or 0) > declared.max_body:
         text = f"The body has {request.content_length:,} bytes; at most {declared.max_body:,} are taken here."
         raise ApiError("payload_too_large", text, {"max_bytes": declared.max_body})

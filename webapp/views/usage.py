@@ -87,12 +87,14 @@ class UsageHistoryOut(Output):
 
 class FilesUsedOut(Output):
     """The file quota. `used_bytes`: live files; `trash_bytes`: deleted files that can still be restored, the oldest of
-    which are removed for good when an upload needs their space; `uploading_bytes`: uploads in progress."""
+    which are removed for good when an upload needs their space; `uploading_bytes`: uploads in progress;
+    `compat_bytes`: saved sets and key maps of the compatible API."""
 
     limit_bytes: int
     used_bytes: int
     trash_bytes: int
     uploading_bytes: int
+    compat_bytes: int
     files: int
     trash_files: int
 

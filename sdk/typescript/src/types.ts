@@ -315,7 +315,7 @@ export interface DatasetPushInput {
   mode?: "insert" | "upsert" | "update";
   /** What a failed row does. continue: every row is tried. stop: the first failed row ends the push as failed. stop_when_all_fail: the push ends as failed when the first rows of a table (1,000 of a database, 100 over HTTP) all fail for one reason. */
   on_error?: "continue" | "stop" | "stop_when_all_fail";
-  /** How long to wait for a database that cannot be reached, in seconds; null: the server's setting TARGET_WAIT_SECONDS. For connections to databases. */
+  /** How long to wait for a target that cannot be reached or answers no request, in seconds; null: the server's setting TARGET_WAIT_SECONDS. */
   target_wait_seconds?: number | null;
   /** Send nothing: answer three statements and the values that will not fit. */
   dry_run?: boolean;
@@ -547,6 +547,8 @@ export interface EndpointChange {
   /** A path on that connection. */
   path?: string | null;
   headers?: Record<string, any> | null;
+  /** How row values are written in headers: none (default), rfc8187 or percent. */
+  header_encoding?: string | null;
   query_params?: Record<string, any> | null;
   /** Left out: the row itself. */
   body?: Record<string, any> | unknown[] | null;
@@ -576,6 +578,8 @@ export interface EndpointIn {
   /** A path on that connection. */
   path?: string | null;
   headers?: Record<string, any> | null;
+  /** How row values are written in headers: none (default), rfc8187 or percent. */
+  header_encoding?: string | null;
   query_params?: Record<string, any> | null;
   /** Left out: the row itself. */
   body?: Record<string, any> | unknown[] | null;
@@ -603,6 +607,7 @@ export interface EndpointOut {
   connection_id: string | null;
   path: string | null;
   headers: Record<string, any>;
+  header_encoding: "none" | "rfc8187" | "percent";
   query_params: Record<string, any>;
   body: unknown;
   auth: Record<string, any> | null;
@@ -634,7 +639,7 @@ export interface ExportDbInput {
   mode?: "insert" | "upsert" | "update";
   /** What a failed row does. continue: every row is tried. stop: the first failed row ends the push as failed. stop_when_all_fail: the push ends as failed when the first rows of a table (1,000 of a database, 100 over HTTP) all fail for one reason. */
   on_error?: "continue" | "stop" | "stop_when_all_fail";
-  /** How long to wait for a database that cannot be reached, in seconds; null: the server's setting TARGET_WAIT_SECONDS. For connections to databases. */
+  /** How long to wait for a target that cannot be reached or answers no request, in seconds; null: the server's setting TARGET_WAIT_SECONDS. */
   target_wait_seconds?: number | null;
   /** Send nothing: answer three statements and the values that will not fit. */
   dry_run?: boolean;
@@ -746,7 +751,7 @@ export interface ExportRestInput {
   mode?: "insert" | "upsert" | "update";
   /** What a failed row does. continue: every row is tried. stop: the first failed row ends the push as failed. stop_when_all_fail: the push ends as failed when the first rows of a table (1,000 of a database, 100 over HTTP) all fail for one reason. */
   on_error?: "continue" | "stop" | "stop_when_all_fail";
-  /** How long to wait for a database that cannot be reached, in seconds; null: the server's setting TARGET_WAIT_SECONDS. For connections to databases. */
+  /** How long to wait for a target that cannot be reached or answers no request, in seconds; null: the server's setting TARGET_WAIT_SECONDS. */
   target_wait_seconds?: number | null;
   /** Send nothing: answer three statements and the values that will not fit. */
   dry_run?: boolean;
@@ -865,6 +870,7 @@ export interface FilesUsedOut {
   used_bytes: number;
   trash_bytes: number;
   uploading_bytes: number;
+  compat_bytes: number;
   files: number;
   trash_files: number;
 }
@@ -1330,7 +1336,7 @@ export interface PushInput {
   mode?: "insert" | "upsert" | "update";
   /** What a failed row does. continue: every row is tried. stop: the first failed row ends the push as failed. stop_when_all_fail: the push ends as failed when the first rows of a table (1,000 of a database, 100 over HTTP) all fail for one reason. */
   on_error?: "continue" | "stop" | "stop_when_all_fail";
-  /** How long to wait for a database that cannot be reached, in seconds; null: the server's setting TARGET_WAIT_SECONDS. For connections to databases. */
+  /** How long to wait for a target that cannot be reached or answers no request, in seconds; null: the server's setting TARGET_WAIT_SECONDS. */
   target_wait_seconds?: number | null;
   /** Send nothing: answer three statements and the values that will not fit. */
   dry_run?: boolean;
@@ -2063,7 +2069,7 @@ export interface VerificationOut {
   checked_at: string;
 }
 
-/** The target database cannot be reached: since when, how often it was tried, and when it is tried next. */
+/** The target cannot be reached or answers no request: since when, how often it was tried, when it is tried next. */
 export interface WaitingOut {
   since: string;
   tries: number;

@@ -53,6 +53,12 @@ class ByKey(Anything):
     key: Annotated[str, Field(min_length=1)]
 
 
+def _used(workspace_id: str) -> int:
+    """The bytes of a workspace's files, sets and key maps."""
+    used = workspace_files.usage(workspace_id)
+    return used.bytes + used.compat_bytes
+
+
 def out(file: WorkspaceFile, scenario_id: str) -> dict[str, Any]:
     """A file as the clients know it. `scenario_id` is empty where the call names no scenario."""
     told = workspace_files.as_json(file)
@@ -114,14 +120,14 @@ def file_signed(token: str) -> Response:
 def scenarios_list(actor: Actor, query: Anything) -> Response:
     """List the scenarios of the project."""
     here = placed(actor, "read", query.projectId)
-    used = workspace_files.usage(here.workspace_id).bytes
+    used = _used(here.workspace_id)
     return reply([_scenario(one, used) for one in everything(scenarios.listing, here)])
 
 
 @call(SCENARIO, scope="read")
 def scenario_show(actor: Actor, scenario_id: str) -> Response:
     """Read a scenario."""
-    used = workspace_files.usage(actor.workspace_id).bytes
+    used = _used(actor.workspace_id)
     return reply(_scenario(scenarios.show(scenarios.get(actor, scenario_id)), used), tag=True)
 
 
@@ -149,11 +155,11 @@ def files_list(actor: Actor, scenario_id: str, query: Where) -> Response:
     if query.folder is not None:
         _folder(query.folder)
     found = [out(one, scenario_id) for one in everything(workspace_files.listing, here)]
-    used = workspace_files.usage(actor.workspace_id)
+    used = _used(actor.workspace_id)
     return reply(
         {
             "files": [one for one in found if query.folder in (None, one["folder"])],
-            "storageUsed": used.bytes,
+            "storageUsed": used,
             "storageLimit": limits.MAX_WORKSPACE_FILES_BYTES,
         }
     )
@@ -163,7 +169,7 @@ def files_list(actor: Actor, scenario_id: str, query: Where) -> Response:
 def storage(actor: Actor, scenario_id: str) -> Response:
     """How much of the storage is used."""
     scenarios.get(actor, scenario_id)
-    used, most = workspace_files.usage(actor.workspace_id).bytes, limits.MAX_WORKSPACE_FILES_BYTES
+    used, most = _used(actor.workspace_id), limits.MAX_WORKSPACE_FILES_BYTES
     return reply({"storageUsed": used, "storageLimit": most, "storageUsedPercent": round(100 * used / most)})
 
 

@@ -22,7 +22,6 @@ from webapp.services import (
     connection_links,
     endpoints,
     ledger,
-    push_prepare,
     push_targets,
     pushes,
     tenancy,
@@ -33,7 +32,8 @@ from webapp.views import inputs
 from webapp.views.compat import statements
 from webapp.views.compat.door import ROOT, call
 from webapp.views.compat.words import Loose
-from webapp.views.exports_at_once import wait
+from webapp.views.exports_at_once import prepared, wait
+from webapp.views.pushes import with_more
 from webapp.views.reply import reply
 
 _NOT_PLAIN = (
@@ -48,7 +48,7 @@ def export_db(actor: Actor, body: Loose) -> Response:
     """Rows into a table, or a statement; answered as the driver of the hosted service answers."""
     said = _said(body)
     if "query" not in said:
-        return reply(_counted(_sent(actor, _as(ExportDbInput, said))))
+        return reply(_counted(_sent(actor, _as(actor, ExportDbInput, said))))
     statement = said.pop("query")
     found = tenancy.get(actor, Connection, str(said.get("connection_id") or ""), "push")
     if not isinstance(statement, str) or not statement.strip():
@@ -58,7 +58,7 @@ def export_db(actor: Actor, body: Loose) -> Response:
         # Every column that the statement names is written, also a key that a push by names leaves to the target.
         named = {column: column for column in plain.rows[0]}
         rows = {"table": plain.table, "rows": plain.rows}
-        ask = _as(ExportDbInput, {"on_error": "stop", "mapping": named, **said, **rows})
+        ask = _as(actor, ExportDbInput, {"on_error": "stop", "mapping": named, **said, **rows})
         return reply(_counted(_sent(actor, ask)))
     if statements.first_word(statement) in ("SELECT", "WITH"):
         return reply(_answered(actor, found, statement))
@@ -71,7 +71,7 @@ def export_db(actor: Actor, body: Loose) -> Response:
 def export_rest(actor: Actor, body: Loose) -> Response:
     """Rows to an endpoint; answered as the hosted service does, with the push beside."""
     said = _said(body)
-    ask = _as(ExportRestInput, said)
+    ask = _as(actor, ExportRestInput, said)
     if ask.endpoint_id is None and ask.connection_id is None:
         hint = "Make an endpoint (POST /endpoints) and send its id: rows go nowhere that is not kept."
         raise validation_error([Fault("endpointId", "missing", "This is needed.", hint)])
@@ -102,23 +102,20 @@ def _said(body: Loose) -> dict[str, Any]:
     return {key: value for key, value in said.items() if key not in ("project_id", "team_id")}
 
 
-def _as(model: type[ExportInput], said: dict[str, Any]) -> Any:
-    return inputs.parse(model, said)
+def _as(actor: Actor, model: type[ExportInput], said: dict[str, Any]) -> Any:
+    """What is asked. Error: validation_error, with what is wrong with the rest of the push."""
+    try:
+        return inputs.parse(model, said)
+    except ApiError as error:
+        raise with_more(error, said, model, lambda ask: prepared(actor, ask)) from None
 
 
 def _sent(actor: Actor, ask: ExportInput) -> dict[str, Any]:
     """The push of what is asked, ended or not yet after `EXPORT_DB_WAIT_SECONDS`. Error: target_failed with the first
     rows that did not arrive."""
-    if isinstance(ask, ExportDbInput):
-        ask = ask.model_copy(update={"target": ask.table or ask.target})
-    rows_of = pushes.asked_for_rows(ask)
-    if rows_of is None:
-        prepared = push_prepare.of_rows(actor, ask)
-    else:
-        assert ask.template_id is not None
-        prepared = push_prepare.of_template(actor, ask.template_id, rows_of)
-    push_id = prepared.push_id
-    pushes.queue(actor, prepared, "push.create" if rows_of is None else "template.push")
+    planned = prepared(actor, ask)
+    push_id = planned.push_id
+    pushes.queue(actor, planned, "push.create" if ask.rows is not None else "template.push")
     wait(push_id)
     push = pushes.as_json(pushes.get(actor, push_id, "push"))
     bad = push["counts"]["failed"] + push["counts"]["unknown"]

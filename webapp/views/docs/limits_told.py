@@ -126,7 +126,7 @@ TOLD: Final = {
         ("Variables of a scenario", "MAX_VARIABLES"),
     ),
     "Workspace files": (
-        ("All files of a workspace, deleted ones included", "MAX_WORKSPACE_FILES_BYTES"),
+        ("All files, saved sets and key maps of a workspace, deleted files included", "MAX_WORKSPACE_FILES_BYTES"),
         ("Files of a workspace", "MAX_WORKSPACE_FILES"),
         ("A file's name with its folders", "MAX_FILE_NAME_CHARS"),
     ),

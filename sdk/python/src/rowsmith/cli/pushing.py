@@ -53,7 +53,7 @@ def _sending(group: Any) -> None:
         "--on-error", choices=("continue", "stop", "stop_when_all_fail"), help="Whether failed rows end the push."
     )
     group.add_argument(
-        "--target-wait-seconds", type=int, metavar="S", help="How long to wait for a database that is away."
+        "--target-wait-seconds", type=int, metavar="S", help="How long to wait for a target that is away."
     )
     group.add_argument(
         "--canary", type=positive, metavar="N", help="So many rows first; the rest if none was refused."

@@ -180,6 +180,7 @@ class EndpointChange(TypedDict):
     connection_id: NotRequired[str | None]
     path: NotRequired[str | None]
     headers: NotRequired[dict[str, Any] | None]
+    header_encoding: NotRequired[str | None]
     query_params: NotRequired[dict[str, Any] | None]
     body: NotRequired[dict[str, Any] | list[Any] | None]
     auth: NotRequired[dict[str, Any] | None]
@@ -204,6 +205,7 @@ class EndpointIn(TypedDict):
     connection_id: NotRequired[str | None]
     path: NotRequired[str | None]
     headers: NotRequired[dict[str, Any] | None]
+    header_encoding: NotRequired[str | None]
     query_params: NotRequired[dict[str, Any] | None]
     body: NotRequired[dict[str, Any] | list[Any] | None]
     auth: NotRequired[dict[str, Any] | None]
@@ -229,6 +231,7 @@ class EndpointOut(TypedDict):
     connection_id: str | None
     path: str | None
     headers: dict[str, Any]
+    header_encoding: Literal["none", "rfc8187", "percent"]
     query_params: dict[str, Any]
     body: Any
     auth: dict[str, Any] | None

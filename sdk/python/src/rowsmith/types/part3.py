@@ -93,6 +93,7 @@ class FilesUsedOut(TypedDict):
     used_bytes: int
     trash_bytes: int
     uploading_bytes: int
+    compat_bytes: int
     files: int
     trash_files: int
 

@@ -312,7 +312,7 @@ class VerificationOut(TypedDict):
 
 
 class WaitingOut(TypedDict):
-    """The target database cannot be reached: since when, how often it was tried, and when it is tried next."""
+    """The target cannot be reached or answers no request: since when, how often it was tried, when it is tried next."""
 
     since: str
     tries: int
