@@ -6,14 +6,12 @@ tests that need it are skipped with the reason where there is none. TEST_ON=post
 
 from __future__ import annotations
 
-import gc
 import os
 import shutil
 import socket
 import sqlite3
 import subprocess
 import uuid
-from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -21,72 +19,18 @@ from urllib.parse import urlsplit
 
 import pytest
 import sqlalchemy as sa
-from argon2 import PasswordHasher
 from flask import Flask
-from jinja2.bccache import Bucket, BytecodeCache
 
 from tests.cast import Browser, Cast, Person, Program, gather
-from tests.shared_routes import SharedMap
 from webapp import create_app, limits
 from webapp.config import Settings
 from webapp.engine.data import vocabulary
 from webapp.extensions import db, make_redis, redis_client
-from webapp.security import passwords
 from webapp.services import audit, vocabularies
 
 SECRET_KEY = "0123456789abcdefghijklmnopqrstuvwxyzABCDEF"
 VAULT_KEY = "MDEyMzQ1Njc4OWFiY2RlZmdoaWprbG1ub3BxcnN0dXY="
 ON_POSTGRES = os.environ.get("TEST_ON") == "postgresql"
-# Files of few tests that take long, the longest first: begun last, one of them would keep a single processor busy.
-SLOW = (
-    "tests/security/test_matrix.py",
-    "tests/jobs/test_push.py",
-    "tests/cli/test_script.py",
-    "tests/cli/test_up.py",
-    "tests/jobs/test_push_going_on.py",
-    "tests/jobs/test_push_crash.py",
-    "tests/security/test_connection_secrets.py",
-    "tests/jobs/test_push_http_waits.py",
-    "tests/jobs/test_worker.py",
-    "tests/views/test_real_tables.py",
-    "tests/services/test_audit_seals.py",
-    "tests/sdk/test_docs_samples.py",
-    "tests/models/test_schema.py",
-    "tests/views/test_docs.py",
-    "tests/upkeep/test_doctor.py",
-)
-
-
-def pytest_configure(config: pytest.Config) -> None:
-    """Each process of a parallel run begins to collect at another file, so that what one has compiled the next reads:
-    side by side they would each compile all of it. The order of the tests is made below."""
-    worker = os.environ.get("PYTEST_XDIST_WORKER")
-    if worker is None or config.args_source is not pytest.Config.ArgsSource.TESTPATHS:
-        return
-    left_out = {config.invocation_params.dir / one for one in config.getoption("ignore") or ()}
-    files = [
-        path
-        for path in sorted(Path(__file__).parent.rglob("test_*.py"))
-        if left_out.isdisjoint((path, *path.parents))
-    ]
-    begin = len(files) * int(worker.removeprefix("gw")) // int(os.environ["PYTEST_XDIST_WORKER_COUNT"])
-    config.args = [str(path) for path in (*files[begin:], *files[:begin])]
-
-
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """In a parallel run the slow files come first, then those with most tests; each file's tests stay together."""
-    if "PYTEST_XDIST_WORKER" not in os.environ:
-        return
-    files = [item.nodeid.split("::")[0] for item in items]
-    many, place = Counter(files), {name: at for at, name in enumerate(SLOW)}
-    rank = {name: (place.get(name, len(SLOW)), -count, name) for name, count in many.items()}
-    items.sort(key=lambda item: rank[item.nodeid.split("::")[0]])
-
-
-def pytest_collection_finish() -> None:
-    """What was collected stays until the end: the collector of garbage need not walk it again and again."""
-    gc.collect()
-    gc.freeze()
 
 
 @pytest.fixture(scope="session")
@@ -114,22 +58,11 @@ def shared_redis(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
 
 @pytest.fixture(scope="session", autouse=True)
-def quick_passwords() -> Iterator[None]:
-    """Passwords of the tests are hashed and refused quickly; `test_passwords` looks at the real parameters."""
-    real, refusal = passwords._hasher, limits.LOGIN_REFUSAL_SECONDS
-    limits.LOGIN_REFUSAL_SECONDS = 0.0
-    passwords._hasher = PasswordHasher(time_cost=1, memory_cost=8, parallelism=1)
+def immediate_refusals() -> Iterator[None]:
+    """A refused sign-in does not wait; `tests/soak/test_login_time.py` measures the real delay."""
+    usual, limits.LOGIN_REFUSAL_SECONDS = limits.LOGIN_REFUSAL_SECONDS, 0.0
     yield
-    passwords._hasher, limits.LOGIN_REFUSAL_SECONDS = real, refusal
-
-
-@pytest.fixture(scope="session", autouse=True)
-def quick_routes() -> Iterator[None]:
-    """See `SharedMap`."""
-    real = Flask.url_map_class
-    Flask.url_map_class = SharedMap
-    yield
-    Flask.url_map_class = real
+    limits.LOGIN_REFUSAL_SECONDS = usual
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -145,29 +78,6 @@ def hurry() -> Iterator[Callable[[object, object], None]]:
     sa.event.remove(sa.Engine, "connect", unsynchronised)
 
 
-class Drawn(BytecodeCache):
-    """Pages, compiled once a process: each test's application has a page's environment of its own."""
-
-    def __init__(self) -> None:
-        self.pages: dict[str, bytes] = {}
-
-    def load_bytecode(self, bucket: Bucket) -> None:
-        if bucket.key in self.pages:
-            bucket.bytecode_from_string(self.pages[bucket.key])
-
-    def dump_bytecode(self, bucket: Bucket) -> None:
-        self.pages[bucket.key] = bucket.bytecode_to_string()
-
-
-@pytest.fixture(scope="session", autouse=True)
-def quick_pages() -> Iterator[None]:
-    """See `Drawn`."""
-    real = Flask.jinja_options
-    Flask.jinja_options = {**real, "bytecode_cache": Drawn()}
-    yield
-    Flask.jinja_options = real
-
-
 def settings_for(database_url: str, redis_url: str, folder: Path, **more: object) -> Settings:
     """Settings of a test."""
     own = {"secret_key": SECRET_KEY, "vault_keys": (VAULT_KEY,), "data_dir": folder}
@@ -176,7 +86,7 @@ def settings_for(database_url: str, redis_url: str, folder: Path, **more: object
 
 @pytest.fixture(scope="session")
 def peopled(
-    tmp_path_factory: pytest.TempPathFactory, shared_redis: str, quick_passwords: None
+    tmp_path_factory: pytest.TempPathFactory, shared_redis: str
 ) -> tuple[Path, Cast]:
     """A database file with everybody in it, made once; tests work on copies."""
     folder = tmp_path_factory.mktemp("peopled")
@@ -198,7 +108,7 @@ def peopled(
 
 @pytest.fixture(scope="session")
 def peopled_postgres(
-    tmp_path_factory: pytest.TempPathFactory, shared_redis: str, quick_passwords: None
+    tmp_path_factory: pytest.TempPathFactory, shared_redis: str
 ) -> Iterator[tuple[str, Cast]]:
     """The same on PostgreSQL: a database that tests copy."""
     with _database() as url:
@@ -217,14 +127,28 @@ def cast(request: pytest.FixtureRequest) -> Cast:
     return request.getfixturevalue("peopled_postgres" if ON_POSTGRES else "peopled")[1]
 
 
+@pytest.fixture(scope="session")
+def data_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Path of the data folder that the tests of this process use one after the other; see `data_dir`."""
+    return tmp_path_factory.mktemp("data")
+
+
 @pytest.fixture
-def database_url(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
+def data_dir(data_folder: Path) -> Path:
+    """An empty data folder. Its path is the same for each test, so that tests can share an application."""
+    for one in data_folder.iterdir():
+        shutil.rmtree(one) if one.is_dir() and not one.is_symlink() else one.unlink()
+    return data_folder
+
+
+@pytest.fixture
+def database_url(request: pytest.FixtureRequest, data_dir: Path) -> Iterator[str]:
     """A database of this test's own, with everybody in it: SQLite, or with TEST_ON=postgresql PostgreSQL."""
     if ON_POSTGRES:
         with _database(request.getfixturevalue("peopled_postgres")[0]) as url:
             yield url
         return
-    path = tmp_path / "rowsmith.db"
+    path = data_dir / "rowsmith.db"
     shutil.copyfile(request.getfixturevalue("peopled")[0], path)
     yield f"sqlite:///{path}"
 
@@ -239,20 +163,33 @@ def database_bytes(database_url: str) -> Callable[[], bytes]:
 
 
 @pytest.fixture
-def settings(database_url: str, shared_redis: str, tmp_path: Path) -> Settings:
+def settings(database_url: str, shared_redis: str, data_dir: Path) -> Settings:
     """The settings of `app`; a test module overrides this fixture for others."""
-    return settings_for(database_url, shared_redis, tmp_path)
+    return settings_for(database_url, shared_redis, data_dir)
+
+
+@pytest.fixture(scope="session")
+def applications() -> dict[Settings, Flask]:
+    """The applications of this process by their settings: to create one takes longer than most tests."""
+    return {}
 
 
 @pytest.fixture
-def app(settings: Settings) -> Iterator[Flask]:
-    """The application on this test's database and an empty Redis."""
-    made = create_app(settings)
+def app(settings: Settings, applications: dict[Settings, Flask]) -> Iterator[Flask]:
+    """The application on this test's database and an empty Redis. Tests with the same settings share it; what a test
+    changes in its configuration, or has it keep in its extensions, is gone with the test."""
+    made = applications.get(settings)
+    if made is None:
+        made = applications[settings] = create_app(settings)
+    config, extensions = dict(made.config), dict(made.extensions)
     with made.app_context():
         redis_client().flushdb()
         vocabularies.assume_kept(vocabulary.locked().id)  # 14 MB for each test would be slow
     yield made
     close_app(made)
+    for kept, before in ((made.config, config), (made.extensions, extensions)):
+        kept.clear()
+        kept.update(before)
 
 
 def close_app(app: Flask) -> None:

@@ -9,10 +9,10 @@ from tests.deploy.test_files import compose, example
 
 
 @pytest.fixture
-def settings(database_url, shared_redis, tmp_path):
+def settings(database_url, shared_redis, data_dir):
     network = compose()["x-rowsmith"]["environment"]["TRUSTED_PROXIES"]
     more = {"public_url": example()["PUBLIC_URL"], "trusted_proxies": (network,)}
-    return settings_for(database_url, shared_redis, tmp_path, **more)
+    return settings_for(database_url, shared_redis, data_dir, **more)
 
 
 def asked(app, address, host, **headers):

@@ -14,7 +14,7 @@ from werkzeug.serving import make_server
 from jobs import environments
 from jobs.sandbox import Unprotected, mode
 from tests.cast import PASSWORD
-from tests.conftest import app, database_url, settings_for  # noqa: F401
+from tests.conftest import app, data_dir, database_url, settings_for  # noqa: F401
 from tests.jobs.running import Running
 from webapp.extensions import db
 from webapp.services import actors, templates
@@ -65,13 +65,13 @@ for number in range(15):
 
 
 @pytest.fixture
-def settings(database_url, shared_redis, tmp_path):
+def settings(database_url, shared_redis, data_dir):
     import socket
 
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
-    return settings_for(database_url, shared_redis, tmp_path, port=port, metrics=True)
+    return settings_for(database_url, shared_redis, data_dir, port=port, metrics=True)
 
 
 @pytest.fixture

@@ -37,7 +37,6 @@ def world(
     stack: str,
     request: pytest.FixtureRequest,
     tmp_path_factory: pytest.TempPathFactory,
-    quick_passwords: None,
     quick_routes: None,
     quick_pages: None,
 ) -> Iterator[World]:

@@ -121,7 +121,7 @@ def server(running: Server) -> Server:
 
 
 @pytest.fixture
-def settings(database_url, shared_redis, tmp_path, server):
+def settings(database_url, shared_redis, data_dir, server):
     """The application keeps its files on the server."""
     more = {"storage_url": f"s3://{BUCKET}/some/prefix", "aws_endpoint_url": server.url, **KEYS}
-    return settings_for(database_url, shared_redis, tmp_path, **more)
+    return settings_for(database_url, shared_redis, data_dir, **more)

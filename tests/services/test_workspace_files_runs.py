@@ -58,8 +58,8 @@ def folder(tmp_path):
     return made
 
 
-def cache(tmp_path: Path) -> list[Path]:
-    return list((tmp_path / "cache" / "files").glob("??/*"))
+def cache(data_dir: Path) -> list[Path]:
+    return list((data_dir / "cache" / "files").glob("??/*"))
 
 
 # Before a run
@@ -158,7 +158,7 @@ def test_bytes_that_are_gone_or_damaged_stop_the_sync(app, acme, put, folder, ca
     assert tree(folder) == {}
 
 
-def test_the_cache_lets_go_of_what_was_used_longest_ago(acme, put, tmp_path, cast, monkeypatch):
+def test_the_cache_lets_go_of_what_was_used_longest_ago(acme, put, tmp_path, data_dir, cast, monkeypatch):
     monkeypatch.setattr(limits, "FILE_CACHE_BYTES", 250)
     moment = clock.epoch()
     for place, name in enumerate("abc"):
@@ -167,11 +167,11 @@ def test_the_cache_lets_go_of_what_was_used_longest_ago(acme, put, tmp_path, cas
         if name != "c":
             workspace_files.sync(cast.acme, cast.main, tmp_path / name)
     kept = workspace_files.find(acme, "a").sha256
-    for one in cache(tmp_path):
+    for one in cache(data_dir):
         os.utime(one, (1 if one.name != kept else 2, 1))
     workspace_files.delete(acme, workspace_files.find(acme, "b", "write", lock=True))
     workspace_files.sync(cast.acme, cast.main, tmp_path / "last")
-    assert {one.read_bytes()[:1] for one in cache(tmp_path)} == {b"a", b"c"}
+    assert {one.read_bytes()[:1] for one in cache(data_dir)} == {b"a", b"c"}
     assert tree(tmp_path / "b")["b"] == b"b" * 100, "a run keeps what it was given"
 
 
@@ -192,7 +192,7 @@ def test_a_file_that_is_evicted_between_the_look_and_the_link_is_fetched_again(
     assert tree(folder) == {"a": b"bytes"}
 
 
-def test_runs_may_sync_at_once(app, acme, put, tmp_path, cast, monkeypatch):
+def test_runs_may_sync_at_once(app, acme, put, tmp_path, data_dir, cast, monkeypatch):
     monkeypatch.setattr(limits, "FILE_CACHE_BYTES", 20_000)
     contents = {f"f{number}": os.urandom(5_000) for number in range(12)}
     for name, content in contents.items():
@@ -210,7 +210,7 @@ def test_runs_may_sync_at_once(app, acme, put, tmp_path, cast, monkeypatch):
     for thread in threads:
         thread.join()
     assert found == [contents] * 6
-    assert not list((tmp_path / "cache" / "files").glob(".new-*"))
+    assert not list((data_dir / "cache" / "files").glob(".new-*"))
 
 
 # After a run
@@ -350,10 +350,10 @@ def test_outputs_of_a_run_are_not_put_before_the_next(acme, run, folder, tmp_pat
     db.session.rollback()
 
 
-def test_a_damaged_cache_is_not_believed(acme, put, tmp_path, cast):
+def test_a_damaged_cache_is_not_believed(acme, put, tmp_path, data_dir, cast):
     put("a", b"right")
     workspace_files.sync(cast.acme, cast.main, tmp_path / "one")
-    (held,) = cache(tmp_path)
+    (held,) = cache(data_dir)
     held.chmod(0o644)
     held.write_bytes(b"cut")
     workspace_files.sync(cast.acme, cast.main, tmp_path / "two")

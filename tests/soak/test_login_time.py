@@ -6,7 +6,6 @@ import statistics
 import time
 
 import pytest
-from argon2 import PasswordHasher
 
 from webapp import limits
 from webapp.extensions import db, redis_client
@@ -18,23 +17,16 @@ REFUSAL_SECONDS = 0.3
 
 
 @pytest.fixture
-def real_passwords(monkeypatch):
-    """The parameters of the product, not those that hurry other tests."""
-    real = PasswordHasher(
-        time_cost=limits.ARGON2_PASSES, memory_cost=limits.ARGON2_MEMORY_KIB, parallelism=limits.ARGON2_LANES
-    )
-    monkeypatch.setattr(passwords, "_hasher", real)
+def real_delay(monkeypatch):
+    """The delay of the product, not that of other tests."""
     monkeypatch.setattr(limits, "LOGIN_REFUSAL_SECONDS", REFUSAL_SECONDS)
-    passwords._nobody.cache_clear()
-    yield real
-    passwords._nobody.cache_clear()
 
 
-def test_same_time_for_unknown_user_and_wrong_password(app, browser, cast, real_passwords):
+def test_same_time_for_unknown_user_and_wrong_password(app, browser, cast, real_delay):
     """Medians, turn by turn, so that what else this machine does falls on both alike: of the time that passes, and of
     the processor's, of which an unknown user would cost a small part, were no password computed."""
     with app.app_context():
-        db.session.get_one(User, cast.edith.user_id).password_hash = real_passwords.hash("another password")
+        db.session.get_one(User, cast.edith.user_id).password_hash = passwords.hash_password("another password")
         db.session.commit()
     spent = {"edith@example.org": [], "nobody@example.org": []}
     visitor = browser()

@@ -22,8 +22,8 @@ def scanner():
 
 
 @pytest.fixture
-def settings(database_url, shared_redis, tmp_path, scanner):
-    return settings_for(database_url, shared_redis, tmp_path, scanner=Scanner("", "127.0.0.1", scanner.port))
+def settings(database_url, shared_redis, data_dir, scanner):
+    return settings_for(database_url, shared_redis, data_dir, scanner=Scanner("", "127.0.0.1", scanner.port))
 
 
 def test_a_clean_file_is_stored_as_ever(api, cast):

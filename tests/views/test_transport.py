@@ -51,12 +51,12 @@ class TestBehindAProxy:
     """TLS ends at a proxy that is named as trusted."""
 
     @pytest.fixture
-    def settings(self, database_url, shared_redis, tmp_path):
+    def settings(self, database_url, shared_redis, data_dir):
         return Settings(
             secret_key=SECRET_KEY,
             database_url=database_url,
             redis_url=shared_redis,
-            data_dir=tmp_path,
+            data_dir=data_dir,
             public_url="https://data.example.org",
             trusted_proxies=("10.0.0.0/8",),
         )

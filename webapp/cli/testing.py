@@ -76,8 +76,6 @@ def run(arguments: argparse.Namespace) -> int:
     failed = [
         name for name, command in steps(arguments.all, arguments.rest) if not passes(name, command, env)
     ]
-    if failed == ["tests"] and not arguments.rest and steady(env):
-        failed = []
     print(f"\nfailed: {', '.join(failed)}" if failed else "\nall passed", flush=True)
     return 1 if failed else 0
 
@@ -102,9 +100,9 @@ def steps(everything: bool, rest: list[str]) -> list[tuple[str, list[str]]]:
 def pytest_arguments(everything: bool, rest: list[str]) -> list[str]:
     """Twice as many processes as processors, and without --all none of the long directories, unless one is named."""
     alone = any(word.startswith(("-n", "--numprocesses", "--pdb")) for word in rest)
-    # Half of the time a test waits for a server of its own. What the tests of a file share is made once. Which file
-    # begins first is for tests/conftest.py to say: xdist goes by how many tests a file has, not by how long they take.
-    processes = ["-n", str(2 * (os.cpu_count() or 1)), "--dist", "loadfile", "--no-loadscope-reorder"]
+    # Half of the time a test waits for a server of its own. `worksteal` gives each process neighbouring tests, which
+    # share fixtures, and moves tests to a process that has none left.
+    processes = ["-n", str(2 * (os.cpu_count() or 1)), "--dist", "worksteal"]
     out = [] if alone else processes
     if not everything:
         named = {word.split("::")[0].rstrip("/") for word in rest}
@@ -116,13 +114,6 @@ def within(one: str, other: str) -> bool:
     """Whether one of the two paths is the other or lies in it: who names a folder of `tests` names what is in it."""
     deep, top = sorted((one, other), key=len, reverse=True)
     return top != "tests" and (deep == top or deep.startswith(f"{top}/"))
-
-
-def steady(env: dict[str, str]) -> bool:
-    """Whether what failed passes alone. Tests that start servers share this machine's processors with the rest, and
-    one that ran out of time there has shown nothing; both reports stand on the screen."""
-    again = [sys.executable, "-m", "pytest", "--last-failed", "--last-failed-no-failures", "none"]
-    return passes("what failed, by itself", again, env)
 
 
 def passes(name: str, command: list[str], env: dict[str, str]) -> bool:

@@ -115,10 +115,10 @@ def test_nobody_is_sent_to_another_site_after_the_provider(browser, provider, ta
 
 class TestWithoutAProvider:
     @pytest.fixture
-    def settings(self, database_url, shared_redis, tmp_path):
+    def settings(self, database_url, shared_redis, data_dir):
         from tests.conftest import settings_for
 
-        return settings_for(database_url, shared_redis, tmp_path)
+        return settings_for(database_url, shared_redis, data_dir)
 
     def test_there_is_neither_button_nor_way(self, browser):
         assert "Sign in with" not in browser().get("/sign-in").text
