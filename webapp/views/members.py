@@ -65,7 +65,9 @@ class MemberPatch(Input):
 
 
 ADD: Final = FormSpec(
-    MemberIn, {"user_id": Control(type="hidden"), "team_id": Control("Access to"), "role": Control("Role")}
+    MemberIn,
+    {"user_id": Control(type="hidden"), "team_id": Control("Access to"), "role": Control("Role")},
+    codes={"not_found": "team_id"},
 )
 ROLE: Final = FormSpec(MemberPatch, {"role": Control("Role")}, codes={"forbidden": "role", "conflict": "role"})
 
@@ -191,7 +193,9 @@ def _add_form(user_id: str, places: list[tuple[str, str]], error: ApiError | Non
 
 def _again(actor: Actor, error: ApiError, member_id: str = "") -> Response:
     """The page of the members with the form that was rejected above the list, for those who may see it."""
-    if error.code == "not_found" or (error.code == "forbidden" and not actor.can("admin")):
+    if error.code == "forbidden" and not actor.can("admin"):
+        raise error
+    if error.code == "not_found" and member_id:
         raise error
     if request.method == "DELETE":
         return _page(actor, MemberQuery(), error=error)
@@ -203,9 +207,12 @@ def _again(actor: Actor, error: ApiError, member_id: str = "") -> Response:
         user = request.form.get("user_id", "")
         places = [("", "Workspace"), *((one.id, f"Team {one.name}") for one in _teams(actor))]
         title, action, form = "Add role", url_for(".add"), _add_form(user, places, error)
-    known = db.session.scalar(members.listing(actor).where(Membership.user_id == user[:100]).limit(1))
-    about = db.session.get_one(User, known.user_id).email if known is not None else ""
-    return _page(actor, MemberQuery(), failed={"title": title, "action": action, "form": form, "email": about})
+    mine = members.listing(actor).where(Membership.user_id == user).limit(1)
+    known = None if "\0" in user else db.session.scalar(mine)
+    if known is None:
+        raise error
+    email = db.session.get_one(User, known.user_id).email
+    return _page(actor, MemberQuery(), failed={"title": title, "action": action, "form": form, "email": email})
 
 
 @route(

@@ -187,9 +187,10 @@ def change(actor: Actor, body: WorkspacePatch) -> Response:
 
 
 def _read_empty(sent: dict[str, Any]) -> None:
-    """What a field of a form that was left empty means: of the name, a fault; of a number, that of the plan."""
-    if FORMS["name"].sent_in(request.form):
-        FORMS["name"].check(request.form)
+    """What a field of a form that was left empty means: a fault where it is required; of a number, that of the plan."""
+    for spec in FORMS.values():
+        if spec.sent_in(request.form):
+            spec.check(request.form)
     for path in ("settings.audit_retention_days", *FORMS["limits"].controls):
         if request.form.get(path) == "":
             group, _, key = path.partition(".")
