@@ -476,6 +476,17 @@ def test_both_passwords_are_answered_in_one_response(sender):
     assert error_at(page, form, "new_password") == "A password has at least 10 characters."
 
 
+def test_the_fault_of_a_url_is_told_together_with_missing_events(sender):
+    page, form = html.fromstring(sender.send("webhook", {"url": "ftp://example.org"}).text), FORMS["webhook"]
+    assert error_at(page, form, "url") == "A URL begins with https:// or http://."
+    assert error_at(page, form, "events") == NONE_CHOSEN
+
+
+def test_a_page_of_the_settings_stays_marked_in_the_list_of_pages(sender):
+    page = html.fromstring(sender.send("rename a team", {"name": ""}).text)
+    assert page.xpath("//nav[@aria-label='Settings']/a[@aria-current]/text()") == ["Teams"]
+
+
 def test_an_emptied_retention_is_that_of_the_plan_again(app, sender):
     olivia = sender.browser("olivia")
     for typed, stored in (("100", 100), ("", None)):

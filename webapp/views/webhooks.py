@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Annotated, Any, Final, Literal
 
 from flask import Blueprint, Response, flash, g, request, url_for
@@ -9,8 +10,9 @@ from pydantic import Field
 from wtforms import SelectChoice
 
 from webapp import limits
-from webapp.errors import ApiError
+from webapp.errors import ApiError, Fault
 from webapp.forms.page_form import Control, FormSpec
+from webapp.net import urls
 from webapp.services import notice_events, webhooks
 from webapp.services.actors import Actor
 from webapp.views.inputs import Input, ListQuery, Query
@@ -34,7 +36,18 @@ Events = Annotated[list[Event], Field(min_length=1, max_length=len(notice_events
 Description = Annotated[str, Field(max_length=limits.MAX_NAME_CHARS)]
 
 
-class WebhookIn(Input):
+class WebhookInput(Input):
+    """What a new webhook and a changed one have in common."""
+
+    @classmethod
+    def more_faults(cls, body: Mapping[str, Any]) -> list[Fault]:
+        """Return the fault of the URL, for a response that already reports others."""
+        url = body.get("url")
+        wrong = urls.fault(url) if isinstance(url, str) and 0 < len(url) <= limits.HTTP_URL_CHARS else ""
+        return [Fault("url", "wrong_form", wrong)] if wrong else []
+
+
+class WebhookIn(WebhookInput):
     """A new webhook. `events`: names such as `push.failed`, all of a kind (`push.*`), or `*`. `scope` workspace: of
     every project, for admins."""
 
@@ -46,7 +59,7 @@ class WebhookIn(Input):
     scope: Literal["project", "workspace"] = "project"
 
 
-class WebhookPatch(Input):
+class WebhookPatch(WebhookInput):
     """What of a webhook can change. Turned on again (`active`), its failures are forgotten."""
 
     read_only = READ_ONLY
@@ -73,6 +86,7 @@ _SHOWN: Final = {
     "url": Control(
         "URL",
         hint="Rowsmith sends a signed POST request with JSON. It does not follow redirects.",
+        type="text",
         placeholder="https://ci.example.org/hooks/rowsmith",
         required=True,
         autocomplete="off",
