@@ -42,10 +42,10 @@ REQUIRED: Final = "This field is required."
 class Control:
     """One field of a form, as a page shows it.
 
-    `type`: `text` (one line, however long), `email`, `password`, `code` (a text that is never shown again), `textarea`, `radios`, `checkboxes` or
-    `hidden`; without it, the model decides. `choices` are pairs of value and text, or `SelectChoice` where they have
-    groups; those that depend on the page are given to `FormSpec.draw`. `required`: where a page needs what the model
-    leaves open. `invalid`: the message for a value of the wrong form.
+    `type`: `text` (one line, however long), `email`, `password`, `code` (a text that is never shown again), `textarea`,
+    `radios`, `checkboxes` or `hidden`; without it, the model decides. `choices` are pairs of value and text, or
+    `SelectChoice` where they have groups; those that depend on the page are given to `FormSpec.draw`. `required`: where
+    a page needs what the model leaves open. `invalid`: the message for a value of the wrong form.
     """
 
     label: str = ""
