@@ -176,7 +176,7 @@ FORMS = {
     ),
     "secret": Form(
         "/secrets",
-        {"name": REQUIRED},
+        {"name": REQUIRED, "value": "A new secret needs a value."},
         (
             ("name", "no blanks", "A secret's name begins with a letter and has at most 100 letters, digits"),
             ("name", "n" * 101, "A secret's name begins with a letter and has at most 100 letters, digits"),

@@ -352,6 +352,8 @@ def _made(model: type[BaseModel]) -> dict[str, Any]:
 def _worded(part: Field | Group, fault: Mapping[str, Any]) -> str:
     if isinstance(part, Pairs) and fault["code"] == "wrong_type":
         return "One on each line, as name: value."
+    if isinstance(part, controls.Number) and fault["code"] == "wrong_type":
+        return "Enter a number." if isinstance(_number(part.data or ""), str) else "Enter a whole number."
     if isinstance(part, controls.Json) and fault["code"] in ("wrong_type", "invalid") and not _is_json(part):
         return "This is no JSON."
     if fault["code"] == "missing" or (fault["code"] == "too_short" and not getattr(part, "data", "")):

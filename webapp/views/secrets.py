@@ -40,7 +40,7 @@ class SecretIn(Input):
 class SecretForm(Input):
     """A secret as its form sends it: hosts one per line or separated by commas."""
 
-    name: Annotated[str, Field(min_length=1, pattern=r"\S")]
+    name: str
     value: str = ""
     allowed_hosts: str = ""
     any_host: bool = False
