@@ -136,5 +136,5 @@ def new_key(page: Page) -> None:
     page.locator("#name").fill("Nightly build")
     page.get_by_label("read").check()
     page.get_by_label("generate").check()
-    page.get_by_role("button", name="Make the key").click()
+    page.get_by_role("button", name="Create key").click()
     page.wait_for_selector(".made")

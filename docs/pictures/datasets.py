@@ -44,7 +44,7 @@ def post(page: Page, path: str, body: dict) -> str:
         page.goto("/api-keys")
         page.locator("#new-key summary").click()
         page.locator("#name").fill("Pictures")
-        page.get_by_role("button", name="Make the key").click()
+        page.get_by_role("button", name="Create key").click()
         MADE["key"] = page.locator(".made code").first.text_content() or ""
     answer = page.request.post(path, headers={"Authorization": f"Bearer {MADE['key']}"}, data=body)
     if not answer.ok:

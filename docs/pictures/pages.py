@@ -14,7 +14,7 @@ def secrets(page: Page) -> None:
     page.goto("/secrets")
     page.locator("#name").fill("db_password")
     page.locator("#value").fill("not shown")
-    page.get_by_role("button", name="Store it").click()
+    page.get_by_role("button", name="Save secret").click()
     page.wait_for_load_state("networkidle")
 
 

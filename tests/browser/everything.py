@@ -204,22 +204,22 @@ class Acts:
     def invitation_made(self, page: Page) -> None:
         self._at(page, "/invitations")
         page.get_by_label("E-mail address").fill("new@example.org")
-        page.get_by_role("button", name="Make the link").click()
+        page.get_by_role("button", name="Create link").click()
         page.locator("pre").first.wait_for()
 
     def key_made(self, page: Page) -> None:
         self._at(page, "/api-keys")
         page.get_by_text("New key").click()
         page.get_by_label("Name", exact=True).fill("nightly")
-        page.get_by_role("button", name="Make the key").click()
+        page.get_by_role("button", name="Create key").click()
         page.locator(".made").wait_for()
 
     def webhook_made(self, page: Page) -> None:
         self._at(page, "/webhooks")
         page.get_by_text("New webhook").click()
-        page.get_by_label("Address").fill("https://hooks.example.com/x")
-        page.get_by_label("pushes, any end").check()
-        page.get_by_role("button", name="Make the webhook").click()
+        page.get_by_label("URL").fill("https://hooks.example.com/x")
+        page.get_by_label("Pushes: all").check()
+        page.get_by_role("button", name="Create webhook").click()
         page.locator(".made").wait_for()
 
     def masking_key_asks(self, page: Page) -> None:
@@ -230,7 +230,7 @@ class Acts:
         self._at(page, "/workspace")
         page.locator("#confirm").fill("another name")
         page.locator(".danger-zone button").click()
-        page.locator(".danger-zone [role=alert]").wait_for()
+        page.locator("#confirm-err").wait_for()
 
     def two_factor(self, page: Page) -> None:
         self._at(page, "/me/two-factor")

@@ -33,10 +33,10 @@ def target():
 
 def test_a_webhook_is_made_tested_and_turned_off_by_keyboard_and_mouse(edith, target):
     page = edith.page("/webhooks")
-    page.get_by_label("Address").fill(target.url("/hook"))
-    page.get_by_label("pushes, any end").check()
+    page.get_by_label("URL").fill(target.url("/hook"))
+    page.get_by_label("Pushes: all").check()
     page.get_by_label("Description").fill("Nightly build")
-    page.get_by_role("button", name="Make the webhook").click()
+    page.get_by_role("button", name="Create webhook").click()
     secret = page.locator(".made pre").inner_text()
     assert secret.startswith("whsec_")
     page.get_by_role("link", name="Nightly build").click()

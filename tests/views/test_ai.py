@@ -303,7 +303,7 @@ def test_a_person_describes_a_template_and_comes_to_its_builder(browser, cast, s
     assert "Look at mood" in text
     again = page.submit("/describe", data={**form, "description": " "})
     assert again.status_code == 422
-    assert 'role="alert"' in again.text
+    assert 'id="description-err">This field is required.' in again.text
 
 
 def test_a_description_comes_back_when_the_model_fails(browser, cast, server, model):
@@ -314,7 +314,7 @@ def test_a_description_comes_back_when_the_model_fails(browser, cast, server, mo
     assert answer.status_code == 502
     assert "Bicycles &amp; their &lt;owners&gt;</textarea>" in answer.text
     assert 'role="alert"' in answer.text
-    assert "your text is below" in answer.text
+    assert "Your text is below" in answer.text
 
 
 # --- Suggestions in the builder ----------------------------------------------------------------------------

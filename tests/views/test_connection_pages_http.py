@@ -110,7 +110,7 @@ def test_faults_stand_beside_their_inputs(page, target):
         assert f'id="settings.{name}-err"' in answer.text
     drawn = form_of(answer.text)
     assert (drawn["settings.retry.retries"], drawn["settings.request_template.body"]) == ("99", "{x")
-    assert "4 settings are not right yet" in answer.text
+    assert "Correct these 4 fields:" in answer.text
 
 
 def test_what_was_answered_to_the_test_is_shown(page, target):

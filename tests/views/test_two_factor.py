@@ -53,7 +53,8 @@ def first_step(browser, cast, target="/"):
 
 
 def said(answer):
-    return unescape(answer.text.partition('role="alert"')[2].partition("<div>")[2].partition("</div>")[0])
+    """The error below the code."""
+    return unescape(answer.text.partition('id="code-err">')[2].partition("</span>")[0])
 
 
 @pytest.fixture(autouse=True)
@@ -102,7 +103,7 @@ def test_the_picture_is_an_svg_of_the_page_without_style_or_script(edith):
     ({"password": "wrong"}, "This is not your password."),
     ({"code": "000000"}, "This code is wrong."),
     ({"code": "no code"}, "This code is wrong."),
-    ({"code": ""}, "This code is wrong."),
+    ({"code": ""}, "This field is required."),
 ])  # fmt: skip
 def test_a_wrong_password_or_code_turns_nothing_on(app, edith, cast, form, message):
     edith.submit("/me/two-factor")

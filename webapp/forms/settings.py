@@ -21,6 +21,7 @@ from wtforms.form import BaseForm
 from webapp.forms import controls
 from webapp.forms.controls import UNSET
 from webapp.forms.from_model import Schema, branches_of, control_of, label_of
+from webapp.forms.page_form import PageForm
 
 ELSE: Final = "{}"
 """The choice of an object where a word may stand in its place."""
@@ -165,6 +166,7 @@ class Group:
         self._said = data if isinstance(data, Mapping) else {}
         self._word: str | None = None
         self._key: str | None = None
+        self.focused = False
         shape = self._shape(source, schema, data)
         self.parts: list[Field | Group] = []
         if shape is not None:
@@ -321,6 +323,22 @@ class SettingsForm(Group):
         return found
 
 
+def places(
+    forms: Iterable[PageForm | SettingsForm], faults: Mapping[str, str]
+) -> list[tuple[str, str, str]]:
+    """The controls with a fault in the order of a page, as (id, label, message); the first of them gets the focus."""
+    found: list[tuple[Field | Group, str, str, str]] = []
+    for form in forms:
+        for part in form.controls() if isinstance(form, SettingsForm) else form:
+            if part.name in faults:
+                label = part.title if isinstance(part, Group) else part.label.text
+                at = (part.choice or part.name) if isinstance(part, Group) else part.id
+                found.append((part, at, label, faults[part.name]))
+    if found:
+        found[0][0].focused = True
+    return [one[1:] for one in found]
+
+
 def _made(model: type[BaseModel]) -> dict[str, Any]:
     """Defaults that are objects, which a schema does not tell."""
     found = {
@@ -334,6 +352,8 @@ def _made(model: type[BaseModel]) -> dict[str, Any]:
 def _worded(part: Field | Group, fault: Mapping[str, Any]) -> str:
     if isinstance(part, Pairs) and fault["code"] == "wrong_type":
         return "One on each line, as name: value."
+    if isinstance(part, controls.Number) and fault["code"] == "wrong_type":
+        return "Enter a number." if isinstance(_number(part.data or ""), str) else "Enter a whole number."
     if isinstance(part, controls.Json) and fault["code"] in ("wrong_type", "invalid") and not _is_json(part):
         return "This is no JSON."
     if fault["code"] == "missing" or (fault["code"] == "too_short" and not getattr(part, "data", "")):

@@ -29,27 +29,32 @@ def clean_email(email: str, path: str = "email") -> str:
     return email
 
 
-def check_password(password: str, path: str = "password", about: Sequence[str] = ()) -> None:
-    """validation_error unless a password may be used: long enough, not endless, not one letter over and over, not among
-    those that are tried first. `about`: what everybody knows of its owner, as name and address."""
+def password_faults(password: str, path: str = "password", about: Sequence[str] = ()) -> list[Fault]:
+    """Why a password may not be used: too short or endless, one letter over and over, among those that are tried first.
+    `about`: what everybody knows of its owner, as name and address. At most one fault."""
     low, high = limits.PASSWORD_MIN_CHARS, limits.PASSWORD_MAX_CHARS
     if len(password) < low:
-        raise validation_error([Fault(path, "too_short", f"A password has at least {low} characters.")])
+        return [Fault(path, "too_short", f"A password has at least {low} characters.")]
     if len(password) > high:
-        raise validation_error([Fault(path, "too_long", f"A password has at most {high} characters.")])
+        return [Fault(path, "too_long", f"A password has at most {high} characters.")]
     if len(set(password)) < 4:
-        raise validation_error(
-            [Fault(path, "invalid", "A password needs more than a few different characters.")]
-        )
+        return [Fault(path, "invalid", "A password needs more than a few different characters.")]
     if passwords.common(password):
         told = "This password is on lists of common and leaked ones. Take a few words that nobody else puts together."
-        raise validation_error([Fault(path, "not_allowed", told)])
+        return [Fault(path, "not_allowed", told)]
     if passwords.obvious(password, about):
         told = (
             "The password must not consist of your name, your e-mail address, or the name of the service or workspace."
             " Use a few unrelated words."
         )
-        raise validation_error([Fault(path, "not_allowed", told)])
+        return [Fault(path, "not_allowed", told)]
+    return []
+
+
+def check_password(password: str, path: str = "password", about: Sequence[str] = ()) -> None:
+    """validation_error unless a password may be used; see `password_faults`."""
+    if faults := password_faults(password, path, about):
+        raise validation_error(faults)
 
 
 def create_user(actor: Actor, email: str, *, name: str = "", password: str | None = None) -> User:

@@ -331,20 +331,23 @@ def change_password(actor: Actor, old: str, new: str) -> None:
     """Set a new password and end the person's other sessions; commits.
 
     An account without a password (it came by link) sets its first one without `old`, after a sign-in of just now.
-    Errors: validation_error, rate_limited, forbidden.
+    Errors: validation_error (both passwords), rate_limited, forbidden.
     """
     user = db.session.get_one(User, actor.user_id)
     workspace = db.session.get_one(Workspace, actor.workspace_id)
-    people.check_password(new, "new_password", (user.email, user.name, workspace.name))
+    faults = people.password_faults(new, "new_password", (user.email, user.name, workspace.name))
     if user.password_hash is not None:
         stored, account = user.password_hash, user.email
         db.session.rollback()
         attempt = attempts.begin(account, actor.address)
-        if not passwords.verify(old, stored):
-            raise validation_error([Fault("old_password", "invalid", "This is not your password.")])
-        attempt.was_right()
+        if passwords.verify(old, stored):
+            attempt.was_right()
+        else:
+            faults.insert(0, Fault("old_password", "invalid", "This is not your password."))
     else:
         proven.must_be_fresh(actor)
+    if faults:
+        raise validation_error(faults)
     hashed = passwords.hash_password(new)
     user = db.session.get_one(User, actor.user_id, with_for_update=True)
     user.password_hash, user.updated_at = hashed, clock.now()

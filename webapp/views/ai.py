@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Final, Literal
 
 import orjson
 from flask import Blueprint, Response, g, render_template, request, url_for
@@ -13,6 +13,7 @@ from webapp.engine.fields import find
 from webapp.errors import ApiError
 from webapp.extensions import db
 from webapp.forms import draft
+from webapp.forms.page_form import Control, FormSpec
 from webapp.services import ai_values, catalogue, described, suggested
 from webapp.services.actors import Actor
 from webapp.services.row_requests import FIELD_SCHEMA
@@ -37,6 +38,22 @@ class DescribeIn(Input):
     connection_id: _ConnectionId | None = None
     quantity: Quantity = limits.DEFAULT_QUANTITY
     save: bool = False
+
+
+DESCRIBE: Final = FormSpec(
+    DescribeIn,
+    {
+        "save": Control(type="hidden"),
+        "description": Control(
+            "Description",
+            hint="It is sent to the model's server. An answer may take a minute.",
+            type="textarea",
+            placeholder="Orders of a bicycle shop: customer, e-mail, product, price, status and date of delivery",
+            attributes={"rows": 5},
+        ),
+        "connection_id": Control("Model"),
+    },
+)
 
 
 class DescribedField(Output):
@@ -88,17 +105,25 @@ class SuggestOut(Output):
 @route(bp, "/describe", scope="write", hidden=True, programs=False)
 def ask(actor: Actor) -> Response:
     """The form that a description is written into."""
-    return reply(template="templates/describe.html", models=ai_values.models(actor), error=None)
+    return _page(actor)
 
 
-def _again(actor: Actor, error: ApiError) -> Response:
+def _page(actor: Actor, error: ApiError | None = None) -> Response:
     models = ai_values.models(actor)
-    return reply(template="templates/describe.html", status=error.status, models=models, error=error)
+    form = DESCRIBE.draw(
+        {"save": "true"},
+        sent=request.form if error else None,
+        error=error,
+        choices={"connection_id": [(one.id, one.name) for one in models]},
+        without=("connection_id",) if len(models) < 2 else (),
+    )
+    status = error.status if error else 200
+    return reply(template="templates/describe.html", status=status, models=models, form=form, error=error)
 
 
 @route(
     bp, "/describe", ["POST"], scope="write", body=DescribeIn, returns=DescribedOut, idempotent=True,
-    errors=_ERRORS, on_fault=_again,
+    errors=_ERRORS, on_fault=_page,
 )  # fmt: skip
 def describe(actor: Actor, body: DescribeIn) -> Response:
     """Draft a template from a description.
@@ -112,7 +137,7 @@ def describe(actor: Actor, body: DescribeIn) -> Response:
         if g.face != "person" or error.status < 500:
             raise
         db.session.rollback()
-        return _again(actor, error)  # the model's fault, not ours: what was typed is not lost by it
+        return _page(actor, error)  # the model's fault, not ours: what was typed is not lost by it
     doubtful = [one["field"] for one in made["report"] if one["state"] != "green"]
     told = f" Look at {', '.join(doubtful)}: what the model had there did not fit." if doubtful else ""
     saved = made["template"]

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from datetime import datetime, timedelta
+from typing import Annotated, Any, Final, Literal
 
-from flask import Blueprint, Response, g, url_for
+from flask import Blueprint, Response, g, request, url_for
 from pydantic import Field
 
-from webapp import limits
+from webapp import clock, limits
+from webapp.errors import ApiError
+from webapp.forms.page_form import Control, FormSpec
 from webapp.models import ApiKey
 from webapp.security.keys import PREFIX
 from webapp.services import api_keys, paging, tenancy
@@ -27,6 +30,18 @@ class ApiKeyIn(Input):
     scopes: list[Literal[KEY_SCOPES]] | None = None  # type: ignore[valid-type]
     expires_at: Moment | None = None
     project_id: str | None = None
+
+
+KEY: Final = FormSpec(
+    ApiKeyIn,
+    {
+        "name": Control("Name", placeholder="What or who uses it, such as nightly build", autocomplete="off"),
+        "scopes": Control("Scopes", type="checkboxes", hint="No scopes selected: full access."),
+        "expires_at": Control("Expires"),
+        "project_id": Control("Project"),
+    },
+)
+_EXPIRY: Final = ((1, "In a day"), (7, "In a week"), (30, "In 30 days"), (90, "In 90 days"), (365, "In a year"))
 
 
 class KeyQuery(ListQuery):
@@ -92,16 +107,43 @@ def _shown(actor: Actor, query: KeyQuery) -> dict[str, Any]:
     return found.as_dict(as_dict)
 
 
-def _page(actor: Actor, data: Any, query: KeyQuery, **more: Any) -> Response:
+def _page(
+    actor: Actor, data: Any, query: KeyQuery, error: ApiError | None = None, **more: Any
+) -> Response:
     if g.face == "program":
         return reply(data, **more)
-    shown = {"projects": tenancy.projects_of(actor), "makers": {one.id: one for one in api_keys.makers(actor)}}
-    return reply(data, template="api_keys.html", query=query, key_scopes=KEY_SCOPES, **shown, **more)
+    projects = tenancy.projects_of(actor)
+    form = KEY.draw(
+        {"project_id": actor.project_id},
+        sent=request.form if error else None,
+        error=error,
+        choices={
+            "expires_at": _expiries(request.form.get("expires_at", "") if error else ""),
+            "project_id": [(one.id, one.name) for one in projects],
+        },
+    )
+    shown = {"projects": projects, "makers": {one.id: one for one in api_keys.makers(actor)}}
+    return reply(data, template="api_keys.html", query=query, form=form, **shown, **more)
 
 
-def _again(actor: Actor, error: Any) -> Response:
+def _expiries(sent: str) -> list[tuple[str, str]]:
+    """When a key can expire, counted from now; the moment that was `sent` stands for the option it was."""
+    now = clock.now().replace(microsecond=0)
+    offered = [(now + timedelta(days=days), text) for days, text in _EXPIRY]
+    try:
+        chosen = datetime.fromisoformat(sent)
+        near = [text for moment, text in offered if abs(moment - chosen) < timedelta(hours=12)]
+    except (TypeError, ValueError):
+        near = []
+    return [
+        ("", "Never"),
+        *((sent if text in near else str(clock.to_text(moment)), text) for moment, text in offered),
+    ]
+
+
+def _again(actor: Actor, error: ApiError) -> Response:
     query = KeyQuery()
-    return _page(actor, _shown(actor, query), query, error=error)
+    return _page(actor, _shown(actor, query), query, error)
 
 
 @route(bp, "/api-keys", scope="self", query=KeyQuery, returns=Listed(ApiKeyOut), errors=["forbidden"])

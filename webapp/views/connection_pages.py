@@ -13,12 +13,14 @@ from webapp import limits
 from webapp.connectors import KINDS
 from webapp.connectors.base import Connector
 from webapp.errors import ApiError
-from webapp.forms.settings import Group, SettingsForm
+from webapp.forms.page_form import Control, FormSpec
+from webapp.forms.settings import Group, SettingsForm, places
 from webapp.models import Connection
 from webapp.services import connection_looks, connections, table_templates
 from webapp.services.actors import Actor
 from webapp.views import snippets
-from webapp.views.inputs import Query, form_values
+from webapp.views.connections import ConnectionChange, ConnectionIn
+from webapp.views.inputs import Query, form_values, parse
 from webapp.views.reply import render_block
 from webapp.views.routes import route
 
@@ -121,6 +123,20 @@ def _unusual(parts: Sequence[Any], faults: Mapping[str, str]) -> bool:
     return False
 
 
+OWN: Final = FormSpec(
+    ConnectionIn,
+    {
+        "type": Control(type="hidden"),
+        "name": Control("Name", required=False, autocomplete="off"),
+        "environment": Control(
+            "Environment",
+            choices=[("dev", "Development"), ("test", "Test"), ("prod", "Production (pushes need confirmation)")],
+        ),
+        "read_only": Control("Read-only", hint="Rowsmith will only read from this connection."),
+    },
+)
+
+
 def settings_from(kind: type[Connector], stored: Mapping[str, Any]) -> dict[str, Any]:
     """Settings as the form of this request has them; what was left empty was not given."""
     return SettingsForm(kind.Settings, stored, formdata=request.form).values()
@@ -137,20 +153,35 @@ def page(
     formdata = request.form if request.method == "POST" else None
     form = SettingsForm(KINDS[kind].Settings, given.get("settings"), formdata=formdata)
     told = error.details.get("fields", ()) if error else ()
-    faults = form.placed(told)
+    own = OWN.draw({**given, "type": kind}, sent=formdata, error=_about_itself(error))
+    own["name"].render_kw["placeholder"] = KINDS[kind].title
+    faults = form.placed(told) | {one.name: " ".join(one.errors) for one in own.wrong}
+    others = [one for one in told if not form.placed([one]) and one["path"] not in OWN.controls]
+    plain = [] if faults or others or error is None else [error.message]
     shown = render_template(
         FORM,
         kind=KINDS[kind],
         kinds=[(one, ABOUT.get(name, "")) for name, one in KINDS.items()],
         connection=connections.as_json(connection) if connection else None,
-        given=given,
+        own=own,
         sections=sections(KINDS[kind], form, faults),
         faults=faults,
-        others=[one for one in told if not form.placed([one])],
-        error=error,
+        places=places((own, form), faults),
+        texts=plain + _sentences(others) + ([error.details["hint"]] if error and "hint" in error.details else []),
         networks=current_app.config["SETTINGS"].reachable_networks,
     )
     return Response(shown, error.status if error else 200, mimetype="text/html")
+
+
+def _about_itself(error: ApiError | None) -> ApiError | None:
+    """The faults of a connection's own keys, without those of its settings."""
+    told = error.details.get("fields", ()) if error else ()
+    own = [one for one in told if one["path"] in OWN.controls]
+    return ApiError("validation_error", details={"fields": own}) if own else None
+
+
+def _sentences(faults: Sequence[Mapping[str, Any]]) -> list[str]:
+    return [f"{one['message']} {one.get('hint') or ''}".strip() for one in faults]
 
 
 @route(bp, "/connections/new", scope="write", query=KindQuery, programs=False, hidden=True)
@@ -168,13 +199,14 @@ def create(actor: Actor) -> Response:
         return page(actor, kind, None, given)
     settings = settings_from(KINDS[kind], {})
     try:
+        body = parse(ConnectionIn, {**_own(given, KINDS[kind].title), "type": kind, "settings": settings}, strict=False)
         made = connections.create(
             actor,
-            name=_name(given, KINDS[kind].title),
+            name=body.name,
             type=kind,
             settings=settings,
-            environment=_environment(given),
-            read_only="read_only" in given,
+            environment=body.environment,
+            read_only=body.is_read_only,
         )
     except ApiError as error:
         return page(actor, kind, None, {**given, "settings": {}}, error)
@@ -197,27 +229,25 @@ def change(actor: Actor, connection_id: str) -> Response:
     if request.form.get("do") == "draw":
         return page(actor, found.type, found, {**given, "settings": stored})
     settings = settings_from(KINDS[found.type], stored)
-    changes = {
-        "name": _name(given, found.name),
-        "environment": _environment(given),
-        "read_only": "read_only" in given,
-    }
-    if settings != stored:
-        changes["settings"] = settings
     try:
+        changes = parse(ConnectionChange, _own(given, found.name), strict=False).model_dump(
+            by_alias=True, exclude_unset=True
+        )
+        if settings != stored:
+            changes["settings"] = settings
         connections.change(actor, found, changes)
     except ApiError as error:
         return page(actor, found.type, found, {**given, "settings": stored}, error)
     return redirect(url_for("connections.show", connection_id=connection_id), 303)
 
 
-def _name(given: Mapping[str, Any], otherwise: str) -> str:
-    return str(given.get("name", "")).strip()[: limits.MAX_NAME_CHARS] or otherwise
-
-
-def _environment(given: Mapping[str, Any]) -> str:
-    word = str(given.get("environment", "dev"))
-    return word if word in connections.ENVIRONMENTS else "dev"
+def _own(given: Mapping[str, Any], otherwise: str) -> dict[str, Any]:
+    """What a form says of a connection besides its settings; `otherwise` is the name of one without."""
+    return {
+        "name": str(given.get("name", "")).strip() or otherwise,
+        "environment": given.get("environment") or "dev",
+        "read_only": "read_only" in given,
+    }
 
 
 @route(

@@ -13,7 +13,8 @@ from webapp import limits
 from webapp.connectors.request_template import RequestTemplate
 from webapp.connectors.rest import RestSettings
 from webapp.errors import ApiError
-from webapp.forms.settings import SettingsForm
+from webapp.forms.page_form import Control, FormSpec
+from webapp.forms.settings import SettingsForm, places
 from webapp.models import Connection, Endpoint, Template
 from webapp.services import connections, endpoint_example, endpoints, templates, tenancy
 from webapp.services.actors import Actor
@@ -23,12 +24,37 @@ from webapp.views.endpoints import EndpointChange, EndpointIn
 from webapp.views.inputs import Query, form_values, parse
 from webapp.views.reply import render_block
 from webapp.views.routes import route
+from webapp.views.shell import brief
 
 bp = Blueprint("endpoint_pages", __name__)
 PAGE: Final = "endpoints/form.html"
 ONE: Final = "/endpoints/<endpoint_id>/edit"
 _OWN: Final = ("name", "url", "path", "connection_id", "environment", "template_id")
 _REST: Final = "rest"
+
+
+PLAIN: Final = FormSpec(
+    EndpointIn,
+    {
+        "name": Control("Name", placeholder="Customers", autocomplete="off"),
+        "connection_id": Control("Address"),
+        "path": Control(
+            "Path", type="text", placeholder="/customers/{{id}}", attributes={"spellcheck": "false"}
+        ),
+        "url": Control(
+            "URL",
+            hint="{{field}} is a value of the row; not in the host.",
+            type="text",
+            placeholder="https://api.example.org/customers/{{id}}",
+            attributes={"inputmode": "url", "spellcheck": "false"},
+        ),
+        "environment": Control(
+            "Environment",
+            choices=[("dev", "Development"), ("test", "Test"), ("prod", "Production (pushes need confirmation)")],
+        ),
+    },
+)
+"""What an endpoint has besides the keys of the models of REST."""
 
 
 class NewQuery(Query):
@@ -90,7 +116,18 @@ def _page(
     }
     if block:
         return Response(render_block(PAGE, block, **context))
-    context |= {"connections": _connections(actor, form), "templates": _templates(actor)}
+    known = _connections(actor, form)
+    on = [(one["id"], f"On {one['name']} ({brief(one['settings']['base_url'])})") for one in known]
+    plain = PLAIN.draw(form.texts, choices={"connection_id": [("", "Its own"), *on]})
+    plain["connection_id"].render_kw |= {"hx-post": request.path, "hx-vals": '{"do": "draw"}'}
+    others = [f"{one['message']} {one.get('hint') or ''}".strip() for one in context["others"]]
+    context |= {
+        "connections": known,
+        "templates": _templates(actor),
+        "plain": plain,
+        "places": places((plain, form.request, form.auth, form.sending), faults),
+        "told": others if faults or others or error is None else [error.message],
+    }
     return Response(render_template(PAGE, **context), error.status if error else 200, mimetype="text/html")
 
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Final, Literal
 
 from flask import Blueprint, Response, current_app, flash, g, request, url_for
 from pydantic import Field
 
 from webapp.errors import ApiError
 from webapp.extensions import db
+from webapp.forms.page_form import Control, FormSpec, PageForm
 from webapp.models import Invitation, Membership, Team, User
 from webapp.services import mail, members, paging, people, tenancy, two_factor
 from webapp.services.actors import Actor
@@ -63,6 +64,14 @@ class MemberPatch(Input):
     role: Role
 
 
+ADD: Final = FormSpec(
+    MemberIn,
+    {"user_id": Control(type="hidden"), "team_id": Control("Access to"), "role": Control("Role")},
+    codes={"not_found": "team_id"},
+)
+ROLE: Final = FormSpec(MemberPatch, {"role": Control("Role")}, codes={"forbidden": "role", "conflict": "role"})
+
+
 class RemoveQuery(Query):
     """`everywhere`: all places the person has in the workspace, its teams included. `revoke_keys`: their keys are
     revoked too, so that they do not work again if the person comes back."""
@@ -77,6 +86,21 @@ class InvitationIn(Input):
     email: Annotated[str, Field(max_length=320, pattern=EMAIL)]
     role: Role = "editor"
     team_id: str | None = None
+
+
+INVITE: Final = FormSpec(
+    InvitationIn,
+    {
+        "email": Control(
+            "E-mail address",
+            type="email",
+            autocomplete="off",
+            invalid="Enter an e-mail address, such as name@example.org.",
+        ),
+        "role": Control("Role"),
+        "team_id": Control("Access to"),
+    },
+)
 
 
 class InvitationOut(Output):
@@ -144,15 +168,51 @@ def _page(actor: Actor, query: MemberQuery, **more: Any) -> Response:
     data = {"items": found.items, "next_cursor": found.next_cursor, "total": found.total}
     # Who has a second factor is for admins to see.
     second = two_factor.who_has([one.user.id for one in found.items]) if actor.can("admin") else set()
-    shown = {"teams": _teams(actor), "query": query, "sort": sort, "second": second, **more}
+    shown = {
+        "teams": _teams(actor),
+        "query": query,
+        "sort": sort,
+        "second": second,
+        "role_form": lambda member: ROLE.draw({"role": member.role}, id=f"{member.id}-")["role"],
+        "add_form": _add_form,
+        **more,
+    }
     return reply(data, template="members.html", block="list", **shown)
 
 
-def _again(actor: Actor, error: ApiError, **_address: str) -> Response:
-    """The page of the members with what was refused."""
-    if error.code == "forbidden":
+def _add_form(user_id: str, places: list[tuple[str, str]], error: ApiError | None = None) -> PageForm:
+    """The form that gives a person a role in one more of `places`."""
+    return ADD.draw(
+        {"user_id": user_id, "role": "editor"},
+        sent=request.form if error else None,
+        error=error,
+        id="new-" if error else f"{user_id}-",
+        choices={"team_id": places},
+    )
+
+
+def _again(actor: Actor, error: ApiError, member_id: str = "") -> Response:
+    """The page of the members with the form that was rejected above the list, for those who may see it."""
+    if error.code == "forbidden" and not actor.can("admin"):
         raise error
-    return _page(actor, MemberQuery(), error=error)
+    if error.code == "not_found" and member_id:
+        raise error
+    if request.method == "DELETE":
+        return _page(actor, MemberQuery(), error=error)
+    if member_id:
+        member = tenancy.get(actor, Membership, member_id, "admin")
+        user, form = member.user_id, ROLE.draw(sent=request.form, error=error, id="new-")
+        title, action = "Change role", url_for(".change", member_id=member_id) + "?_method=PATCH"
+    else:
+        user = request.form.get("user_id", "")
+        places = [("", "Workspace"), *((one.id, f"Team {one.name}") for one in _teams(actor))]
+        title, action, form = "Add role", url_for(".add"), _add_form(user, places, error)
+    mine = members.listing(actor).where(Membership.user_id == user).limit(1)
+    known = None if "\0" in user else db.session.scalar(mine)
+    if known is None:
+        raise error
+    email = db.session.get_one(User, known.user_id).email
+    return _page(actor, MemberQuery(), failed={"title": title, "action": action, "form": form, "email": email})
 
 
 @route(
@@ -217,17 +277,29 @@ def invitations(actor: Actor, query: ListQuery) -> Response:
     return _invitations_page(actor, found.as_dict(InvitationOut.of), query=query)
 
 
-def _invitations_page(actor: Actor, data: dict[str, Any], **more: Any) -> Response:
+def _invitations_page(
+    actor: Actor, data: dict[str, Any], error: ApiError | None = None, **more: Any
+) -> Response:
     if g.face == "program":
         return reply(data)
+    teams = _teams(actor)
+    about_form = error is not None and "email" in request.form  # and not about an invitation of the list
+    form = INVITE.draw(
+        {"role": "editor"},
+        sent=request.form if about_form else None,
+        error=error if about_form else None,
+        choices={"team_id": [("", "Workspace"), *((one.id, f"Team {one.name}") for one in teams)]},
+    )
     mails = {one["id"]: mail.latest(one["id"]) for one in data["items"]}
-    shown = {"teams": _teams(actor), "mails": mails, "mail_is_set_up": mail.configured(), **more}
-    return reply(data, template="invitations.html", **shown)
+    shown = {"teams": teams, "mails": mails, "mail_is_set_up": mail.configured(), **more}
+    return reply(
+        data, template="invitations.html", form=form, error=None if about_form else error, **shown
+    )
 
 
 def _invite_again(actor: Actor, error: ApiError, **_address: str) -> Response:
     """The page of the invitations with what was refused, for those who may see it."""
-    if error.code == "forbidden":
+    if error.code == "forbidden" and not actor.can("admin"):
         raise error
     query = ListQuery()
     found = paging.page(

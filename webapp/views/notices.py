@@ -2,28 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
-
 from flask import Blueprint, Response, url_for
-from pydantic import Field
 
-from webapp import limits
-from webapp.errors import ApiError
 from webapp.services import notices
 from webapp.services.actors import Actor
-from webapp.views import session
-from webapp.views.inputs import Input, Moment, Query
+from webapp.views.inputs import Moment, Query
 from webapp.views.reply import json_reply, reply
 from webapp.views.routes import route
+from webapp.views.session import NOTICES, NoticesForm, profile_again
 
 bp = Blueprint("notices", __name__)
-
-
-class NoticesForm(Input):
-    """When a person wants mail about work that they started."""
-
-    mail: Literal["never", "failed", "always"]
-    minutes: Annotated[int, Field(ge=0, le=limits.NOTICE_MOST_MINUTES)]
 
 
 class EndedQuery(Query):
@@ -32,12 +20,15 @@ class EndedQuery(Query):
     since: Moment | None = None
 
 
-def _again(actor: Actor, error: ApiError) -> Response:
-    return session.profile_again(actor, error)
-
-
 @route(
-    bp, "/me/notices", ["POST"], scope="self", body=NoticesForm, hidden=True, programs=False, on_fault=_again
+    bp,
+    "/me/notices",
+    ["POST"],
+    scope="self",
+    body=NoticesForm,
+    hidden=True,
+    programs=False,
+    on_fault=profile_again(NOTICES),
 )
 def choose(actor: Actor, body: NoticesForm) -> Response:
     """Set when one gets mail about one's own work."""

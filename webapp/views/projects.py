@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Annotated, Any
+from typing import Annotated, Any, Final
 
-from flask import Blueprint, Response, flash, g, url_for
+from flask import Blueprint, Response, flash, g, request, url_for
 from pydantic import Field
 
 from webapp import limits
+from webapp.errors import ApiError
 from webapp.extensions import db
+from webapp.forms.page_form import Control, FormSpec, PageForm
 from webapp.models import Project, Team
 from webapp.services import paging, tenancy
 from webapp.services.actors import Actor
@@ -57,6 +59,25 @@ class ProjectPatch(Input):
     team_id: str | None = None
 
 
+_NAME: Final = Control("Name", required=True, autocomplete="off")
+_DESCRIPTION: Final = Control("Description", type="textarea", attributes={"rows": 2})
+NEW: Final[Mapping[type[Team] | type[Project], FormSpec]] = {
+    Team: FormSpec(TeamIn, {"name": _NAME}),
+    Project: FormSpec(ProjectIn, {"name": _NAME, "team_id": Control("Team"), "description": _DESCRIPTION}),
+}
+CHANGED: Final[Mapping[type[Team] | type[Project], FormSpec]] = {
+    Team: FormSpec(TeamIn, {"name": Control("New name", required=True, autocomplete="off")}),
+    Project: FormSpec(
+        ProjectPatch,
+        {
+            "name": _NAME,
+            "description": _DESCRIPTION,
+            "team_id": Control("Team", hint="Moving a project to another team changes who has access to it."),
+        },
+    ),
+}
+
+
 class ProjectOut(Output):
     """A project."""
 
@@ -92,11 +113,7 @@ def declare(kind: Named) -> None:
     model, shape, name, many = kind.model, kind.returns, kind.model.__name__.lower(), kind.model.__tablename__
     one, (index_at, create_at, show_at, change_at) = f"/{many}/<{name}_id>", kind.endpoints
 
-    @route(
-        bp, f"/{many}", scope="member", query=ListQuery, returns=Listed(shape), endpoint=index_at,
-        summary=kind.listed,
-    )  # fmt: skip
-    def index(actor: Actor, query: ListQuery) -> Response:
+    def listed(actor: Actor, query: ListQuery, **how: Any) -> Response:
         found = paging.page(
             tenancy.listing(actor, model, project=False),
             name=many,
@@ -106,12 +123,26 @@ def declare(kind: Named) -> None:
             search=(query.q, model.name),
             context=f"{actor.workspace_id} {actor.user_id}",
         )
-        shown = {"query": query, **_around(actor, model)} if g.face == "person" else {}
+        shown = {"query": query, **_around(actor, model, **how)} if g.face == "person" else {}
         return reply(found.as_dict(shape.of), template=f"{many}.html", **shown)
+
+    def again(actor: Actor, error: ApiError, **address: str) -> Response:
+        """The page with the form that was rejected, for those who may see it."""
+        if error.code in ("forbidden", "not_found"):
+            raise error
+        row = tenancy.get(actor, model, *address.values(), "admin") if address else None
+        return listed(actor, ListQuery(), error=error, row=shape.of(row) if row else None)
+
+    @route(
+        bp, f"/{many}", scope="member", query=ListQuery, returns=Listed(shape), endpoint=index_at,
+        summary=kind.listed,
+    )  # fmt: skip
+    def index(actor: Actor, query: ListQuery) -> Response:
+        return listed(actor, query)
 
     @route(
         bp, f"/{many}", ["POST"], scope="admin", body=kind.body, returns=shape, status=201, idempotent=True,
-        endpoint=create_at, summary=f"Make a {name}.",
+        endpoint=create_at, summary=f"Make a {name}.", on_fault=again,
     )  # fmt: skip
     def create(actor: Actor, body: Input) -> Response:
         row = kind.create(actor, body)
@@ -124,9 +155,11 @@ def declare(kind: Named) -> None:
 
     @route(
         bp, one, ["PATCH"], scope="admin", body=kind.patch, returns=shape, errors=["version_conflict"],
-        endpoint=change_at, summary=kind.changed,
+        endpoint=change_at, summary=kind.changed, on_fault=again,
     )  # fmt: skip
     def change(actor: Actor, body: Input, **address: str) -> Response:
+        if g.face == "person":
+            CHANGED[model].check(request.form)
         row = tenancy.get(actor, model, *address.values(), "admin", lock=True)
         matching(shape.of(row))
         changes = {
@@ -140,10 +173,34 @@ def declare(kind: Named) -> None:
         return reply(shape.of(row), see=url_for(f".{index_at}"), tag=True)
 
 
-def _around(actor: Actor, model: type[Team] | type[Project]) -> dict[str, Any]:
-    """What the page of the teams, or of the projects, says besides."""
+def _around(
+    actor: Actor,
+    model: type[Team] | type[Project],
+    error: ApiError | None = None,
+    row: dict[str, Any] | None = None,
+) -> dict[str, Any]:
+    """What the page of the teams, or of the projects, shows in addition. `error` is about the form of `row`, or about
+    that of a new one."""
     teams = list(db.session.scalars(tenancy.listing(actor, Team).order_by(Team.name)))
-    return {"teams": teams} if model is Project else {"inside": tenancy.inside(actor, [one.id for one in teams])}
+    choices = {"team_id": [(one.id, one.name) for one in teams]} if model is Project else {}
+    without = ("team_id",) if len(teams) < 2 else ()
+    present = db.session.get(Project, actor.project_id) if actor.project_id else None
+
+    def form(spec: FormSpec, data: Mapping[str, Any], wrong: bool = False, id: str = "") -> PageForm:
+        sent = request.form if wrong else None
+        return spec.draw(
+            data, sent=sent, error=error if wrong else None, id=id, choices=choices, without=without
+        )
+
+    shown: dict[str, Any] = {
+        "form": form(NEW[model], {"team_id": present and present.team_id}, error is not None and row is None),
+        "change_form": lambda data: form(CHANGED[model], data, id=f"{data['id']}-"),
+        "changed": row,
+        "changed_form": row and form(CHANGED[model], row, wrong=True, id="changed-"),
+    }
+    return shown | (
+        {"teams": teams} if model is Project else {"inside": tenancy.inside(actor, [one.id for one in teams])}
+    )
 
 
 declare(

@@ -13,7 +13,8 @@ How a new resource is added:
    their work with `audit.record(..., join=True)` and `db.session.commit()`, and raise ApiError.
 2. `views/things.py`: a blueprint; inputs as `inputs.Input`, outputs as pydantic models; one function a route with
    `routes.route(...)`; `matching(data)` before a PATCH, PUT or DELETE acts. Add it to `views.BLUEPRINTS`.
-3. `templates/things/*.html`, where people see it.
+3. `templates/things/*.html`, where people see it. A form is a `forms.page_form.FormSpec` of the input, drawn with
+   `ui.summary` and `ui.field`; `on_fault` draws it again with its errors.
 4. `tests/security/cases_things.py`: who may do what; the matrix test fails while a route has no line.
 """
 

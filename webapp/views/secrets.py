@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated, Any, Final
 
 from flask import Blueprint, Response, g, request, url_for
 from pydantic import Field
 
 from webapp import limits
 from webapp.errors import ApiError
+from webapp.forms.page_form import Control, FormSpec
 from webapp.services import secrets, tenancy
 from webapp.services.actors import Actor
 from webapp.views.inputs import Input, ListQuery
@@ -46,6 +47,33 @@ class SecretForm(Input):
     project_id: str = ""
 
 
+SECRET: Final = FormSpec(
+    SecretForm,
+    {
+        "name": Control(
+            "Name",
+            placeholder="db_password",
+            autocomplete="off",
+            attributes={"maxlength": 100, "pattern": r"[A-Za-z_][A-Za-z0-9_.\-]*", "spellcheck": "false"},
+        ),
+        "value": Control("Value", type="password", autocomplete="new-password"),
+        "allowed_hosts": Control(
+            "Allowed hosts",
+            hint="The hosts that connections may send it to, one per line, for example api.example.com or "
+            "*.example.com. If you leave this empty, a host is added when an admin saves a connection that uses the "
+            "secret.",
+            type="textarea",
+            placeholder="api.example.com",
+            attributes={"rows": 3, "spellcheck": "false"},
+        ),
+        "any_host": Control("Any host", hint="Every editor of the workspace can then send the secret anywhere."),
+        "project_id": Control(
+            "Project", hint="Members of a team only can use secrets of their project, and no others."
+        ),
+    },
+)
+
+
 class SecretOut(Output):
     """A secret, without its value. `allowed_hosts`: the hosts that connections may send it to; null for any host.
     `project_id`: the only project that may use it; null for every project."""
@@ -59,14 +87,35 @@ class SecretOut(Output):
     updated_at: str
 
 
-def _page(actor: Actor, data: dict[str, Any], **shown: Any) -> Response:
+def _page(
+    actor: Actor,
+    data: dict[str, Any],
+    query: ListQuery,
+    edited: dict[str, Any] | None = None,
+    error: ApiError | None = None,
+) -> Response:
+    """The page of the secrets, with the form of a new one or of the one that is `edited`."""
     projects = {one.id: one.name for one in tenancy.projects_of(actor)}
-    return reply(data, template=PAGE, projects=projects, **shown)
+    hosts = (edited or {}).get("allowed_hosts", [])
+    given = {
+        **(edited or {}),
+        "value": None,
+        "allowed_hosts": "\n".join(hosts or []),
+        "any_host": hosts is None,
+        "project_id": (edited or {}).get("project_id") or "",
+    }
+    form = SECRET.draw(
+        given,
+        sent=request.form if error else None,
+        error=error,
+        choices={"project_id": [("", "All projects"), *projects.items()]},
+    )
+    return reply(data, template=PAGE, projects=projects, query=query, edited=edited, form=form)
 
 
 def _again(actor: Actor, error: ApiError) -> Response:
     data = secrets.listing(actor).as_dict(secrets.as_json)
-    return _page(actor, data, error=error, status=error.status)
+    return _page(actor, data, ListQuery(), error=error)
 
 
 @route(bp, "/secrets", scope="secrets", query=ListQuery, returns=Listed(SecretOut))
@@ -76,7 +125,7 @@ def index(actor: Actor, query: ListQuery) -> Response:
     if g.face != "person":
         return reply(data)
     name = request.args.get("edit", "")[: limits.MAX_NAME_CHARS]  # which secret the form shows
-    return _page(actor, data, query=query, edited=secrets.named(actor, name) if name else None)
+    return _page(actor, data, query, secrets.named(actor, name) if name else None)
 
 
 @route(

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Final
+from collections.abc import Callable
+from typing import Annotated, Any, Final, Literal
 from urllib.parse import urlsplit
 
 from flask import Blueprint, Response, current_app, g, request, session, url_for
@@ -12,6 +13,7 @@ from pydantic import Field
 from webapp import limits
 from webapp.errors import ApiError
 from webapp.extensions import db
+from webapp.forms.page_form import Control, FormSpec, PageForm
 from webapp.models import BrowserSession, Project, User
 from webapp.services import mail, notices, oidc, people, proven, sessions, sign_in, tenancy, two_factor
 from webapp.services.actors import Actor
@@ -28,14 +30,27 @@ bp = Blueprint("session", __name__)
 STEP_FIELD: Final = "step"  # a second step that waits for its code, inside the signed cookie
 
 Password = Annotated[str, Field(max_length=10_000)]
+GivenPassword = Annotated[str, Field(min_length=1, max_length=10_000)]
+NewPassword = Annotated[str, Field(min_length=1, max_length=limits.PASSWORD_MAX_CHARS)]
 
 
 class SignInForm(Input):
     """E-mail address and password."""
 
-    email: Annotated[str, Field(max_length=320)]
-    password: Password
+    email: Annotated[str, Field(min_length=1, max_length=320, pattern=r"\S")]
+    password: GivenPassword
     next: str = "/"
+
+
+SIGN_IN: Final = FormSpec(
+    SignInForm,
+    {
+        "next": Control(type="hidden"),
+        "email": Control("E-mail address", type="email", autocomplete="username"),
+        "password": Control("Password", type="password", autocomplete="current-password"),
+    },
+    focus="email",
+)
 
 
 class SignInQuery(Query):
@@ -49,14 +64,43 @@ class InvitationForm(Input):
     """The new account's name, and its password (or that of the account the address has)."""
 
     name: Annotated[str, Field(max_length=limits.MAX_NAME_CHARS)] = ""
-    password: Password
+    password: GivenPassword
+
+
+_LENGTH: Final = f"At least {limits.PASSWORD_MIN_CHARS} characters."
+ACCEPT: Final = FormSpec(
+    InvitationForm,
+    {
+        "name": Control("Name", autocomplete="name"),
+        "password": Control("Password", hint=_LENGTH, type="password", autocomplete="new-password"),
+    },
+)
+ACCEPT_WITH_ACCOUNT: Final = FormSpec(
+    InvitationForm, {"password": Control("Password", type="password", autocomplete="current-password")}
+)
 
 
 class PasswordForm(Input):
     """The present password (none while there is none) and the new one."""
 
     old_password: Password = ""
-    new_password: Password
+    new_password: NewPassword
+
+
+PASSWORD: Final = FormSpec(
+    PasswordForm,
+    {
+        "old_password": Control(
+            "Current password", type="password", autocomplete="current-password", required=True
+        ),
+        "new_password": Control(
+            "New password",
+            hint=f"{_LENGTH} Changing it signs out your other browsers.",
+            type="password",
+            autocomplete="new-password",
+        ),
+    },
+)
 
 
 class ProjectForm(Input):
@@ -70,6 +114,60 @@ class ProfileForm(Input):
     """What people may change about themselves."""
 
     name: Annotated[str, Field(max_length=limits.MAX_NAME_CHARS)]
+
+
+PROFILE: Final = FormSpec(ProfileForm, {"name": Control("Name", autocomplete="name", required=False)})
+
+
+class PreferencesForm(Input):
+    """How this browser shows pages, and which page to go back to."""
+
+    theme: Literal["", "light", "dark"] | None = None
+    keys: Literal["on", "off"] | None = None
+    back: str = "/"
+
+
+PREFERENCES: Final = FormSpec(
+    PreferencesForm,
+    {
+        "back": Control(type="hidden"),
+        "theme": Control("Theme", type="radios", choices=[("", "System"), ("light", "Light"), ("dark", "Dark")]),
+        "keys": Control("Keyboard shortcuts", type="radios", choices=[("on", "On"), ("off", "Off")]),
+    },
+)
+
+
+class NoticesForm(Input):
+    """When a person wants mail about work that they started."""
+
+    mail: Literal["never", "failed", "always"]
+    minutes: Annotated[int, Field(ge=0, le=limits.NOTICE_MOST_MINUTES)]
+
+
+NOTICES: Final = FormSpec(
+    NoticesForm,
+    {
+        "mail": Control(
+            "Send e-mail when an export, a push or a run that I started",
+            hint="A push with rows that did not arrive counts as failed.",
+            type="radios",
+            choices=[("failed", "Fails"), ("always", "Finishes"), ("never", "Never")],
+        ),
+        "minutes": Control("Only if it took longer than (minutes)", attributes={"inputmode": "numeric"}),
+    },
+)
+
+
+class EndForm(Input):
+    """A person's password; none where they signed in just now."""
+
+    password: Password = ""
+
+
+END_SESSION: Final = FormSpec(
+    EndForm,
+    {"password": Control("Your password", type="password", autocomplete="current-password", required=True)},
+)
 
 
 class MeOut(Output):
@@ -124,18 +222,19 @@ def enter(entered: Entered, target: str) -> Response:
 
 
 def _sign_in_again(_actor: Actor | None, error: ApiError) -> Response:
-    return _sign_in_page(said(error), request.form.get("email", ""), request.form.get("next", "/"))
+    return _sign_in_page("", request.form.get("next", "/"), error)
 
 
-def said(error: ApiError) -> str:
-    """One sentence of an error: its first fault's, or its own."""
-    return str((error.details.get("fields") or [{}])[0].get("message") or error.message)
-
-
-def _sign_in_page(problem: str, email: str, target: str) -> Response:
+def _sign_in_page(problem: str, target: str, error: ApiError | None = None) -> Response:
     target = safe_next(target)
     name = current_app.config["SETTINGS"].oidc_name if oidc.configured() else ""
-    return reply(template="sign_in.html", problem=problem, email=email, next=target, provider=name)
+    form = SIGN_IN.draw(
+        {"next": target},
+        sent=request.form if error else None,
+        error=error,
+        focus="" if name else None,
+    )
+    return reply(template="sign_in.html", problem=problem, form=form, next=target, provider=name)
 
 
 @route(bp, "/sign-in", scope="public", query=SignInQuery, hidden=True)
@@ -145,7 +244,7 @@ def login(actor: Actor | None, query: SignInQuery) -> Response:
     if actor is not None:
         return reply(see=safe_next(query.next))
     told = oidc.PROBLEMS.get(query.problem, "")
-    return _sign_in_page(told.format(name=current_app.config["SETTINGS"].oidc_name), "", query.next)
+    return _sign_in_page(told.format(name=current_app.config["SETTINGS"].oidc_name), query.next)
 
 
 @route(
@@ -186,13 +285,10 @@ def _invitation_again(_actor: Actor | None, error: ApiError, token: str) -> Resp
 
 def _invitation_page(token: str, error: ApiError | None) -> Response:
     row = people.invitation_by_token(token)
-    return reply(
-        template="invitation.html",
-        error=error,
-        email=row.email,
-        role=row.role,
-        known=people.find_user(row.email) is not None,
-    )
+    known = people.find_user(row.email) is not None
+    spec = ACCEPT_WITH_ACCOUNT if known else ACCEPT
+    form = spec.draw(sent=request.form if error else None, error=error)
+    return reply(template="invitation.html", form=form, email=row.email, role=row.role, known=known)
 
 
 @route(bp, "/invitations/accept/<token>", scope="public", hidden=True)
@@ -248,29 +344,57 @@ def _me(actor: Actor) -> dict[str, Any]:
     return MeOut.of(actor, email=user.email, scopes=scopes)
 
 
-def _profile(actor: Actor, error: ApiError | None) -> Response:
+def _profile(
+    actor: Actor, error: ApiError | None, failed: FormSpec | None = None, ends: str | None = None
+) -> Response:
+    """The profile. `failed` is the form that `error` is about; `ends` is the session that could not be ended, "" for
+    all others."""
     data = _me(actor)
     if g.face == "program":
         return reply(data)
     rows = db.session.scalars(sessions.mine(actor).order_by(BrowserSession.last_seen_at.desc()))
     assert actor.user_id is not None
+    has_password = db.session.get_one(User, actor.user_id).password_hash is not None
+    chosen = notices.choice_of(actor.user_id)
+
+    def form(spec: FormSpec, given: dict[str, Any] | None = None, **how: Any) -> PageForm:
+        if spec is failed:
+            how |= {"sent": request.form, "error": error}
+        return spec.draw(given, **how)
+
     return reply(
         data,
         template="profile.html",
+        name_form=form(PROFILE, {"name": data["user_name"]}),
+        preferences_form=form(
+            PREFERENCES,
+            {
+                "back": url_for("session.me"),
+                "theme": request.cookies.get("theme", ""),
+                "keys": "off" if request.cookies.get("keys") == "off" else "on",
+            },
+        ),
+        notices_form=form(NOTICES, {"mail": chosen.mail, "minutes": chosen.minutes}),
+        password_form=form(PASSWORD, without=() if has_password else ("old_password",)),
+        end_form=form(END_SESSION, id="again-"),
+        password=lambda id: END_SESSION.draw(id=f"{id}-")["password"],
+        ends=ends,
         sessions=[SessionOut.of(row, current=row.id == actor.session_id) for row in rows],
         fresh=proven.is_fresh(actor),
         two_factor=two_factor.state(actor.user_id),
-        has_password=db.session.get_one(User, actor.user_id).password_hash is not None,
+        has_password=has_password,
         accounts=sign_in.accounts(actor),
-        notices=notices.choice_of(actor.user_id),
         mailed=mail.configured(),
-        error=error,
     )
 
 
-def profile_again(actor: Actor, error: ApiError) -> Response:
-    """One's profile, with what was wrong with a form on it."""
-    return _profile(actor, error)
+def profile_again(failed: FormSpec) -> Callable[..., Response]:
+    """What draws the profile again, with what was wrong with one of its forms."""
+
+    def again(actor: Actor, error: ApiError, session_id: str = "") -> Response:
+        return _profile(actor, error, failed, session_id)
+
+    return again
 
 
 @route(
@@ -281,7 +405,7 @@ def profile_again(actor: Actor, error: ApiError) -> Response:
     body=ProfileForm,
     hidden=True,
     programs=False,
-    on_fault=profile_again,
+    on_fault=profile_again(PROFILE),
 )
 def change_me(actor: Actor, body: ProfileForm) -> Response:
     """Change one's own name."""
@@ -297,7 +421,7 @@ def change_me(actor: Actor, body: ProfileForm) -> Response:
     body=PasswordForm,
     hidden=True,
     programs=False,
-    on_fault=profile_again,
+    on_fault=profile_again(PASSWORD),
 )
 def change_password(actor: Actor, body: PasswordForm) -> Response:
     """Set a new password; other sessions end."""

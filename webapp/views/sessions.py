@@ -6,15 +6,14 @@ from typing import Any
 
 from flask import Blueprint, Response, g, request, url_for
 
-from webapp.errors import ApiError
 from webapp.models import BrowserSession
 from webapp.services import paging, sessions
 from webapp.services.actors import Actor
-from webapp.views.inputs import Input, ListQuery, parse
+from webapp.views.inputs import ListQuery, parse
 from webapp.views.outputs import Listed, Output
 from webapp.views.reply import matching, reply
 from webapp.views.routes import route
-from webapp.views.session import Password, profile_again
+from webapp.views.session import END_SESSION, EndForm, profile_again
 from webapp.views.sessions_shown import SessionOut
 
 bp = Blueprint("sessions", __name__)
@@ -26,18 +25,8 @@ class EndedOut(Output):
     ended: int
 
 
-class EndForm(Input):
-    """A person's password; none where they signed in just now."""
-
-    password: Password = ""
-
-
 def _password() -> str:
     return parse(EndForm, {"password": request.form.get("password", "")}).password
-
-
-def _again(actor: Actor, error: ApiError, **_address: str) -> Response:
-    return profile_again(actor, error)
 
 
 def _shown(actor: Actor, row: BrowserSession) -> dict[str, Any]:
@@ -61,7 +50,10 @@ def index(actor: Actor, query: ListQuery) -> Response:
     return reply(found.as_dict(lambda row: _shown(actor, row)))
 
 
-@route(bp, "/me/sessions", ["DELETE"], scope="self", returns=EndedOut, errors=["forbidden"], on_fault=_again)
+@route(
+    bp, "/me/sessions", ["DELETE"], scope="self", returns=EndedOut, errors=["forbidden"],
+    on_fault=profile_again(END_SESSION),
+)  # fmt: skip
 def end_others(actor: Actor) -> Response:
     """End all sessions but the one that asks; asked by a key, all. A key with scopes may not."""
     sessions.prove(actor, None, _password())
@@ -77,7 +69,7 @@ def end_others(actor: Actor) -> Response:
     scope="self",
     returns=SessionOut,
     errors=["forbidden", "version_conflict"],
-    on_fault=_again,
+    on_fault=profile_again(END_SESSION),
 )
 def end_one(actor: Actor, session_id: str) -> Response:
     """End one session: its browser is signed out. A key with scopes may not."""

@@ -9,13 +9,14 @@ from flask import session as cookie
 from pydantic import Field
 
 from webapp.errors import ApiError
+from webapp.forms.page_form import Control, FormSpec
 from webapp.services import oidc, sign_in
 from webapp.services.actors import Actor
 from webapp.views import identify
 from webapp.views.inputs import Input, Query
 from webapp.views.reply import reply
 from webapp.views.routes import route
-from webapp.views.session import STEP_FIELD, enter, safe_next, said, visitor
+from webapp.views.session import STEP_FIELD, enter, safe_next, visitor
 
 bp = Blueprint("sign_in", __name__)
 BROWSER_FIELD: Final = "oidc"  # what ties a sign-in at the provider to this browser, inside the signed cookie
@@ -24,7 +25,37 @@ BROWSER_FIELD: Final = "oidc"  # what ties a sign-in at the provider to this bro
 class CodeForm(Input):
     """A code of the authenticator, or a recovery code."""
 
-    code: Annotated[str, Field(max_length=100)]
+    code: Annotated[str, Field(min_length=1, max_length=100, pattern=r"\S")]
+    recovery: bool = False
+
+
+CODE: Final = FormSpec(
+    CodeForm,
+    {
+        "code": Control(
+            "Code",
+            type="code",
+            autocomplete="one-time-code",
+            attributes={
+                "class": "digits", "inputmode": "numeric", "pattern": r"[0-9\s]*", "maxlength": 20,
+            },
+        )
+    },
+    focus="code",
+)  # fmt: skip
+RECOVERY_CODE: Final = FormSpec(
+    CodeForm,
+    {
+        "recovery": Control(type="hidden"),
+        "code": Control(
+            "Recovery code",
+            hint="One of the codes that you saved during setup. Each code works once.",
+            type="code",
+            autocomplete="off",
+            attributes={"class": "mono", "autocapitalize": "none", "spellcheck": "false"},
+        ),
+    },
+)
 
 
 class BeginQuery(Query):
@@ -47,8 +78,20 @@ def _step() -> str:
     return found if isinstance(found, str) else ""
 
 
-def _code_page(problem: str) -> Response:
-    return reply(template="sign_in_code.html", problem=problem)
+def _code_page(error: ApiError | None) -> Response:
+    """The page of the second step. It has two forms; an error is that of the one which was sent."""
+    failed = RECOVERY_CODE if "recovery" in request.form else CODE
+    forms = {
+        spec: spec.draw(
+            {"recovery": "true"},
+            sent=request.form if error and spec is failed else None,
+            error=error if spec is failed else None,
+            id="" if spec is CODE else "recovery-",
+            focus=None if failed is CODE else "",
+        )
+        for spec in (CODE, RECOVERY_CODE)
+    }
+    return reply(template="sign_in_code.html", form=forms[CODE], recovery=forms[RECOVERY_CODE])
 
 
 def _code_again(_actor: Actor | None, error: ApiError) -> Response:
@@ -56,7 +99,7 @@ def _code_again(_actor: Actor | None, error: ApiError) -> Response:
         cookie.pop(STEP_FIELD, None)
         flash(error.message)
         return reply(see=url_for("session.login"))
-    return _code_page(said(error))
+    return _code_page(error)
 
 
 @route(bp, "/sign-in/code", scope="public", hidden=True, programs=False)
@@ -65,7 +108,7 @@ def code() -> Response:
     g.face = "person"
     if not _step() or not sign_in.step_is_open(_step()):
         return reply(see=url_for("session.login"))
-    return _code_page("")
+    return _code_page(None)
 
 
 @route(

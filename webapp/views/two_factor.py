@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Final
 
-from flask import Blueprint, Response, url_for
+from flask import Blueprint, Response, request, url_for
 from pydantic import Field
 
 from webapp.errors import ApiError
 from webapp.extensions import db
+from webapp.forms.page_form import Control, FormSpec
 from webapp.models import User
 from webapp.services import sign_in, two_factor
 from webapp.services.actors import Actor
@@ -24,19 +25,53 @@ class ProofForm(Input):
     """The person's password, where they have one, and a code."""
 
     password: Password = ""
-    code: Annotated[str, Field(max_length=100)]
+    code: Annotated[str, Field(min_length=1, max_length=100, pattern=r"\S")]
+
+
+_PASSWORD: Final = Control("Your password", type="password", autocomplete="current-password", required=True)
+_CODE: Final = {"class": "digits", "autocapitalize": "none", "spellcheck": "false"}
+CONFIRM: Final = FormSpec(
+    ProofForm,
+    {
+        "code": Control(
+            "Code", type="code", autocomplete="one-time-code", attributes={**_CODE, "inputmode": "numeric"}
+        ),
+        "password": _PASSWORD,
+    },
+)
+PROVE: Final = FormSpec(
+    ProofForm,
+    {
+        "password": _PASSWORD,
+        "code": Control("Code or recovery code", type="code", autocomplete="one-time-code", attributes=_CODE),
+    },
+)
 
 
 def _page(actor: Actor, error: ApiError | None) -> Response:
     assert actor.user_id is not None
+    has_password = db.session.get_one(User, actor.user_id).password_hash is not None
+    # An error without a field can be about a form that the page no longer shows, so it is shown above all of them.
+    sent_to = (request.endpoint or "").rpartition(".")[2] if error and error.details.get("fields") else ""
+    forms = {
+        name: spec.draw(
+            sent=request.form if sent_to == name else None,
+            error=error if sent_to == name else None,
+            id=id,
+            without=() if has_password else ("password",),
+        )
+        for name, spec, id in (
+            ("confirm", CONFIRM, ""), ("new_codes", PROVE, "codes-"), ("turn_off", PROVE, "off-"),
+        )
+    }  # fmt: skip
     return reply(
         template="two_factor.html",
         state=two_factor.state(actor.user_id),
         pending=two_factor.pending(actor),
-        has_password=db.session.get_one(User, actor.user_id).password_hash is not None,
+        forms=forms,
         required=two_factor.requiring(actor.user_id),
         due=actor.second_factor_due,
-        error=error,
+        error=None if sent_to in forms else error,
     )
 
 

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Annotated, Any, Final, Literal
 
-from flask import Blueprint, Response, flash, g, url_for
+from flask import Blueprint, Response, flash, g, request, url_for
 from pydantic import Field
+from wtforms import SelectChoice
 
 from webapp import limits
-from webapp.errors import ApiError
+from webapp.errors import ApiError, Fault
+from webapp.forms.page_form import Control, FormSpec
+from webapp.net import urls
 from webapp.services import notice_events, webhooks
 from webapp.services.actors import Actor
 from webapp.views.inputs import Input, ListQuery, Query
@@ -32,7 +36,18 @@ Events = Annotated[list[Event], Field(min_length=1, max_length=len(notice_events
 Description = Annotated[str, Field(max_length=limits.MAX_NAME_CHARS)]
 
 
-class WebhookIn(Input):
+class WebhookInput(Input):
+    """What a new webhook and a changed one have in common."""
+
+    @classmethod
+    def more_faults(cls, body: Mapping[str, Any]) -> list[Fault]:
+        """Return the fault of the URL, for a response that already reports others."""
+        url = body.get("url")
+        wrong = urls.fault(url) if isinstance(url, str) and 0 < len(url) <= limits.HTTP_URL_CHARS else ""
+        return [Fault("url", "wrong_form", wrong)] if wrong else []
+
+
+class WebhookIn(WebhookInput):
     """A new webhook. `events`: names such as `push.failed`, all of a kind (`push.*`), or `*`. `scope` workspace: of
     every project, for admins."""
 
@@ -44,7 +59,7 @@ class WebhookIn(Input):
     scope: Literal["project", "workspace"] = "project"
 
 
-class WebhookPatch(Input):
+class WebhookPatch(WebhookInput):
     """What of a webhook can change. Turned on again (`active`), its failures are forgotten."""
 
     read_only = READ_ONLY
@@ -53,6 +68,47 @@ class WebhookPatch(Input):
     events: Events | None = None
     description: Description | None = None
     active: bool | None = None
+
+
+def _event_choices() -> list[SelectChoice]:
+    """The events, in one group for each kind of work."""
+    choices = [SelectChoice("*", "Everything")]
+    for event in notice_events.ENDS:
+        kind, _, end = event.partition(".")
+        if all(one.value != f"{kind}.*" for one in choices):
+            choices.append(SelectChoice(f"{kind}.*", f"{_WORK[kind]}: all", optgroup=_WORK[kind]))
+        choices.append(SelectChoice(event, end.replace("_", " ").capitalize(), optgroup=_WORK[kind]))
+    return [*choices, SelectChoice("limit.warning", "80 % of a limit is used", optgroup="Limits")]
+
+
+_WORK: Final = {"export": "Exports", "push": "Pushes", "run": "Runs"}
+_SHOWN: Final = {
+    "url": Control(
+        "URL",
+        hint="Rowsmith sends a signed POST request with JSON. It does not follow redirects.",
+        type="text",
+        placeholder="https://ci.example.org/hooks/rowsmith",
+        required=True,
+        autocomplete="off",
+        attributes={"inputmode": "url", "spellcheck": "false"},
+    ),
+    "events": Control("Events", type="checkboxes", required=True, choices=_event_choices()),
+    "description": Control("Description", placeholder="Nightly build", autocomplete="off"),
+}
+_ADDRESS: Final = {"target_not_allowed": "url"}
+NEW: Final = FormSpec(
+    WebhookIn,
+    {
+        **_SHOWN,
+        "scope": Control(
+            "Scope",
+            type="radios",
+            choices=[("project", "This project"), ("workspace", "Every project of the workspace")],
+        ),
+    },
+    codes=_ADDRESS,
+)
+CHANGED: Final = FormSpec(WebhookPatch, _SHOWN, codes=_ADDRESS)
 
 
 class WebhookOut(Output):
@@ -118,17 +174,17 @@ class DeliveriesQuery(Query):
     status: Literal["pending", "delivered", "failed"] | None = None
 
 
-def _listed(actor: Actor, query: ListQuery, **more: Any) -> Response:
+def _listed(actor: Actor, query: ListQuery, error: ApiError | None = None, **more: Any) -> Response:
     data = webhooks.listing(actor, **query.model_dump()).as_dict(webhooks.as_json)
-    return reply(data, template=LIST, query=query, kinds=_kinds(), most=limits.WEBHOOKS, **more)
-
-
-def _kinds() -> dict[str, list[str]]:
-    """The ends of each kind of work, for the form."""
-    kinds: dict[str, list[str]] = {}
-    for event in notice_events.ENDS:
-        kinds.setdefault(event.partition(".")[0], []).append(event)
-    return kinds
+    if g.face == "program":
+        return reply(data)
+    form = NEW.draw(
+        {"scope": "project"},
+        sent=request.form if error else None,
+        error=error,
+        without=() if actor.can("admin") else ("scope",),
+    )
+    return reply(data, template=LIST, query=query, most=limits.WEBHOOKS, form=form, **more)
 
 
 def _again(actor: Actor, error: ApiError) -> Response:
@@ -169,14 +225,32 @@ def create(actor: Actor, body: WebhookIn) -> Response:
     return _listed(actor, ListQuery(), made=data, secret=secret, status=201)
 
 
-def _shown(actor: Actor, webhook_id: str, query: DeliveriesQuery | None = None, **more: Any) -> Response:
+def _shown(
+    actor: Actor,
+    webhook_id: str,
+    query: DeliveriesQuery | None = None,
+    error: ApiError | None = None,
+    **more: Any,
+) -> Response:
     hook = webhooks.get(actor, webhook_id)
     data = webhooks.as_json(hook)
     if g.face == "program":
         return reply(data, tag=True)
     asked = (query or DeliveriesQuery()).model_dump()
     found = webhooks.deliveries(hook, **asked).as_dict(webhooks.delivery_json)
-    return reply(data, template=SHOW, deliveries=found, query=asked, kinds=_kinds(), **more)
+    wrong = error is not None and CHANGED.sent_in(request.form)
+    form = CHANGED.draw(
+        data, sent=request.form if wrong else None, error=error if wrong else None, id="settings-"
+    )
+    return reply(
+        data,
+        template=SHOW,
+        deliveries=found,
+        query=asked,
+        form=form,
+        error=None if wrong else error,
+        **more,
+    )
 
 
 def _shown_again(actor: Actor, error: ApiError, webhook_id: str, **_: Any) -> Response:
@@ -201,6 +275,8 @@ def show(actor: Actor, webhook_id: str) -> Response:
 )
 def change(actor: Actor, webhook_id: str, body: WebhookPatch) -> Response:
     """Change a webhook, or turn it on or off."""
+    if g.face == "person" and "active" not in request.form:
+        CHANGED.check(request.form)
     hook = webhooks.get(actor, webhook_id, lock=True)
     matching(webhooks.as_json(hook))
     sent = {key: value for key, value in body.model_dump(exclude_unset=True).items() if value is not None}
