@@ -257,6 +257,57 @@ def test_size_counts_what_lies_on_the_disk_and_a_file_once(tmp_path):
     assert count == 2
 
 
+def test_what_cannot_be_looked_at_counts_as_too_much(tmp_path):
+    deep = tmp_path / "deep"
+    deep.joinpath(*["d"] * outputs.DEPTH).mkdir(parents=True)
+    assert outputs.size(deep)[1] == outputs.DEPTH
+    deep.joinpath(*["d"] * (outputs.DEPTH + 1)).mkdir()
+    assert outputs.size(deep)[1] > outputs.MOST_FILES
+    long = tmp_path / "long"
+    long.mkdir()
+    here = os.getcwd()
+    try:
+        os.chdir(long)
+        for _ in range(20):
+            os.mkdir("d" * 250)
+            os.chdir("d" * 250)
+    finally:
+        os.chdir(here)
+    assert outputs.size(long)[1] > outputs.MOST_FILES
+    outputs.remove(long)
+
+
+def test_folders_are_removed_however_deep_and_closed_and_what_links_name_stays(tmp_path):
+    kept = tmp_path / "kept"
+    kept.mkdir(mode=0o755)
+    (kept / "file").write_text("x")
+    (kept / "file").chmod(0o640)
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    (folder / "link").symlink_to(kept)
+    (folder / "hard").symlink_to(kept / "file")
+    os.mkfifo(folder / "pipe")
+    here = os.getcwd()
+    try:
+        os.chdir(folder)
+        for _ in range(3_000):
+            os.mkdir("d")
+            os.symlink(kept, "link-down")
+            os.chdir("d")
+    finally:
+        os.chdir(here)
+    closed = folder / "closed" / "below"
+    closed.mkdir(parents=True)
+    (closed / "file").write_text("x")
+    closed.chmod(0)
+    closed.parent.chmod(0)
+    folder.chmod(0o500)
+    outputs.remove(folder)
+    assert not folder.exists()
+    assert [(kept / "file").read_text(), (kept / "file").stat().st_mode & 0o777] == ["x", 0o640]
+    assert kept.stat().st_mode & 0o777 == 0o755
+
+
 def test_the_sandbox_imports_nothing_of_the_application():
     code = "import sys, jobs.sandbox; print([one for one in sys.modules if one.split('.')[0] in ('webapp', 'flask')])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
