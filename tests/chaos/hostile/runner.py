@@ -24,7 +24,7 @@ CAPS = Caps(
 # Where files are made slowly, making too many of them takes longer than all else.
 LONGER = dict.fromkeys(("many_files", "many_files_tmp"), replace(CAPS, wall_seconds=40, cpu_seconds=20))
 # Processor time is taken at the pace of a machine that does other things too.
-LONGER |= dict.fromkeys(("cpu_orphans", "cpu_ignored"), replace(CAPS, wall_seconds=40))
+LONGER |= dict.fromkeys(("busy_loop", "cpu_orphans", "cpu_ignored"), replace(CAPS, wall_seconds=40))
 NEIGHBOUR = "import time\nwhile True:\n    print('tick')\n    time.sleep(0.05)\n"
 
 
