@@ -3,14 +3,18 @@
 import gc
 import os
 import resource
+import sys
 
-from webapp import limits, memory
+from webapp import limits, memory, static_folder
+from webapp.cli import assets
 from webapp.config import Settings
 from webapp.services import journal
 
 memory.settle()  # before the application, and with it Arrow, is imported
 _settings = Settings.from_env(os.environ)
 journal.configure(_settings)
+if _missing := assets.missing(static_folder()):
+    sys.exit(f"rowsmith: {_missing}")
 
 bind = [
     f"[{_settings.host}]:{_settings.port}" if ":" in _settings.host else f"{_settings.host}:{_settings.port}"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 import os
-import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -13,6 +12,7 @@ from pathlib import Path
 from flask import Flask
 from sqlalchemy import select
 
+from jobs.sandbox import outputs
 from webapp.config import Settings
 from webapp.extensions import reading
 from webapp.models import Run
@@ -72,14 +72,8 @@ def clear(app: Flask) -> None:
 
 
 def _remove(root: Path) -> None:
-    """A folder, whatever a program did to the rights of what it holds."""
-
-    def again(function: object, path: str, _error: object) -> None:
-        try:
-            os.chmod(os.path.dirname(path), 0o700)
-            os.chmod(path, 0o700)
-            os.rmdir(path) if os.path.isdir(path) and not os.path.islink(path) else os.unlink(path)
-        except OSError as error:
-            log.warning("%s is left behind: %s", path, error)
-
-    shutil.rmtree(root, onerror=again)
+    """A folder, whatever a program left in it."""
+    try:
+        outputs.remove(root)
+    except OSError as error:
+        log.warning("%s is left behind: %s", root, error)

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Final, cast
 from urllib.parse import urlsplit
 
-from sqlalchemy import select
+from sqlalchemy import make_url, select
 
 from jobs.run_place import Place
 from jobs.sandbox import Box, Caps, Mode, Network, Setting, Unprotected, mode
@@ -24,7 +24,8 @@ log = logging.getLogger(__name__)
 
 COMMAND: Final = ("python3", "main.py")  # specification, Scenario runtime
 NOT_PROTECTED: Final = "none"  # what a runner says of itself that can protect nothing
-_PORTS: Final = {"http": 80, "https": 443}
+_PORTS: Final = {"http": 80, "https": 443, "postgresql+psycopg": 5432, "redis": 6379, "rediss": 6379}
+_LOCALHOST: Final = "127.0.0.1"
 
 
 @dataclass(frozen=True)
@@ -77,8 +78,52 @@ def box(settings: Settings, run: Run, place: Place, environment: Path, variables
         network=cast(Network, run.settings["network"]),
         api=(parts.hostname or "", parts.port or _PORTS[parts.scheme]),
         caps=caps(run.settings["timeout_seconds"]),
+        networks=settings.program_networks,
+        hidden=tuple(service_parts(settings)),
         api_source=addresses.RUNS,
     )
+
+
+def service_parts(settings: Settings) -> list[tuple[str, int]]:
+    """Host (or network) and port of each part of the service that listens by TCP, as far as the settings tell."""
+    found = [(settings.host, settings.port), *_place(settings.api_url)]
+    # A web server that takes the word of its proxies would take a program's, were the program in their network.
+    found += [(one, settings.port) for one in settings.trusted_proxies if one != "unix"]
+    if not settings.is_sqlite:
+        found += _database_places(settings.sqlalchemy_url)
+    if not settings.redis_url.startswith("unix:"):
+        found += _place(settings.redis_url)
+    if settings.storage_url.startswith("s3:") and settings.aws_endpoint_url:
+        found += _place(settings.aws_endpoint_url)
+    if settings.scanner is not None and settings.scanner.host:
+        found.append((settings.scanner.host, settings.scanner.port))
+    if settings.mail_server is not None:
+        found.append((settings.mail_server.host, settings.mail_server.port))
+    return list(dict.fromkeys(found))
+
+
+def _place(url: str) -> list[tuple[str, int]]:
+    parts = urlsplit(url)
+    return [(parts.hostname or _LOCALHOST, parts.port or _PORTS[parts.scheme])]
+
+
+def _database_places(url: str) -> list[tuple[str, int]]:
+    """The hosts of a PostgreSQL URL, which may list several in its query (libpq, 34.1.1.3). A socket file counts as
+    this machine, where the same server usually listens by TCP too."""
+    parts = make_url(url)
+    default = parts.port or _PORTS["postgresql+psycopg"]
+    ports = [int(one) for text in _listed(parts.query.get("port")) for one in text.split(",") if one.isdigit()]
+    named = [one for name in ("host", "hostaddr") for text in _listed(parts.query.get(name)) for one in text.split(",")]
+    found = [(parts.host, default)] if parts.host else []
+    for one in named:
+        host, _, port = one.rpartition(":") if one.count(":") == 1 else (one, "", "")
+        found += [(host, int(port))] if port.isdigit() else [(one, each) for each in ports or [default]]
+    found = found or [(_LOCALHOST, each) for each in ports or [default]]
+    return [(_LOCALHOST if not host or host.startswith("/") else host, port) for host, port in found]
+
+
+def _listed(value: str | tuple[str, ...] | None) -> tuple[str, ...]:
+    return (value,) if isinstance(value, str) else value or ()
 
 
 def caps(seconds: int) -> Caps:

@@ -127,10 +127,12 @@ class Settings:
     )
     target_networks: tuple[str, ...] = _setting(
         "TARGET_NETWORKS",
-        "Networks beside the public internet that connections may lead to, separated by commas; the word `none` for "
-        "none. Default: loopback and private networks where ROWSMITH_HOST is on loopback and PUBLIC_URL too "
-        "or not set, else none. "
-        "Link-local addresses and those of cloud metadata services stay closed unless a network here names just them.",
+        "Networks in addition to the public internet that connections may lead to, separated by commas; the word "
+        "`none` for none. Default: loopback and private networks where ROWSMITH_HOST is on loopback and PUBLIC_URL "
+        "too or not set, else none. "
+        "Link-local addresses and those of cloud metadata services stay closed unless a network here names just them. "
+        "Scenarios with network `full` reach these networks too, but only if you set this: the default does not apply "
+        "to them. They never reach metadata services or the service's own parts (docs/reference/sandbox.md).",
         (),
         read.target_networks,
     )
@@ -329,8 +331,14 @@ class Settings:
     def reachable_networks(self) -> tuple[str, ...]:
         """Where connections may lead beside the public internet."""
         if self.target_networks:
-            return tuple(one for one in self.target_networks if one != "none")
+            return self.program_networks
         return LOCAL_NETWORKS if self.is_local else ()
+
+    @cached_property
+    def program_networks(self) -> tuple[str, ...]:
+        """Where programs of scenarios may connect to, in addition to the public internet: only what the operator
+        names, never the default of connections."""
+        return tuple(one for one in self.target_networks if one != "none")
 
     @cached_property
     def mail_server(self) -> MailServer | None:

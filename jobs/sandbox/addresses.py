@@ -1,11 +1,13 @@
-"""Which addresses a program may reach: the public internet, and what the operator opens to programs.
+"""Which addresses a program may reach: the public internet, and the networks that the operator opens to programs.
 
-The rules are those of the address guard of connections, with nothing of what is allowed to these.
+The rules are those of the address guard of connections, and two more: metadata of clouds and the parts of the service
+itself are closed, whatever is opened.
 """
 
 from __future__ import annotations
 
 import ipaddress
+import socket
 import struct
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -30,6 +32,7 @@ _DETOURS: Final[tuple[Net, ...]] = tuple(
 )
 _UNICAST: Final = ipaddress.IPv6Network("2000::/3")  # IANA gives out IPv6 from here alone
 _NAT64: Final = ipaddress.IPv6Network("64:ff9b::/96")  # RFC 6052: IPv4, for machines that have IPv6 alone
+_COMPATIBLE: Final = ipaddress.IPv6Network("::/96")  # RFC 4291, 2.5.5.1
 
 
 @dataclass(frozen=True)
@@ -64,27 +67,87 @@ def plain(address: Address) -> Address:
     return getattr(address, "ipv4_mapped", None) or address
 
 
-def networks(given: Iterable[str]) -> tuple[Net, ...]:
-    """Networks from their CIDR. ValueError if one is none."""
-    return tuple(ipaddress.ip_network(one) for one in given)
-
-
 def is_open(address: Address, opened: tuple[Net, ...]) -> bool:
-    """Whether a program may reach an address. Metadata is closed even in a network that is opened, unless that network
-    is (a part of) the metadata's own."""
-    kept = next((one for one in _METADATA if address.version == one.version and address in one), None)
-    named = [one for one in opened if address.version == one.version and address in one]
-    if kept is not None:
-        return any(one.prefixlen >= kept.prefixlen for one in named)
-    return bool(named) or _is_public(address)
+    """Whether a program may reach an address. An IPv6 address that stands for an IPv4 one is open only if that is."""
+    inner = _ipv4_in(address)
+    if address.is_unspecified or _is_in(address, _METADATA) or (inner is not None and not is_open(inner, opened)):
+        return False
+    return _is_in(address, opened) or _is_public(address)
+
+
+class Reach:
+    """What a program of network `full` may connect to.
+
+    `networks` are opened in addition to the public internet. `hidden` are the service's own parts, each a host, an
+    address or a network, with its port: they are closed in opened networks. The port of a part that runs on this
+    machine is closed at all of the machine's addresses, since the part may listen at each of them.
+    """
+
+    def __init__(self, networks: Iterable[str] = (), hidden: Iterable[tuple[str, int]] = ()) -> None:
+        self._opened = tuple(ipaddress.ip_network(one) for one in networks)
+        self._hidden: list[tuple[Net, int]] = []
+        self._here: set[int] = set()
+        for host, port in hidden:
+            found = _networks_of(host)
+            self._hidden += [(one, port) for one in found]
+            if any(one.num_addresses == 1 and is_of_this_machine(one.network_address) for one in found):
+                self._here.add(port)
+
+    def allows(self, address: Address, port: int) -> bool:
+        """Whether a program may connect to an address."""
+        inner = _ipv4_in(address)
+        if inner is not None and not self.allows(inner, port):
+            return False
+        if port in self._here and is_of_this_machine(address):
+            return False
+        if not _is_public(address) and any(port == one and _is_in(address, (net,)) for net, one in self._hidden):
+            return False
+        return is_open(address, self._opened)
+
+
+def is_of_this_machine(address: Address) -> bool:
+    """Whether who connects to an address comes to this machine: loopback, or an address of one of its interfaces."""
+    if address.is_loopback or address.is_unspecified:
+        return True
+    with socket.socket(AF_INET if address.version == 4 else AF_INET6, socket.SOCK_STREAM) as one:
+        try:
+            one.bind((str(address), 0))
+        except OSError:
+            return False
+    return True
+
+
+def _networks_of(host: str) -> list[Net]:
+    """A network as it is; of a host, each of its addresses. Nothing if there is no such host."""
+    try:
+        return [ipaddress.ip_network(host)]
+    except ValueError:
+        pass
+    try:
+        found = socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)
+    except (OSError, UnicodeError):
+        return []
+    texts = {str(item[4][0]).partition("%")[0] for item in found}
+    return [ipaddress.ip_network(plain(ipaddress.ip_address(one))) for one in texts]
+
+
+def _is_in(address: Address, networks: Iterable[Net]) -> bool:
+    return any(address.version == one.version and address in one for one in networks)
+
+
+def _ipv4_in(address: Address) -> ipaddress.IPv4Address | None:
+    """The IPv4 address that an IPv6 one stands for (NAT64, IPv4-compatible, 6to4, Teredo); None for others."""
+    if not isinstance(address, ipaddress.IPv6Address) or address.is_loopback or address.is_unspecified:
+        return None
+    if address in _NAT64 or address in _COMPATIBLE:
+        return ipaddress.IPv4Address(int(address) & 0xFFFFFFFF)
+    return address.sixtofour or (address.teredo[1] if address.teredo else None)
 
 
 def _is_public(address: Address) -> bool:
     if isinstance(address, ipaddress.IPv6Address):
         if address in _NAT64:
-            four = ipaddress.IPv4Address(int(address) & 0xFFFFFFFF)
-            return not any(four in one for one in _METADATA if one.version == 4) and _is_public(four)
+            return _is_public(ipaddress.IPv4Address(int(address) & 0xFFFFFFFF))
         if address not in _UNICAST:
             return False
-    closed = any(address.version == one.version and address in one for one in (*_DETOURS, *_METADATA))
-    return address.is_global and not address.is_multicast and not closed
+    return address.is_global and not address.is_multicast and not _is_in(address, (*_DETOURS, *_METADATA))

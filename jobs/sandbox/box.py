@@ -61,6 +61,8 @@ class Box:
     """Addresses of name servers; empty: those of the host's /etc/resolv.conf."""
     networks: tuple[str, ...] = field(default=())
     """Networks (CIDR) that the operator opens to programs beside the public internet."""
+    hidden: tuple[tuple[str, int], ...] = ()
+    """Where the service's own parts listen: host, address or network (CIDR), and port. No network above opens them."""
     api_source: str = ""
     """The IPv4 loopback address from which an API on loopback is called, by which it knows a program; "" for any."""
 

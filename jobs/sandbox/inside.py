@@ -21,6 +21,7 @@ import sys
 from array import array
 
 PR_SET_PDEATHSIG, PR_CAPBSET_DROP, PR_SET_NO_NEW_PRIVS, PR_CAP_AMBIENT = 1, 24, 38, 47
+PR_SET_CHILD_SUBREAPER = 36
 FILE_ACCESS = 0x4007  # LANDLOCK_ACCESS_FS_: EXECUTE, WRITE_FILE, READ_FILE, TRUNCATE
 SET_MODE_FILTER, NEW_LISTENER = 1, 8
 AF_NETLINK, NETLINK_SOCK_DIAG = 16, 4
@@ -79,6 +80,7 @@ def watch(control: _socket.socket) -> None:
     libc.prctl(PR_SET_PDEATHSIG, _signal.SIGHUP, 0, 0, 0)
     if os.getppid() != parent:
         os._exit(1)
+    libc.prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)  # the processor time of orphans is then kept with us
     child = os.fork()
     if child == 0:
         _signal.signal(_signal.SIGTERM, _signal.SIG_DFL)

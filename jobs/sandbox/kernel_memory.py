@@ -14,6 +14,7 @@ import stat
 import struct
 import time
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
@@ -29,6 +30,9 @@ _FEW_PROCESSES: Final = (
 _BUFFER: Final = 212_992  # net.core.wmem_default and rmem_default of Linux
 _SOCKET: Final = 2_048  # a socket, its inode and its file
 _EPOLL_ITEM: Final = 256
+_PROC_FILE: Final = 32_768  # the buffer of a file of /proc; that of /proc/stat grows with the processors
+_PROC_LINE: Final = 256  # an item of epoll or a lock in fdinfo: 100 characters, in a buffer that doubles
+_FLIGHT_SECONDS: Final = 0.5  # a descriptor is on its way for microseconds, unless nobody receives it
 _MOST_LOCKS: Final = 10_000  # SQLite holds a few; counting millions would take longer than making them
 _MAPPING: Final = 256
 _PIPE: Final = 65_536
@@ -45,6 +49,7 @@ _ATTRIBUTE: Final = struct.Struct("=HH")
 _UNIX_REQUEST: Final = struct.Struct("=BBHIII8x")
 _UNIX_MESSAGE: Final = struct.Struct("=BBBxI8x")
 _UNIX_SHOW: Final = 0x04 | 0x10 | 0x20  # UDIAG_SHOW_PEER, _RQLEN, _MEMINFO
+_UNIX_SHOW_QUEUE: Final = 0x10  # UDIAG_SHOW_RQLEN
 _UNIX_PEER, _UNIX_RQLEN, _UNIX_MEMINFO = 2, 4, 5
 _INET_REQUEST: Final = struct.Struct("=BBBxI48s")
 _INET_MESSAGE: Final = 72
@@ -53,6 +58,18 @@ _LISTEN: Final = 10  # TCP_LISTEN, which unix sockets use too
 _ALL_STATES: Final = 0xFFFFFFFF
 # SK_MEMINFO_*: bytes of one socket.
 _RECEIVED, _SENT, _FORWARD, _QUEUED, _OPTIONS, _BACKLOG = 0, 2, 4, 5, 6, 7
+
+
+@dataclass
+class _Open:
+    """What the processes of a box have open, counted."""
+
+    items: int = 0
+    """Of epoll."""
+    proc_files: int = 0
+    """Files of /proc."""
+    in_flight: int = 0
+    """Descriptors that are on their way through unix sockets."""
 
 
 class KernelMemory:
@@ -83,6 +100,10 @@ class KernelMemory:
         self._held = self._mappings = 0
         self._next = self._next_slow = 0.0
         self._mapped: dict[tuple[int, int], int] = {}
+        self._proc_device = os.fstat(proc).st_dev
+        self._locks = self._lines = 0
+        self._known: set[int] = set()
+        self._flights: list[tuple[float, int]] = []
         self.too_many_locks = False
         """Whether the processes hold more file locks (fcntl(2)) than any program needs. The kernel sets no limit."""
         self.nameless_bytes = 0
@@ -94,7 +115,8 @@ class KernelMemory:
         if now >= self._next_slow:
             self._next_slow = now + _SLOW_SECONDS
             self._look_at_mappings(pids)
-            self.too_many_locks = self._holds_locks(pids, _MOST_LOCKS)
+            self._locks = self._count_locks(pids, _MOST_LOCKS)
+            self.too_many_locks = self._locks > _MOST_LOCKS
         if now >= self._next:
             self._held = self._examine(pids, leader)
             self._next = now + (time.monotonic() - now) * _SHARE
@@ -115,6 +137,7 @@ class KernelMemory:
         pipes: set[tuple[int, int]] = set()
         nameless = dict(self._mapped)
         held = self._mappings * _MAPPING if len(pids) > _FEW_PROCESSES else 0
+        open_ = _Open()
         for pid in pids:
             try:
                 folder = os.open(f"{pid}/fd", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC, dir_fd=self._proc)
@@ -124,12 +147,18 @@ class KernelMemory:
             except OSError:
                 continue  # it has ended
             try:
-                held += self._descriptors(pid, folder, sockets, pipes, nameless)
+                self._descriptors(pid, folder, sockets, pipes, nameless, open_)
             except OSError:
                 continue
             finally:
                 os.close(folder)
+        # What is open in /proc keeps a buffer for its largest record, which has a line for each item or lock.
+        self._lines = max(self._lines, open_.items + self._locks)
+        held += open_.items * _EPOLL_ITEM + open_.proc_files * (_PROC_FILE + self._lines * _PROC_LINE)
+        if not self._shared:  # there nothing is sent that could carry a descriptor
+            open_.in_flight += self._hidden_sockets(sockets) * self._files
         self.nameless_bytes = sum(nameless.values())
+        self.nameless_bytes += max(0, self._stays_in_flight(open_.in_flight) - 1) * self._file_bytes
         full = self._pipe_pages * _PAGE // _PIPE or len(pipes)
         held += min(len(pipes), full) * _PIPE + max(0, len(pipes) - full) * _SMALL_PIPE
         if not self._shared:
@@ -145,24 +174,47 @@ class KernelMemory:
         sockets: set[int],
         pipes: set[tuple[int, int]],
         nameless: dict[tuple[int, int], int],
-    ) -> int:
-        """Sort what a process has open into sockets, pipes and files without a name; the bytes of its epoll items."""
-        items = 0
+        open_: _Open,
+    ) -> None:
+        """Sort what a process has open."""
         for name in os.listdir(folder):
             try:
                 about = os.stat(name, dir_fd=folder)
                 kind = stat.S_IFMT(about.st_mode)
                 if kind == stat.S_IFSOCK:
+                    if not self._shared and about.st_ino not in sockets:
+                        open_.in_flight += _counted(_read(self._proc, f"{pid}/fdinfo/{name}"), b"scm_fds:")
                     sockets.add(about.st_ino)
                 elif kind == stat.S_IFIFO:
                     pipes.add((about.st_dev, about.st_ino))
+                elif kind == stat.S_IFREG and about.st_dev == self._proc_device:
+                    open_.proc_files += 1
                 elif kind == stat.S_IFREG and about.st_nlink == 0 and about.st_dev != self._own_home:
                     nameless[about.st_dev, about.st_ino] = about.st_blocks * 512
                 elif kind == 0 and os.readlink(name, dir_fd=folder) == "anon_inode:[eventpoll]":
-                    items += _read(self._proc, f"{pid}/fdinfo/{name}").count(b"tfd:")
+                    open_.items += _read(self._proc, f"{pid}/fdinfo/{name}").count(b"tfd:")
             except OSError:
                 continue  # it was closed
-        return items * _EPOLL_ITEM
+
+    def _hidden_sockets(self, sockets: set[int]) -> int:
+        """How many unix sockets with something to read no process has open: they are on their way through others, and
+        what is on its way through them is not to be seen. A socket counts from the second look on, since those of the
+        first may have been made after the descriptors were looked through."""
+        waiting = self._waiting_unix()
+        hidden = (waiting & self._known) - sockets
+        self._known = waiting
+        return len(hidden)
+
+    def _stays_in_flight(self, count: int) -> int:
+        """How many descriptors have been on their way through sockets for a while: the least of the last looks. Nobody
+        can tell what they are; deleted files, at worst."""
+        now = time.monotonic()
+        self._flights.append((now, count))
+        while len(self._flights) > 1 and self._flights[1][0] <= now - _FLIGHT_SECONDS:
+            del self._flights[0]
+        if self._flights[0][0] > now - _FLIGHT_SECONDS:
+            return 0
+        return min(each for _, each in self._flights)
 
     def _look_at_mappings(self, pids: Sequence[int]) -> None:
         """How many mappings the processes have, and the deleted files among them."""
@@ -188,8 +240,8 @@ class KernelMemory:
                     if about.st_dev != self._own_home:
                         self._mapped[about.st_dev, about.st_ino] = about.st_blocks * 512
 
-    def _holds_locks(self, pids: Sequence[int], most: int) -> bool:
-        """Whether the processes hold more file locks than `most`."""
+    def _count_locks(self, pids: Sequence[int], most: int) -> int:
+        """How many file locks the processes hold; counting ends beyond `most`."""
         count = 0
         for pid in pids:
             try:
@@ -202,12 +254,12 @@ class KernelMemory:
                 for name in os.listdir(folder):
                     count += _read(folder, name).count(b"lock:")
                     if count > most:
-                        return True
+                        return count
             except OSError:
                 continue  # it has ended
             finally:
                 os.close(folder)
-        return False
+        return count
 
     # --- Sockets ------------------------------------------------------------------------------------------------
 
@@ -245,6 +297,17 @@ class KernelMemory:
             elif waiting and not any(found.get(_UNIX_PEER, b"")):
                 held += 2 * self._buffer
         return held, count
+
+    def _waiting_unix(self) -> set[int]:
+        """The inodes of the unix sockets of the network that have something to read."""
+        request = _UNIX_REQUEST.pack(socket.AF_UNIX, 0, 0, _ALL_STATES, 0, _UNIX_SHOW_QUEUE)
+        found = set()
+        for message in self._dump(request):
+            _, _, _, inode = _UNIX_MESSAGE.unpack_from(message)
+            waiting = dict(_attributes(message, _UNIX_MESSAGE.size)).get(_UNIX_RQLEN, bytes(4))
+            if inode and struct.unpack_from("=I", waiting)[0]:
+                found.add(inode)
+        return found
 
     def _tcp(self, family: int) -> tuple[int, int]:
         """Bytes and number of the TCP sockets of the network."""

@@ -38,6 +38,7 @@ _OPTIONS: Final = (
     (socket.IPPROTO_TCP, socket.TCP_SYNCNT, 4), (socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, 4),
     (socket.IPPROTO_TCP, socket.TCP_QUICKACK, 4),
 )  # fmt: skip
+_LISTEN: Final = "0A"  # TCP_LISTEN, in proc(5) net/tcp
 _LONGEST_QUEUE: Final = 128  # connections that wait to be accepted; each may hold a full buffer
 
 
@@ -61,12 +62,13 @@ class Connections:
         box: Box,
         listener: int,
         api: Set[tuple[addresses.Address, int]],
+        reach: addresses.Reach,
         resolver: tuple[str, int] | None,
         register: Callable[[int, int], None],
         forget: Callable[[int], None],
     ) -> None:
         self.box, self.listener, self.api, self.resolver = box, listener, api, resolver
-        self._opened = addresses.networks(box.networks)
+        self._allowed = reach
         self._register, self._forget = register, forget
         self._pending: dict[int, Pending] = {}
         self._own = _network_of(socket.socket(socket.AF_INET, socket.SOCK_DGRAM), close=True)
@@ -166,11 +168,14 @@ class Connections:
             return self._go_out(question, one, raw, fresh=not outside)
         if self._is_given(target, stream):
             return self._go_out(question, one, raw, fresh=not outside, source=self._source(target))
-        if target.inside:
-            return errno.EACCES if outside else self._wait_for(question, one, raw, fresh=False)
-        if not stream or self.box.network != "full" or not addresses.is_open(target.address, self._opened):
+        full = stream and self.box.network == "full"
+        allowed = full and self._allowed.allows(target.address, target.port)
+        # Loopback is the box's own, unless the operator has opened the host's and nothing listens there inside.
+        if target.inside and not outside and not (allowed and not _listens(question.thread, target.port)):
+            return self._wait_for(question, one, raw, fresh=False)
+        if not allowed:
             return errno.EACCES
-        return self._go_out(question, one, raw, fresh=not outside)
+        return self._go_out(question, one, raw, fresh=not outside, source=self._source(target))
 
     def _connect_unix(self, question: Question, one: socket.socket, raw: bytes) -> int | None:
         path = raw[2:]
@@ -206,9 +211,8 @@ class Connections:
         return raw
 
     def _source(self, target: addresses.Target) -> str:
-        """The address from which the API is called; "" for any."""
-        local = target.address.version == 4 and target.address.is_loopback
-        return self.box.api_source if local and target.port == self.box.api[1] else ""
+        """The address from which a service on the host's IPv4 loopback is called; "" for any."""
+        return self.box.api_source if target.address.version == 4 and target.address.is_loopback else ""
 
     def _go_out(
         self, question: Question, one: socket.socket, raw: bytes, *, fresh: bool, source: str = ""
@@ -296,6 +300,19 @@ def _until(one: socket.socket) -> float:
     seconds, micro = struct.unpack("ll", one.getsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, 16))
     given = seconds + micro / 1e6
     return time.monotonic() + given if given else float("inf")
+
+
+def _listens(thread: int, port: int) -> bool:
+    """Whether a socket listens at a port of the network that a thread is in."""
+    for name in ("tcp", "tcp6"):
+        try:
+            with open(f"/proc/{thread}/net/{name}") as file:
+                rows = [line.split() for line in file][1:]
+        except FileNotFoundError:
+            continue  # no IPv6
+        if any(row[3] == _LISTEN and int(row[1].rpartition(":")[2], 16) == port for row in rows):
+            return True
+    return False
 
 
 def _backlog(question: Question) -> int:

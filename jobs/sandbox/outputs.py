@@ -2,33 +2,81 @@
 
 from __future__ import annotations
 
+import errno
 import os
+import secrets
 import stat
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
 MOST_FILES: Final = 20_000  # files and folders; each costs the host an inode
-_DEPTH: Final = 32  # folders within folders
+DEPTH: Final = 32  # folders within folders
+_GONE: Final = (errno.ENOENT, errno.ENOTDIR)  # it was removed, or something else has its name
+_FOLDER: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 def size(folder: Path) -> tuple[int, int]:
     """Bytes on the disk of all below a folder, and how many files and folders there are. A file under two names
-    counts once."""
+    counts once. Where something cannot be looked at (too deep, a path that is too long, a folder that is closed to us),
+    there may be any number of files: more than MOST_FILES are reported."""
     total, count = 0, 0
     seen: set[int] = set()
-    for entry in _walk(folder):
+    unseen: list[str] = []
+    for entry in _walk(folder, unseen):
         count += 1
         try:
             found = entry.stat(follow_symlinks=False)
-        except OSError:
+        except OSError as error:
+            if error.errno not in _GONE:
+                unseen.append(entry.path)
             continue
         if found.st_ino not in seen:
             seen.add(found.st_ino)
             total += max(found.st_blocks * 512, 0)
-        if count > MOST_FILES:
+        if count > MOST_FILES or unseen:
             break
-    return total, count
+    return total, max(count, MOST_FILES + 1) if unseen else count
+
+
+def remove(folder: Path) -> None:
+    """Delete a folder with all that is below it, however deep and whatever its rights. No link is followed. Raises
+    OSError.
+
+    Folders move up to `folder` before they are emptied, so that neither the depth nor the length of a path matters.
+    """
+    top = os.open(folder, _FOLDER)
+    try:
+        os.chmod(top, 0o700)
+        while waiting := os.listdir(top):
+            for name in waiting:
+                if not _unlinked(name, top):
+                    _empty(name, top)
+    finally:
+        os.close(top)
+    os.rmdir(folder)
+
+
+def _empty(name: str, top: int) -> None:
+    """Remove a folder in `top`; the folders in it move up."""
+    os.chmod(name, 0o700, dir_fd=top)
+    at = os.open(name, _FOLDER, dir_fd=top)
+    try:
+        for inner in os.listdir(at):
+            if not _unlinked(inner, at):
+                os.chmod(inner, 0o700, dir_fd=at)
+                os.rename(inner, secrets.token_hex(16), src_dir_fd=at, dst_dir_fd=top)
+    finally:
+        os.close(at)
+    os.rmdir(name, dir_fd=top)
+
+
+def _unlinked(name: str, at: int) -> bool:
+    """Remove what is no folder; False for a folder."""
+    if stat.S_ISDIR(os.stat(name, dir_fd=at, follow_symlinks=False).st_mode):
+        return False
+    os.unlink(name, dir_fd=at)
+    return True
 
 
 def files(folder: Path) -> list[Path]:
@@ -65,8 +113,9 @@ def open_file(folder: Path, path: Path) -> int:
     return made
 
 
-def _walk(folder: Path) -> Iterator[os.DirEntry[str]]:
-    """All entries below a folder; no link is followed."""
+def _walk(folder: Path, unseen: list[str] | None = None) -> Iterator[os.DirEntry[str]]:
+    """All entries below a folder; no link is followed. `unseen` takes the folders that cannot be looked into."""
+    unseen = [] if unseen is None else unseen
     waiting = [(str(folder), 0)]
     while waiting:
         path, depth = waiting.pop()
@@ -74,7 +123,12 @@ def _walk(folder: Path) -> Iterator[os.DirEntry[str]]:
             with os.scandir(path) as entries:
                 for entry in entries:
                     yield entry
-                    if depth < _DEPTH and entry.is_dir(follow_symlinks=False):
+                    if not entry.is_dir(follow_symlinks=False):
+                        continue
+                    if depth < DEPTH:
                         waiting.append((entry.path, depth + 1))
-        except OSError:
-            continue
+                    else:
+                        unseen.append(entry.path)
+        except OSError as error:
+            if error.errno not in _GONE:
+                unseen.append(path)

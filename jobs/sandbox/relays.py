@@ -41,10 +41,13 @@ class Relays:
     """Serves the sockets of one box until it ends."""
 
     def __init__(
-        self, box: Box, api: Set[tuple[addresses.Address, int]], inside: list[tuple[socket.socket, bool]]
+        self,
+        box: Box,
+        api: Set[tuple[addresses.Address, int]],
+        reach: addresses.Reach,
+        inside: list[tuple[socket.socket, bool]],
     ) -> None:
-        self._box, self._api, self._inside = box, api, inside
-        self._opened = addresses.networks(box.networks)
+        self._box, self._api, self._allowed, self._inside = box, api, reach, inside
         self._living = threading.BoundedSemaphore(_AT_ONCE)
         self._ended = threading.Event()
         for one, proxy in inside:
@@ -103,7 +106,7 @@ class Relays:
         raise error
 
     def _reach(self, address: str, port: int) -> socket.socket:
-        """Connect, to an API on loopback from the address by which it knows programs."""
+        """Connect, to IPv4 loopback from the address by which the API knows programs."""
         local = addresses.plain(ipaddress.ip_address(address.partition("%")[0]))
         known = bool(self._box.api_source) and local.version == 4 and local.is_loopback
         return socket.create_connection(
@@ -152,8 +155,8 @@ class Relays:
             host = authority
         for *_, found in socket.getaddrinfo(host.strip("[]"), port, type=socket.SOCK_STREAM):
             address = addresses.plain(ipaddress.ip_address(str(found[0]).partition("%")[0]))
-            public = self._box.network == "full" and addresses.is_open(address, self._opened)
-            if public or (address, port) in self._api:
+            allowed = self._box.network == "full" and self._allowed.allows(address, port)
+            if allowed or (address, port) in self._api:
                 try:
                     return self._reach(str(address), port)
                 except OSError:

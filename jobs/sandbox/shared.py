@@ -27,12 +27,13 @@ class SharedConnections(Connections):
         box: Box,
         listener: int,
         open_ways: Set[tuple[addresses.Address, int]],
+        reach: addresses.Reach,
         register: Callable[[int, int], None],
         forget: Callable[[int], None],
         leader: int,
         home: Path,
     ) -> None:
-        super().__init__(box, listener, open_ways, None, register, forget)
+        super().__init__(box, listener, open_ways, reach, None, register, forget)
         self._leader, self._home = leader, home
         self._proc = os.open("/proc", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         self._signals = {filters.number(call) for call in ("kill", "tkill", "tgkill")}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import time
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -33,6 +34,8 @@ class Process:
     """Resident, shared pages included; bytes."""
     gone: bool
     """It has ended, and its parent has not asked how."""
+    running: bool
+    """It has a processor, or waits for one."""
 
 
 @dataclass
@@ -45,8 +48,9 @@ class Tree:
     leader: int = 1
     shared: bool = False
     max_memory: int = 0
-    _last: dict[tuple[int, int], int] = field(default_factory=dict)
-    _ended: int = 0
+    _last: dict[tuple[int, int], float] = field(default_factory=dict)
+    _ended: float = 0.0
+    _looked: float = 0.0
 
     def processes(self) -> list[Process]:
         """Who lives now."""
@@ -80,12 +84,28 @@ class Tree:
         return Usage(memory, self.max_memory, self._cpu(living) * _TICK_MS, threads)
 
     def _cpu(self, living: list[Process]) -> int:
-        """Ticks of all that live or lived. Who ended unseen counts where its parent waited for it."""
-        now = {(one.pid, one.start): one.own for one in living}
+        """Ticks of all that live or lived. Two sums, of which the greater holds, since each leaves something out.
+
+        Of processes that were waited for, the kernel keeps the sum with those that waited: their parents, and for
+        orphans the leader. A process whose parent ignores SIGCHLD is in no such sum. Those that were seen count with
+        what they had taken when they were last seen. One that was seen only once stands for all that came and went
+        since the look before: it counts as if it had gone on for that long.
+        """
+        moment = time.monotonic()
+        since = (moment - self._looked) * 1000 / _TICK_MS if self._looked else 0.0
+        self._looked = moment
+        now: dict[tuple[int, int], float] = {}
+        for one in living:
+            key = (one.pid, one.start)
+            own = float(one.own)
+            if key not in self._last and one.running:
+                own = max(own, since * _share(self.proc, one.pid))
+            now[key] = own
         self._ended += sum(own for key, own in self._last.items() if key not in now)
         self._last = now
-        seen = self._ended + sum(now.values())
-        return max(seen, sum(one.own + one.waited for one in living))
+        leader = read(self.proc, self.leader)
+        waited = sum(one.own + one.waited for one in living) + (leader.waited if leader else 0)
+        return max(int(self._ended + sum(one.own for one in living)), waited)
 
     def signal(self, number: int) -> None:
         """To every process."""
@@ -121,7 +141,17 @@ def read(proc: int, pid: int) -> Process | None:
         threads=at[_THREADS],
         memory=at[_RSS] * _PAGE,
         gone=part[_STATE] in b"ZX",
+        running=part[_STATE] == b"R",
     )
+
+
+def _share(proc: int, pid: int) -> float:
+    """The part of its time that a process had a processor while it wanted one."""
+    text = contents(proc, f"{pid}/schedstat")
+    if text is None or len(text.split()) < 2:
+        return 0.0
+    had, waited = (int(one) for one in text.split()[:2])
+    return had / (had + waited) if had else 0.0
 
 
 def proportional(proc: int, one: Process) -> int:

@@ -41,6 +41,7 @@ class Ways:
             self.serve.append(("stream", relays.HOST, relays.PROXY_PORT))
             local = next((one for one in self._api if ipaddress.ip_address(one).is_loopback), None)
             self.serve += [("stream", local, port)] if local else []
+        self._reach = addresses.Reach(box.networks, box.hidden)
         self._files = (host, self._api, others)
         self._parts: list[Any] = []
 
@@ -61,7 +62,7 @@ class Ways:
             )
         if streams:  # the proxy first, then the way to the API, as they were asked for
             self._parts.append(
-                Relays(self.box, self._open_ways(), [(one, one is streams[0]) for one in streams])
+                Relays(self.box, self._open_ways(), self._reach, [(one, one is streams[0]) for one in streams])
             )
         if cell.listener is not None:
             connections = self._connections(cell, cell.listener, poll)
@@ -73,11 +74,20 @@ class Ways:
         open_ways = self._open_ways()
         if isinstance(cell, Cell):
             resolver = (self._resolvers[0], names.PORT)
-            return Connections(self.box, listener, open_ways, resolver, poll.register, poll.unregister)
+            return Connections(
+                self.box, listener, open_ways, self._reach, resolver, poll.register, poll.unregister
+            )
         if self.box.network == "full":  # asked under their own addresses
             open_ways |= {(addresses.plain(ipaddress.ip_address(one)), names.PORT) for one in self._resolvers}
         return SharedConnections(
-            self.box, listener, open_ways, poll.register, poll.unregister, cell.tree.leader, cell.home_path
+            self.box,
+            listener,
+            open_ways,
+            self._reach,
+            poll.register,
+            poll.unregister,
+            cell.tree.leader,
+            cell.home_path,
         )
 
     def _open_ways(self) -> set[tuple[addresses.Address, int]]:

@@ -118,8 +118,8 @@ class Started:
 class Listener:
     """A server of one word, which counts who came."""
 
-    def __init__(self, host: str = "127.0.0.1") -> None:
-        self.server = socket.create_server((host, 0), backlog=128)
+    def __init__(self, host: str = "127.0.0.1", port: int = 0) -> None:
+        self.server = socket.create_server((host, port), backlog=128)
         self.address = self.server.getsockname()
         self.port = self.address[1]
         self.visits = 0

@@ -134,12 +134,67 @@ def test_public_address_is_open(written):
 
 
 def test_operator_opens_a_network_but_not_the_metadata_in_it():
-    opened = addresses.networks(["10.0.0.0/8", "169.0.0.0/8"])
-    assert addresses.is_open(ipaddress.ip_address("10.1.2.3"), opened)
-    assert not addresses.is_open(ipaddress.ip_address("169.254.169.254"), opened)
-    assert addresses.is_open(
-        ipaddress.ip_address("169.254.169.254"), addresses.networks(["169.254.169.254/32"])
-    )
+    assert reaches("10.1.2.3", ["10.0.0.0/8"])
+    assert not reaches("10.1.2.3", ["10.2.0.0/16"])
+    assert not reaches("169.254.169.254", ["169.0.0.0/8"])
+    assert not reaches("169.254.169.254", ["169.254.169.254/32"])
+
+
+@pytest.mark.parametrize(
+    "written",
+    "169.254.169.254 168.63.129.16 100.100.100.200 192.0.0.192 fd00:ec2::254 fe80::1 ::ffff:169.254.169.254 "
+    "64:ff9b::a9fe:a9fe 2002:a9fe:a9fe::1 ::169.254.169.254 0.0.0.0 :: ::ffff:0.0.0.0".split(),
+)
+def test_metadata_stays_closed_where_every_address_is_opened(written):
+    assert not reaches(written, ["0.0.0.0/0", "::/0"])
+
+
+@pytest.mark.parametrize(
+    "written", ["10.1.2.3", "127.0.0.7", "::1", "fd12::1", "::ffff:10.1.2.3", "64:ff9b::a01:203", "8.8.8.8"]
+)
+def test_other_addresses_are_reached_where_every_address_is_opened(written):
+    assert reaches(written, ["0.0.0.0/0", "::/0"])
+
+
+@pytest.mark.parametrize("hidden", ["127.0.0.1", "0.0.0.0", "::1", "::", "localhost"])
+@pytest.mark.parametrize(
+    "written", ["127.0.0.1", "127.0.0.9", "::1", "::ffff:127.0.0.1", "64:ff9b::7f00:1", "2002:7f00:1::"]
+)
+def test_the_port_of_a_part_on_this_machine_is_closed_at_all_addresses_of_the_machine(written, hidden):
+    every = ["0.0.0.0/0", "::/0"]
+    assert reaches(written, every, [(hidden, 6380)], port=6379)
+    assert not reaches(written, every, [(hidden, 6379)], port=6379)
+
+
+def test_a_part_elsewhere_is_closed_at_its_own_address_unless_that_is_public(monkeypatch):
+    every = ["0.0.0.0/0"]
+    names = {"db.internal": ["10.0.0.5", "10.0.0.6"], "s3.example": ["198.51.100.7", "8.8.8.8"]}
+
+    def resolve(host, *_, **__):
+        return [(2, 1, 6, "", (one, 0)) for one in names[host]]
+
+    monkeypatch.setattr(addresses.socket, "getaddrinfo", resolve)
+    hidden = [("db.internal", 5432), ("s3.example", 443), ("172.30.7.0/24", 8000)]
+    told = {
+        (host, port): reaches(host, every, hidden, port=port)
+        for host in ("10.0.0.5", "10.0.0.6", "10.0.0.7", "8.8.8.8", "172.30.7.9", "172.30.8.9")
+        for port in (5432, 443, 8000)
+    }
+    assert {place for place, allowed in told.items() if not allowed} == {
+        ("10.0.0.5", 5432), ("10.0.0.6", 5432), ("172.30.7.9", 8000),
+    }  # fmt: skip
+
+
+def test_a_port_of_ours_is_closed_at_the_public_address_of_this_machine(monkeypatch):
+    monkeypatch.setattr(addresses, "is_of_this_machine", lambda one: str(one) in ("0.0.0.0", "8.8.8.8"))
+    assert not reaches("8.8.8.8", (), [("0.0.0.0", 6379)], port=6379)
+    assert reaches("8.8.8.8", (), [("0.0.0.0", 6379)], port=443)
+    assert reaches("8.8.4.4", (), [("0.0.0.0", 6379)], port=6379)
+
+
+def reaches(written, networks, hidden=(), port=80):
+    """Whether a program connects to an address, as the kernel would hand it over."""
+    return addresses.Reach(networks, hidden).allows(addresses.plain(ipaddress.ip_address(written)), port)
 
 
 def test_address_of_the_kernel_is_read_and_odd_ones_are_none():
@@ -200,6 +255,57 @@ def test_size_counts_what_lies_on_the_disk_and_a_file_once(tmp_path):
     size, count = outputs.size(tmp_path)
     assert 100_000 <= size < 200_000
     assert count == 2
+
+
+def test_what_cannot_be_looked_at_counts_as_too_much(tmp_path):
+    deep = tmp_path / "deep"
+    deep.joinpath(*["d"] * outputs.DEPTH).mkdir(parents=True)
+    assert outputs.size(deep)[1] == outputs.DEPTH
+    deep.joinpath(*["d"] * (outputs.DEPTH + 1)).mkdir()
+    assert outputs.size(deep)[1] > outputs.MOST_FILES
+    long = tmp_path / "long"
+    long.mkdir()
+    here = os.getcwd()
+    try:
+        os.chdir(long)
+        for _ in range(20):
+            os.mkdir("d" * 250)
+            os.chdir("d" * 250)
+    finally:
+        os.chdir(here)
+    assert outputs.size(long)[1] > outputs.MOST_FILES
+    outputs.remove(long)
+
+
+def test_folders_are_removed_however_deep_and_closed_and_what_links_name_stays(tmp_path):
+    kept = tmp_path / "kept"
+    kept.mkdir(mode=0o755)
+    (kept / "file").write_text("x")
+    (kept / "file").chmod(0o640)
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    (folder / "link").symlink_to(kept)
+    (folder / "hard").symlink_to(kept / "file")
+    os.mkfifo(folder / "pipe")
+    here = os.getcwd()
+    try:
+        os.chdir(folder)
+        for _ in range(3_000):
+            os.mkdir("d")
+            os.symlink(kept, "link-down")
+            os.chdir("d")
+    finally:
+        os.chdir(here)
+    closed = folder / "closed" / "below"
+    closed.mkdir(parents=True)
+    (closed / "file").write_text("x")
+    closed.chmod(0)
+    closed.parent.chmod(0)
+    folder.chmod(0o500)
+    outputs.remove(folder)
+    assert not folder.exists()
+    assert [(kept / "file").read_text(), (kept / "file").stat().st_mode & 0o777] == ["x", 0o640]
+    assert kept.stat().st_mode & 0o777 == 0o755
 
 
 def test_the_sandbox_imports_nothing_of_the_application():

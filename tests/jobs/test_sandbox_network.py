@@ -2,15 +2,26 @@
 
 from __future__ import annotations
 
+import errno
+import http.server
 import os
 import socket
 import threading
+from contextlib import suppress
 from dataclasses import replace
+from types import SimpleNamespace
 
 import pytest
 
-from jobs.sandbox import Unprotected, mode
+from jobs import run_program
+from jobs.sandbox import Unprotected, mode, relays
+from jobs.sandbox import addresses as addresses_of_box
+from jobs.sandbox import asking as kernel
+from tests.conftest import VAULT_KEY
 from tests.jobs.sandboxing import Lab, Listener, folders, own_address
+from webapp.config import Settings
+from webapp.config_values import Scanner
+from webapp.models import Run
 from webapp.net import addresses
 
 
@@ -141,6 +152,219 @@ def test_what_the_operator_opens_is_reached_in_full_alone(asking, api, canary, o
     assert outside.visits == 1
 
 
+class Erp(http.server.ThreadingHTTPServer):
+    """An internal program of the operator's, on one address of loopback. It sends who asks for /away to `away`."""
+
+    daemon_threads = True
+
+    def __init__(self, host: str, away: str = "") -> None:
+        erp = self
+        self.peers: list[str] = []
+
+        class Page(http.server.BaseHTTPRequestHandler):
+            def do_GET(self) -> None:
+                erp.peers.append(self.client_address[0])
+                self.send_response(302 if self.path == "/away" else 200)
+                self.send_header("Location", away)
+                self.end_headers()
+                self.wfile.write(b"" if self.path == "/away" else b"orders")
+
+            def log_message(self, *_) -> None:
+                pass
+
+        super().__init__((host, 0), Page)
+        self.place = f"{host}:{self.server_port}"
+        threading.Thread(target=self.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True).start()
+
+
+FETCHING = """
+import os, urllib.error, urllib.request
+def fetch(place):
+    try:
+        return urllib.request.urlopen(f"http://{place}", timeout=5).read(20).decode()
+    except urllib.error.HTTPError as error:
+        return f"closed {error.code}"
+    except urllib.error.URLError as error:
+        return "closed" if isinstance(error.reason, OSError) and not isinstance(error.reason, TimeoutError) else error
+    except OSError as error:
+        return f"odd: {error!r}"
+for place in os.environ["PLACES"].split():
+    print(fetch(place))
+"""
+
+
+def erp_of(request, **given) -> Erp:
+    """An ERP that ends with the test."""
+    erp = Erp("127.0.0.7", **given)
+    request.addfinalizer(erp.server_close)
+    request.addfinalizer(erp.shutdown)
+    return erp
+
+
+def test_an_erp_in_an_opened_network_answers_and_the_parts_of_the_service_do_not(lab, request, canary):
+    """All of loopback is opened; what listens at the canary's port is ours."""
+    twin = Listener("127.0.0.2", canary.port)  # another server at that port: the part might listen there too
+    request.addfinalizer(twin.close)
+    erp = erp_of(request, away=f"http://127.0.0.2:{canary.port}/")
+    spellings = ("127.0.0.1", "127.0.0.2", "[::ffff:127.0.0.1]", "[::ffff:7f00:2]", "0.0.0.0", "127.2", "2130706434")
+    places = [erp.place, f"{erp.place}/away", *(f"{one}:{canary.port}" for one in spellings)]
+    given = {"network": "full", "env": {"PLACES": " ".join(places)}, "api_source": addresses.RUNS}
+    hidden = (("localhost", canary.port),)
+    for networks in (("127.0.0.0/8",), ("0.0.0.0/0", "::/0")):
+        ended = lab.run(FETCHING, networks=networks, hidden=hidden, **given)
+        first, *others = ended.output.splitlines()
+        assert first == "orders"
+        assert len(others) == len(places) - 1
+        assert [one for one in others if not one.startswith("closed")] == []
+        assert set(erp.peers) == {addresses.RUNS}, "on loopback programs are told from this machine by their address"
+    assert canary.visits == twin.visits == 0
+    if lab.way.notify:
+        lab.run(FETCHING, networks=("127.0.0.0/8",), **given)
+        assert twin.visits > 0, "it is the rule about our parts that keeps a program away from it"
+
+
+@pytest.mark.parametrize(
+    ("network", "networks"), [("full", ()), ("full", ("127.0.0.8/29", "10.0.0.0/8")), ("api", ("127.0.0.0/8",))]
+)
+def test_an_erp_stays_closed_where_its_network_or_the_scenarios_is(lab, request, network, networks):
+    erp = erp_of(request)
+    ended = lab.run(FETCHING, network=network, networks=networks, env={"PLACES": erp.place})
+    assert ended.output.startswith("closed")
+    assert erp.peers == []
+
+
+def test_a_private_address_outside_of_the_opened_networks_is_never_connected_to(lab, monkeypatch):
+    """Nothing here leaves this machine: connections are noted down and refused."""
+    noted = []
+
+    def call(name, one, *arguments):
+        target = addresses_of_box.target(arguments[0]) if name == "connect" else None
+        if target is None or target.address.is_loopback:
+            return real(name, one, *arguments)
+        noted.append(f"{target.address}:{target.port}")
+        return errno.ECONNREFUSED
+
+    def dial(place, *_):
+        noted.append("{}:{}".format(*place))
+        raise ConnectionRefusedError
+
+    real = kernel.call
+    monkeypatch.setattr(kernel, "call", call)
+    monkeypatch.setattr(relays.socket, "create_connection", dial)
+    places = "10.1.2.3:80 10.1.2.4:81 192.168.0.9:80 [::ffff:10.1.2.3]:82 [::ffff:192.168.0.9]:80 169.254.169.254:80"
+    ended = lab.run(FETCHING, network="full", networks=("10.1.2.3/32", "169.254.0.0/16"), env={"PLACES": places})
+    assert len(ended.output.splitlines()) == 6, ended.output
+    assert noted == ["10.1.2.3:80", "10.1.2.3:82"]
+
+
+def test_a_name_reaches_those_of_its_addresses_that_are_open(lab, request, canary, monkeypatch):
+    """A name that changes its mind, too: each connection goes to an address that was judged."""
+    if lab.way.notify:
+        pytest.skip("the program resolves by itself there, and connects to addresses")
+    erp, real = erp_of(request), relays.socket.getaddrinfo
+    answers = [["10.9.9.9", "127.0.0.7"], ["127.0.0.7"], ["127.0.0.1"], ["10.9.9.9", "127.0.0.1"]]
+
+    def resolve(host, port, *rest, **more):
+        if host != "erp.example":
+            return real(host, port, *rest, **more)
+        return [(2, 1, 6, "", (one, port)) for one in answers.pop(0)]
+
+    monkeypatch.setattr(relays.socket, "getaddrinfo", resolve)
+    port = erp.server_port
+    places = f"erp.example:{port} erp.example:{port} erp.example:{canary.port} erp.example:{canary.port}"
+    hidden, env = (("127.0.0.1", canary.port),), {"PLACES": places}
+    ended = lab.run(FETCHING, network="full", networks=("127.0.0.0/8",), hidden=hidden, env=env)
+    assert ended.output == "orders\norders\nclosed 403\nclosed 403\n"
+    assert (answers, canary.visits) == ([], 0)
+
+
+def test_a_program_still_talks_to_itself_where_loopback_is_opened(lab, request):
+    if lab.way.name == "landlock":
+        pytest.skip("there it may not listen")
+    other = Listener("127.0.0.7")
+    request.addfinalizer(other.close)
+    source = """
+        import os, socket
+        port = int(os.environ["PORT"])
+        for family, host in ((socket.AF_INET, "127.0.0.7"), (socket.AF_INET6, "::")):
+            with socket.create_server((host, port), family=family, dualstack_ipv6=family == socket.AF_INET6) as server:
+                with socket.create_connection(("127.0.0.7", port)) as one:
+                    server.accept()[0].send(b"mine")
+                    print(one.recv(9))
+    """
+    ended = lab.run(source, network="full", networks=("127.0.0.0/8",), env={"PORT": str(other.port)})
+    assert ended.output == "b'mine'\n" * 2
+    assert other.visits == 0
+
+
+def test_a_scenario_gets_the_networks_that_the_operator_named_and_no_part_of_the_service(lab, tmp_path, request):
+    parts = {name: Listener() for name in ("redis", "database", "storage", "scanner", "mail", "web")}
+    erp = erp_of(request)
+    for one in parts.values():
+        request.addfinalizer(one.close)
+    port = {name: one.port for name, one in parts.items()}
+    given = {
+        "secret_key": "0123456789abcdefghijklmnopqrstuvwxyz",
+        "vault_keys": (VAULT_KEY,),
+        "data_dir": tmp_path,
+        "redis_url": f"redis://:secret@localhost:{port['redis']}/0",
+        "database_url": f"postgresql://u:p@/d?host=localhost:{port['database']}",
+        "storage_url": "s3://bucket",
+        "aws_endpoint_url": f"http://localhost:{port['storage']}",
+        "scanner": Scanner("", "127.0.0.1", port["scanner"]),
+        "smtp_url": f"smtp://127.0.0.1:{port['mail']}?tls=off",
+        "mail_from": "a@example.org",
+        "host": "0.0.0.0",
+        "port": port["web"],
+        "tls_cert": __file__,
+        "tls_key": __file__,
+        "public_url": "https://data.example",
+        "run_api_url": "https://api.example",
+    }
+    places = " ".join([erp.place, *(f"127.0.0.2:{one}" for one in port.values())])
+    places += " " + " ".join(f"127.0.0.1:{one}" for one in port.values())
+    run = Run(settings={"network": "full", "timeout_seconds": 60})
+    place = SimpleNamespace(code=tmp_path, uploads=tmp_path, outputs=tmp_path)
+    for networks, first in (((), "closed"), (("none",), "closed"), (("127.0.0.0/8",), "orders")):
+        settings = Settings(**given, target_networks=networks)
+        box = run_program.box(settings, run, place, tmp_path, {})
+        ended = lab.run(FETCHING, network=box.network, networks=box.networks, hidden=box.hidden, env={"PLACES": places})
+        said = ended.output.splitlines()
+        assert said[0].split()[0] == first
+        assert len(said) == 13
+        assert {one.split()[0] for one in said[1:]} == {"closed"}
+    assert {name: one.visits for name, one in parts.items()} == dict.fromkeys(parts, 0)
+
+
+def test_what_connections_reach_by_default_is_not_opened_to_programs(tmp_path):
+    plain = Settings(secret_key="0123456789abcdefghijklmnopqrstuvwxyz", vault_keys=(VAULT_KEY,))
+    assert "127.0.0.0/8" in plain.reachable_networks
+    run = Run(settings={"network": "full", "timeout_seconds": 60})
+    place = SimpleNamespace(code=tmp_path, uploads=tmp_path, outputs=tmp_path)
+    assert run_program.box(plain, run, place, tmp_path, {}).networks == ()
+    named = replace(plain, target_networks=("10.0.0.0/8",))
+    assert run_program.box(named, run, place, tmp_path, {}).networks == ("10.0.0.0/8",)
+
+
+def test_parts_of_the_service_are_read_from_the_settings():
+    given = {"secret_key": "0123456789abcdefghijklmnopqrstuvwxyz", "vault_keys": (VAULT_KEY,)}
+    plain = Settings(**given, redis_url="unix:///run/redis.sock")
+    assert run_program.service_parts(plain) == [("127.0.0.1", 8000)]
+    several = Settings(
+        **given,
+        public_url="https://data.example",
+        trusted_proxies=("172.30.7.0/24", "unix"),
+        redis_url="rediss://cache",
+        database_url="postgresql://u:p@/d?host=one:5433&host=two:5434",
+    )
+    assert run_program.service_parts(several) == [
+        ("127.0.0.1", 8000), ("data.example", 443), ("172.30.7.0/24", 8000), ("one", 5433), ("two", 5434),
+        ("cache", 6379),
+    ]  # fmt: skip
+    by_socket = Settings(**given, database_url="postgresql://u@/d?host=/run/postgresql", redis_url="redis://h:1")
+    assert ("127.0.0.1", 5432) in run_program.service_parts(by_socket)
+
+
 def test_who_does_not_wait_for_a_connection_gets_it_too_with_the_options_it_has_set(asking, api, canary):
     source = (
         COMING
@@ -245,6 +469,8 @@ def test_names_are_asked_for_at_the_name_servers_of_the_box(lab, api):
                 question, client = server.recvfrom(512)
             except OSError:
                 return
+            if not question:
+                return  # shut down
             ends = question.index(b"\0", 12) + 5
             four = question[ends - 4 : ends - 2] == b"\0\1"
             head = question[:2] + b"\x81\x80\0\1" + (b"\0\1" if four else b"\0\0") + bytes(4)
@@ -260,14 +486,14 @@ def test_names_are_asked_for_at_the_name_servers_of_the_box(lab, api):
             "gaierror" in lab.run(source, network="api", resolvers=("127.0.0.153",), api=api.address).output
         )
     finally:
+        with suppress(OSError):  # it is not connected, and the thread that waits for it is woken all the same
+            server.shutdown(socket.SHUT_RDWR)
         server.close()
 
 
 def test_without_asking_http_goes_through_a_proxy_that_judges_as_well(lab, canary):
     if lab.way.notify:
         pytest.skip("programs connect by themselves")
-    import http.server
-
     class Page(http.server.BaseHTTPRequestHandler):
         def do_GET(self):
             self.send_response(200)

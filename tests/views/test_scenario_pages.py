@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from tests.forms.in_html import controls
@@ -184,6 +186,16 @@ def test_an_admin_gives_secrets_by_ticking_them(browser, api, cast, one):
     assert olivia.submit(f"{path}/settings", given).status_code == 303
     now = api(cast.olivia).get(path).json
     assert (now["secrets"], now["writable_secrets"]) == (["sap_login"], ["sap_login"])
+
+
+def test_settings_name_the_private_networks_that_the_operator_opens(person, one, app, monkeypatch):
+    page = f"/scenarios/{one['id']}/settings"
+    assert "nor private networks" in person.get(page).text
+    opened = replace(app.config["SETTINGS"], target_networks=("10.20.0.0/16", "192.168.7.15/32"))
+    monkeypatch.setitem(app.config, "SETTINGS", opened)
+    shown = person.get(page).text
+    assert "also the private networks that the operator opens: 10.20.0.0/16, 192.168.7.15/32" in shown
+    assert "nor private networks" not in shown
 
 
 def test_faults_of_settings_are_shown_at_their_boxes(person, edith, one):

@@ -22,6 +22,8 @@ MODULES: Final = {
     "key": "webapp.cli.key",
     "plan": "webapp.cli.plan",
     "workspace": "webapp.cli.workspace",
+    "release": "webapp.cli.servers",
+    "assets": "webapp.cli.servers",
     "migrate": "webapp.cli.servers",
     "web": "webapp.cli.servers",
     "worker": "webapp.cli.servers",

@@ -52,6 +52,17 @@ def current(static: Path) -> bool:
         return False
 
 
+def missing(static: Path) -> str | None:
+    """What to do before a web server may start, where a file that pages load is not in a static folder; else None."""
+    absent = [name for name in FILES if not (static / "vendor" / name).is_file()]
+    if not absent:
+        return None
+    return (
+        f"The browser code is not in {static / 'vendor'} ({', '.join(absent)}): pages would not work. "
+        "Run `python -m webapp.cli assets`."
+    )
+
+
 def ensure() -> None:
     """Bring static/vendor up to date. CliError with a sentence when that cannot be done.
 

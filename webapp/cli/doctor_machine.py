@@ -97,7 +97,7 @@ def browser_code(patient: Patient) -> Iterator[Finding]:
         yield Finding(OK, "browser code", "It is what package-lock.json says.")
     else:
         told = "It is missing or old: pages would be without it."
-        yield Finding(WARN, "browser code", told, "./rowsmith up fetches it")
+        yield Finding(WARN, "browser code", told, "./rowsmith up or ./rowsmith assets fetches it")
 
 
 def settings(patient: Patient) -> Iterator[Finding]:

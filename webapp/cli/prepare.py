@@ -9,9 +9,10 @@ from __future__ import annotations
 import json
 import os
 import sys
+from pathlib import Path
 
 import flask_migrate
-from sqlalchemy import select
+from sqlalchemy import make_url, select
 from sqlalchemy.exc import DatabaseError
 
 from webapp import create_app, limits
@@ -26,6 +27,12 @@ from webapp.services import demo, vocabularies
 
 def migrate(settings: Settings) -> None:
     """Bring the database to this version's schema. What is there already stays."""
+    if settings.is_sqlite:
+        file = Path(make_url(settings.sqlalchemy_url).database or "")
+        try:
+            file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        except OSError as error:
+            raise CliError(f"The folder of the database, {file.parent}, cannot be made ({error.strerror}).") from error
     with create_app(settings, routes=False).app_context():
         _upgrade()
 

@@ -1,4 +1,4 @@
-"""`./rowsmith migrate | web | worker | sweeper`: one part alone, configured by the environment."""
+"""`./rowsmith release | assets | migrate | web | worker | sweeper`: one part alone, configured by the environment."""
 
 from __future__ import annotations
 
@@ -13,7 +13,10 @@ from webapp.config import Settings
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Become the part. Returns only from `migrate`."""
+    """Become the part. Returns only from `release`, `assets` and `migrate`, which end."""
+    if arguments.command == "assets":
+        assets.ensure()
+        return 0
     data = DataDir(resolve(arguments.data_dir, os.environ))
     env = data.environment(os.environ)
     if arguments.command == "web":
@@ -23,9 +26,11 @@ def run(arguments: argparse.Namespace) -> int:
             if value is not None
         }
     settings = Settings.from_env(env)
-    if arguments.command == "migrate":
+    if arguments.command in ("release", "migrate"):
         from webapp.cli.prepare import migrate
 
+        if arguments.command == "release":
+            assets.ensure()
         migrate(settings)
         return 0
     module = ["jobs." + arguments.command]

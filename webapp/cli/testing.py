@@ -27,6 +27,7 @@ LONG: Final = (
     "tests/mcp",
     "tests/spark",
     "tests/deploy/test_hosts.py",
+    "tests/deploy/test_release.py",
     "tests/typescript/live",
     "tests/upkeep/live",
     "tests/cli/test_vocab.py",

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Annotated, Any, Final
 
-from flask import Blueprint, Response, flash, redirect, render_template, request, url_for
+from flask import Blueprint, Response, current_app, flash, redirect, render_template, request, url_for
 from pydantic import Field
 
 from webapp import limits
@@ -235,6 +235,7 @@ def _settings(
         "times": shown.next_times(schedule),
         "secrets": shown.secret_names(actor, scenario),
         "zones": shown.ZONES,
+        "networks": current_app.config["SETTINGS"].program_networks,
         "error": error,
         "bad": {one["path"]: one["message"] for one in fields},
         "can_write": actor.can("write"),

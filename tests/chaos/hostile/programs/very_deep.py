@@ -1,0 +1,7 @@
+# More folders within one another than can be removed by recursion.
+import os
+
+os.chdir(os.environ["OUTPUTS"])
+while True:
+    os.mkdir("d")
+    os.chdir("d")
