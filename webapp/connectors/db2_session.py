@@ -49,11 +49,13 @@ class Db2Session(StatementSession):
         """See `StatementSession.entities`."""
         return catalog.entities(lambda text, values: self.link.ask(text, values)[1], self.home, like)
 
-    def reading(self, link: Any, text: str, values: Sequence[Any]) -> tuple[list[str], list[Sequence[Any]]]:
+    def reading(
+        self, link: Any, text: str, values: Sequence[Any], limit: int
+    ) -> tuple[list[str], list[Sequence[Any]]]:
         """See `StatementSession.reading`."""
         link.begin()
         try:
-            return link.ask(text, values, limits.TARGET_QUERY_SECONDS)
+            return link.ask(text, values, limit, limits.TARGET_QUERY_SECONDS)
         finally:
             try:
                 link.rollback()

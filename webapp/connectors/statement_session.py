@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing
 from dataclasses import replace
 from typing import Any, ClassVar, Final, Protocol
 
@@ -34,14 +35,17 @@ _CHANGES: Final = re.compile(
 class Link(Protocol):
     """A driver's connection. What it raises is ours already."""
 
-    def ask(self, text: str, values: Sequence[Any] = ()) -> tuple[list[str], list[Sequence[Any]]]:
-        """Names and rows of what a statement returns."""
+    def ask(
+        self, text: str, values: Sequence[Any] = (), limit: int | None = None
+    ) -> tuple[list[str], list[Sequence[Any]]]:
+        """Names and rows of what a statement returns, the first rows where there is a `limit`. Raises `ConnectorError`
+        where they are larger than the limit of an answer."""
 
     def run(self, text: str) -> int:
         """Carry out a statement; how many rows it changed."""
 
-    def stream(self, text: str, size: int) -> Iterator[tuple[list[str], list[Sequence[Any]]]]:
-        """Names and rows of a query, piece by piece."""
+    def stream(self, text: str) -> Iterator[tuple[list[str], list[Sequence[Any]]]]:
+        """Names and rows of a query, piece by piece: see `sql.grouped`."""
 
     def close(self) -> None:
         """End the connection; harmless when it is gone."""
@@ -76,8 +80,10 @@ class StatementSession(Session):
     def another(self) -> Link:
         """A second connection."""
 
-    def reading(self, link: Link, text: str, values: Sequence[Any]) -> tuple[list[str], list[Sequence[Any]]]:
-        """The rows of a query in a transaction that is undone."""
+    def reading(
+        self, link: Link, text: str, values: Sequence[Any], limit: int
+    ) -> tuple[list[str], list[Sequence[Any]]]:
+        """The first rows of a query in a transaction that is undone."""
         raise NotImplementedError
 
     marker: ClassVar[str] = "%s"
@@ -127,7 +133,14 @@ class StatementSession(Session):
     def sample(self, entity: Entity, limit: int) -> pa.RecordBatch:
         """See `Session.sample`."""
         names = sql.listed(self.dialect, (column.name for column in entity.fields))
-        return batch_of(*self.link.ask(self.limited(names, f"FROM {self.table(entity)}", max(int(limit), 0))))
+        text = self.limited(names, f"FROM {self.table(entity)}", max(int(limit), 0))
+        found: list[Sequence[Any]] = []
+        with closing(self.another()) as link:
+            for _, rows in link.stream(text):
+                found += rows
+                if sql.size_of(found) > limits.SAMPLE_BYTES:
+                    break
+        return batch_of([column.name for column in entity.fields], found)
 
     def keys(
         self, entity: Entity, columns: Sequence[str], where: str = "", order: Sequence[str] | None = None
@@ -154,7 +167,7 @@ class StatementSession(Session):
     def _streamed(self, text: str) -> Iterator[pa.RecordBatch]:
         link = self.another()
         try:
-            for piece in link.stream(text, limits.TARGET_READ_ROWS):
+            for piece in link.stream(text):
                 yield batch_of(*piece)
         finally:
             link.close()
@@ -182,8 +195,7 @@ class StatementSession(Session):
         """See `Session.query`. It may hold nothing but a SELECT, and what it did nevertheless is undone."""
         statement, found = sql.bound(text, values, self.marker, doubled=self.doubled)
         self._judge(statement, whole=True)
-        names, rows = self.reading(self.link, statement, found)
-        return batch_of(names, rows[: max(int(limit), 0)])
+        return batch_of(*self.reading(self.link, statement, found, max(int(limit), 0)))
 
     def _judge(self, text: str, whole: bool = False) -> None:
         bare = _QUOTED.sub(" x ", text)
