@@ -27,8 +27,8 @@ _ROOT: Final = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 _PASSED_ON: Final = (
     "PATH", "PYTHONPATH", "LD_LIBRARY_PATH", "LANG", "LC_ALL", "TZ", "TMPDIR", "SSL_CERT_FILE", "SSL_CERT_DIR",
 )  # fmt: skip
-# One thread and few arenas: each thread reserves 64 MB of address space.
-_SETTINGS: Final = {
+# One thread and few arenas, and no pool of Arrow's own: what they reserve counts against limits on memory.
+SETTINGS: Final = {
     "OPENBLAS_NUM_THREADS": "1", "ARROW_DEFAULT_MEMORY_POOL": "system", "MALLOC_ARENA_MAX": str(limits.MALLOC_ARENAS),
 }  # fmt: skip
 _NAME_BYTES: Final = 512  # of a module's name in a request to the server
@@ -71,7 +71,7 @@ class ForkServer:
                     stdin=theirs,
                     stdout=subprocess.DEVNULL,
                     cwd=_ROOT,
-                    env={**{name: os.environ[name] for name in _PASSED_ON if name in os.environ}, **_SETTINGS},
+                    env={**{name: os.environ[name] for name in _PASSED_ON if name in os.environ}, **SETTINGS},
                     start_new_session=True,
                 )
             self._channel = ours

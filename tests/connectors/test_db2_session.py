@@ -123,7 +123,7 @@ def test_keys_are_listed_over_a_connection_that_is_set_up_alike():
     session = session_of(link, schema="S")
     (batch,) = session.keys(session.entity("T"), ["ID"], "PRICE > 1")
     assert batch.to_pydict() == {"ID": [1, 2]}
-    assert link.told[-3:] == ["SET CURRENT LOCK TIMEOUT 15", "SET CURRENT SCHEMA = 'S'", "CLOSE"]
+    assert link.told[-4:] == ["SET CURRENT LOCK TIMEOUT 15", "SET CURRENT SCHEMA = 'S'", "BEGIN", "CLOSE"]
 
 
 def test_another_family_of_db2_is_refused():

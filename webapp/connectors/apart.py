@@ -31,6 +31,7 @@ from webapp.connectors.base import STAGES, Connector, ConnectorError, Session
 from webapp.connectors.channel import HttpConnector
 from webapp.connectors.http_token import HandedToken, StoredToken, TokenAuth, TokenStore
 from webapp.connectors.wire import stage_to_json, to_json
+from webapp.fork_server import SETTINGS
 from webapp.net.gate import Gate
 from webapp.net.session import open_session
 
@@ -151,7 +152,7 @@ def _carried_out(asked: bytes, seconds: float) -> tuple[bytes, bool]:
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
         cwd=root,
-        env={name: os.environ[name] for name in _PASSED_ON if name in os.environ},
+        env={**{name: os.environ[name] for name in _PASSED_ON if name in os.environ}, **SETTINGS},
         start_new_session=True,
     )
     late = False

@@ -53,11 +53,15 @@ class MssqlSession(StatementSession):
         """See `StatementSession.limited`."""
         return f"SELECT TOP ({limit}) {names} {rest}"
 
+    def begin_reading(self, link: Any) -> None:
+        """See `StatementSession.begin_reading`."""
+        link.run("BEGIN TRANSACTION")
+
     def reading(
         self, link: Any, text: str, values: Sequence[Any], limit: int
     ) -> tuple[list[str], list[Sequence[Any]]]:
         """See `StatementSession.reading`."""
-        link.run("BEGIN TRANSACTION")
+        self.begin_reading(link)
         try:
             return link.ask(text, values, limit)
         finally:

@@ -35,12 +35,16 @@ class OracleSession(StatementSession):
         """See `StatementSession.entities`."""
         return catalog.entities(lambda text, values: self.link.ask(text, values)[1], self.home, like)
 
+    def begin_reading(self, link: Any) -> None:
+        """See `StatementSession.begin_reading`."""
+        link.rollback()
+        link.run("SET TRANSACTION READ ONLY")
+
     def reading(
         self, link: Any, text: str, values: Sequence[Any], limit: int
     ) -> tuple[list[str], list[Sequence[Any]]]:
         """See `StatementSession.reading`: nothing can be changed in a transaction that is read-only."""
-        link.rollback()
-        link.run("SET TRANSACTION READ ONLY")
+        self.begin_reading(link)
         link.patience(limits.TARGET_QUERY_SECONDS)
         try:
             return link.ask(text, values, limit)
