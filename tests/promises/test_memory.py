@@ -11,7 +11,6 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.conftest import descendants
 from tests.promises.product import Product, running
 from webapp.engine.formats import FORMATS
 

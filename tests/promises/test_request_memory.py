@@ -230,7 +230,7 @@ def test_promise_26_a_generation_takes_less_than_256_mb_in_every_format(product,
 
 
 QUERIES = {
-    "one_value_of_1_gb": "select repeat('x', 1000000000)",
+    "one_value_of_600_mb": "select repeat('x', 600000000)",
     "ten_values_of_100_mb": "select repeat('x', 100000000) from generate_series(1, 10)",
     "10000_rows_of_100_kb": "select n, repeat('x', 100000) from generate_series(1, 10000) n",
     "an_answer_within_the_limit": "select repeat('x', 6000) from generate_series(1, 9000)",
@@ -257,6 +257,7 @@ def test_promise_26_a_query_takes_less_than_256_mb(product, postgresql, name, wh
         body |= {"fields": [field("a", "number")], "source": of}
     grown = Grown(product, "/preview", body)
     print(grown)
-    assert grown.status in (200, 502, 413, 422), str(grown)
-    assert (b"MB" in grown.first) == (grown.status != 200), str(grown)
+    # 504 where a busy machine takes longer to produce the values than the query may take.
+    assert grown.status in (200, 502, 504), str(grown)
+    assert grown.status != 502 or b"too_large" in grown.first, str(grown)
     assert grown.bytes < MOST, str(grown)
