@@ -13,10 +13,7 @@ All of them end with the process that started the server.
 
 from __future__ import annotations
 
-import atexit
 import contextlib
-import ctypes
-import gc
 import importlib
 import io
 import logging
@@ -27,7 +24,6 @@ import shutil
 import signal
 import socket
 import struct
-import subprocess
 import sys
 import tempfile
 import threading
@@ -39,24 +35,14 @@ import orjson
 
 from webapp import limits
 from webapp.errors import ApiError
+from webapp.fork_server import ForkServer, die_with_parent, serve
 
 log = logging.getLogger(__name__)
 
-_ROOT: Final = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-# What the server gets of our environment: the way to Python, to libraries and to temporary files. No secrets.
-_PASSED_ON: Final = ("PATH", "PYTHONPATH", "LD_LIBRARY_PATH", "LANG", "LC_ALL", "TZ", "TMPDIR")
-# One thread and few arenas: the address space is what is limited, and each thread reserves 64 MB of it.
-_SETTINGS: Final = {
-    "OPENBLAS_NUM_THREADS": "1", "ARROW_DEFAULT_MEMORY_POOL": "system", "MALLOC_ARENA_MAX": str(limits.MALLOC_ARENAS),
-}  # fmt: skip
-_NAME_BYTES: Final = 512  # of a module's name in a request to the server
 _STATUS: Final = struct.Struct("<ii")  # how the worker ended, and whether its time was over
 _JSON, _BYTES, _LIMIT, _REJECTED, _BUG = b"j", b"b", b"l", b"r", b"x"  # kinds of a worker's answer
-_PR_SET_PDEATHSIG: Final = 1  # prctl(2)
-
 _turns = threading.BoundedSemaphore(limits.DOCUMENTS_AT_ONCE)
-_lock = threading.Lock()
-_server: tuple[subprocess.Popen[bytes], socket.socket] | None = None
+_server: Final = ForkServer("webapp.document_process")
 
 
 class DocumentError(Exception):
@@ -149,7 +135,9 @@ def _exchanged(module: str, request: bytes, document: int) -> tuple[bytes, int, 
     with ours:
         ours.settimeout(limits.DOCUMENT_SECONDS + limits.DOCUMENT_START_SECONDS)
         with theirs:
-            _ask(module, [theirs.fileno(), document])
+            if not _server.ask(module, [theirs.fileno(), document]):
+                text = "The process that reads documents cannot be started."
+                raise ApiError("unavailable", text, headers={"Retry-After": "5"})
         answer = bytearray()
         try:
             ours.sendall(request)
@@ -159,7 +147,7 @@ def _exchanged(module: str, request: bytes, document: int) -> tuple[bytes, int, 
         except ConnectionError:
             pass  # the processes were ended from outside: the status is missing
         except TimeoutError:
-            _stop()  # a server that does not fork any more
+            _server.stop()  # it does not fork any more
     if len(answer) < _STATUS.size:
         raise ApiError("unavailable", "Reading the document was interrupted. Try again.", headers={"Retry-After": "5"})
     status, late = _STATUS.unpack(answer[-_STATUS.size :])
@@ -167,65 +155,12 @@ def _exchanged(module: str, request: bytes, document: int) -> tuple[bytes, int, 
     return bytes(answer), status, bool(late)
 
 
-def _ask(module: str, descriptors: list[int]) -> None:
-    """Have the server fork a worker that talks through the first descriptor and reads the second."""
-    with _lock:
-        for attempt in range(2):  # a server that was ended from outside is replaced
-            channel = _started()
-            try:
-                socket.send_fds(channel, [module.encode()], descriptors)
-                if channel.recv(1):
-                    return
-            except OSError:
-                if attempt:
-                    raise
-            _stop()
-    raise ApiError("unavailable", "The process that reads documents cannot be started.", headers={"Retry-After": "5"})
-
-
-def _started() -> socket.socket:
-    """The channel to the server of this process, started where it is not running."""
-    global _server
-    if _server is None:
-        ours, theirs = socket.socketpair()
-        ours.settimeout(limits.DOCUMENT_START_SECONDS)
-        with theirs:
-            process = subprocess.Popen(
-                [sys.executable, "-m", "webapp.document_process"],
-                stdin=theirs,
-                stdout=subprocess.DEVNULL,
-                cwd=_ROOT,
-                env={**{name: os.environ[name] for name in _PASSED_ON if name in os.environ}, **_SETTINGS},
-                start_new_session=True,
-            )
-        _server = process, ours
-    return _server[1]
-
-
-def _stop() -> None:
-    """End the server of this process, if there is one. Its workers end with it."""
-    global _server
-    if _server is not None:
-        process, channel = _server
-        _server = None
-        channel.close()
-        process.kill()
-        process.wait()
-
-
 def _forget() -> None:
-    """In a forked process: the server is its parent's."""
-    global _server, _lock, _turns
-    if _server is not None:
-        process, channel = _server
-        _server = None
-        channel.close()
-        process.returncode = 0  # it is not a child of this process, so there is nothing to wait for
-    _lock = threading.Lock()
+    """In a forked process: the turns are its parent's."""
+    global _turns
     _turns = threading.BoundedSemaphore(limits.DOCUMENTS_AT_ONCE)
 
 
-atexit.register(_stop)
 os.register_at_fork(after_in_child=_forget)
 
 
@@ -258,31 +193,11 @@ def _result(function: str, answer: bytes, status: int, late: bool, seconds: int)
 # --- The server ---------------------------------------------------------------------------------------------
 
 
-def serve(channel: socket.socket) -> None:
-    """Fork a worker for each request, until the process that asks is gone."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C in a terminal is for the process that asks
-    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # supervisors are not waited for
-    while True:
-        module, descriptors, _, _ = socket.recv_fds(channel, _NAME_BYTES, 2)
-        if not module:
-            return
-        channel.send(b".")
-        if module.decode() not in sys.modules:
-            importlib.import_module(module.decode())
-            gc.collect()
-            gc.freeze()  # so that workers do not copy what they never change
-        if os.fork() == 0:
-            channel.close()
-            _supervise(*descriptors)
-        for one in descriptors:
-            os.close(one)
-
-
 def _supervise(connection: int, document: int) -> NoReturn:
     """Fork the worker, wait for it, and report how it ended. Never returns."""
     late = False
     try:
-        _die_with_parent()
+        die_with_parent()
         signal.signal(signal.SIGCHLD, signal.SIG_DFL)
         worker = os.fork()
         if worker == 0:
@@ -305,7 +220,7 @@ def _supervise(connection: int, document: int) -> NoReturn:
 
 def _work(connection: int, document: int) -> NoReturn:
     """Read one document and answer. Never returns."""
-    _die_with_parent()
+    die_with_parent()
     reply = socket.socket(fileno=connection)
     request = bytearray()
     while piece := reply.recv(limits.MB):
@@ -359,12 +274,6 @@ def _limited(message: str, hint: str) -> bytes:
     return _LIMIT + orjson.dumps([message, hint])
 
 
-def _die_with_parent() -> None:
-    """Have the kernel end this process when its parent ends."""
-    if sys.platform.startswith("linux"):
-        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, int(signal.SIGKILL), 0, 0, 0)
-
-
 if __name__ == "__main__":
     # As the module that workers import, so that both know the same classes.
-    importlib.import_module("webapp.document_process").serve(socket.socket(fileno=0))
+    serve(socket.socket(fileno=0), importlib.import_module("webapp.document_process")._supervise)

@@ -12,6 +12,7 @@ import pytest
 from tests.connectors import db2_ways
 from tests.connectors.db2_ways import CERTIFICATE, to
 from tests.fakes.certificates import Authority
+from webapp import limits
 from webapp.connectors import db2_errors
 from webapp.connectors.base import ConnectorError, Lost
 from webapp.connectors.db2 import Db2Connector, dsn
@@ -76,16 +77,17 @@ def test_a_server_that_fell_silent_is_noticed(ibm_db, link):
 
 def test_rows_come_with_their_names_and_exact_decimals(ibm_db, link):
     ibm_db.kinds, ibm_db.rows = ["int", "decimal"], [(1, "1.50"), (2, None)]
-    names, rows = link.ask("SELECT", (3,), 2.5)
+    names, rows = link.ask("SELECT", (3,), None, 2.5)
     assert (names, [tuple(row) for row in rows]) == (["C0", "C1"], [(1, Decimal("1.50")), (2, None)])
     assert ibm_db.told == [
         ("prepare", "SELECT"), ("set_option", {ibm_db.SQL_ATTR_QUERY_TIMEOUT: 2}, 0), ("execute", (3,)), ("free_stmt",),
     ]  # fmt: skip
 
 
-def test_a_long_answer_comes_piece_by_piece(ibm_db, link):
-    ibm_db.rows = [(one,) for one in range(5)]
-    assert [len(rows) for _, rows in link.stream("SELECT", 2)] == [2, 2, 1]
+def test_an_answer_of_wide_rows_comes_piece_by_piece(ibm_db, link, monkeypatch):
+    monkeypatch.setattr(limits, "QUERY_BATCH_BYTES", 2_000)
+    ibm_db.rows = [("x" * 1_000,) for _ in range(5)]
+    assert [len(rows) for _, rows in link.stream("SELECT")] == [2, 2, 1]
     assert ibm_db.told[-1] == ("free_stmt",)
 
 

@@ -119,11 +119,11 @@ def test_a_session_waits_for_locks_no_longer_than_the_limit_and_looks_in_its_sch
 
 def test_keys_are_listed_over_a_connection_that_is_set_up_alike():
     link = shop()
-    link.stream = lambda text, size: iter([(["ID"], [(1,), (2,)])])
+    link.stream = lambda text: iter([(["ID"], [(1,), (2,)])])
     session = session_of(link, schema="S")
     (batch,) = session.keys(session.entity("T"), ["ID"], "PRICE > 1")
     assert batch.to_pydict() == {"ID": [1, 2]}
-    assert link.told[-3:] == ["SET CURRENT LOCK TIMEOUT 15", "SET CURRENT SCHEMA = 'S'", "CLOSE"]
+    assert link.told[-4:] == ["SET CURRENT LOCK TIMEOUT 15", "SET CURRENT SCHEMA = 'S'", "BEGIN", "CLOSE"]
 
 
 def test_another_family_of_db2_is_refused():

@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+import time
 from contextlib import suppress
-from typing import ClassVar
 
 import pytest
 
-from tests.connectors.kinds import Kind
+from tests.connectors.kind_mssql import MssqlKind
+from tests.connectors.kinds import Col, Kind, Table
+from tests.jobs.waiting import eventually
+from webapp import limits
 from webapp.connectors import sql
 from webapp.connectors.base import ConnectorError, Session
+from webapp.connectors.reader_process import ReaderProcess
+from webapp.connectors.shape import Column, Entity
 from webapp.connectors.statement_session import StatementSession
 from webapp.engine.formats.sql_dialects import DIALECTS
+from webapp.services.deadline import limited
 
 # Each leaves a read-only transaction where more than one statement is carried out.
 STACKED = (
@@ -118,10 +124,9 @@ def test_statements_before_and_after_a_push_are_one_statement_each(kind, victim)
     assert rows_left(kind) == 2
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        *STACKED,
+# What servers of the kind would carry out, and the texts that hide it.
+HIDDEN = {
+    "mssql": [
         "select 1 commit delete from victim",
         "select 1 updatetext t.c 0x1 0 0 'x'",
         "select 1 receive * from queue1",
@@ -129,35 +134,206 @@ def test_statements_before_and_after_a_push_are_one_statement_each(kind, victim)
         "select 1 exec sp_executesql N'delete'",
         "select 1 /* /* */ delete from victim */",
         "select '--' delete from victim --'",
+        "select 1 drop table victim",
+        "select 1drop table victim",
+        "select 1e0delete from victim",
+        "select 1edelete from victim",
+        "select 0x1fupdate victim set id = 2",
+        "select 1.delete from victim",
+        "select $1delete from victim",
+        "select 1 exec xp_cmdshell 'dir'",
+        "select 1\u00a0exec\u3000xp_cmdshell 'dir'",
+        "select * into copy from victim",
+        "select * from openrowset('SQLNCLI', 'x', 'delete from victim')",
+        "select * from openquery(other, 'delete from victim')",
+        "select * from opendatasource('SQLNCLI', 'x').db.dbo.victim",
+        "select next value for counted",
+        "select next /* */ value for counted",
+        "select * from victim with (tablockx, holdlock)",
+        "select 1 /* /* */ ' */ delete from victim --'",
+        "select 1 -- \r ' \n delete from victim --'",
+        "select 1 -- \u2028 delete from victim",
+        "select [a]]'] from victim delete from victim --'",
+        "select [a'] from victim delete from victim --'",
+        "select \"a'\" from victim delete from victim --'",
+        "select 1 \uff44\uff45\uff4c\uff45\uff54\uff45 from victim",
+        "select 1\u200bdelete from victim",
+        "select 1\u00b2delete from victim",
+        "select 1\x00delete from victim",
+        "select 1 waitfor delay '1:00'",
+        "select 1 shutdown",
+        "select 1 revert",
+        "select 1 if 1=1 print 'x'",
+        "with x as (select 1 n) delete from victim",
+        "select 1 open symmetric key k decryption by password = 'x'",
+        "{call wipe}",
+        "exec wipe",
+        "values (1)",
     ],
-)
-def test_stacked_statements_of_sql_server_oracle_and_db2_are_rejected_before_they_are_sent(text):
-    class Recording:
-        sent: ClassVar[list[str]] = []
+    "oracle": [
+        "select * from victim for update",
+        "select * from victim where 1=1for update",
+        "with function f return number is pragma autonomous_transaction; begin delete from victim; commit; end;"
+        " select f from dual",
+        "with function f return number is begin return 1; end; select f from dual",
+        "with /* */ procedure p is begin null; end; select 1 from dual",
+        "select q'[']', 1 from dual for update of id --']' from dual",
+        "select q'[']' from dual for update --'",
+        "select nq'{'}', 1 from dual for update --'",
+        "select Q'!'!' from dual for update --'",
+        "select q'''' from dual for update --'",
+        "select 1 /* /* */ from victim for update --*/",
+        "select counted.nextval from dual",
+        "select * from external ((n number) type oracle_loader location ('x'))",
+        "select '\u2019 from dual for update --' from dual",
+        "begin delete from victim; end;",
+        "lock table victim in exclusive mode",
+    ],
+    "db2": [
+        "select id from final table (insert into victim values (9))",
+        "select id from old table (delete from victim)",
+        "select id from new table (update victim set id = 3)",
+        "with x as (select id from final table (insert into victim values (9))) select * from x",
+        "select id from victim for update of id",
+        "select id from victim with rs use and keep exclusive locks",
+        "select 1 /* /* */ ' */ from final table (delete from victim) --'",
+        "select nextval for counted from sysibm.sysdummy1",
+        "select next value for counted from sysibm.sysdummy1",
+        "values 1",
+        "call wipe()",
+    ],
+}
 
-        def __getattr__(self, name):
-            return lambda text, *_: self.sent.append(text) or ([], [])
+
+class Recording:
+    """A link that takes down what is sent."""
+
+    def __init__(self) -> None:
+        self.sent: list[str] = []
+
+    def ask(self, text, *_):
+        self.sent.append(text)
+        return ["n"], []
+
+    def run(self, text):
+        self.sent.append(text)
+        return 0
+
+    def stream(self, text):
+        self.sent.append(text)
+        yield ["n"], [(1,)]
+
+    def close(self):
+        pass
+
+
+def unserved(kind: str) -> tuple[StatementSession, list[str]]:
+    """A session of a kind that has no server here, and what it sends."""
+    link = Recording()
 
     class Unserved(StatementSession):
-        dialect = DIALECTS["mssql"]
+        dialect = DIALECTS[kind]
 
         def entities(self, like=""):
-            return []
+            return [Entity("t", ("t",), (Column("id", "integer", "int"),))]
 
         def another(self):
-            return self.link
+            return link
+
+        def begin_reading(self, link):
+            pass
 
         def target(self, writing):
             raise AssertionError
 
-        def reading(self, link, text, values):
+        def reading(self, link, text, values, limit):
             return link.ask(text)
 
-    session = Unserved(Recording(), "", "", True)
+    return Unserved(link, "", "", True), link.sent
+
+
+@pytest.mark.parametrize(
+    ("kind_name", "text"), [(name, text) for name, texts in HIDDEN.items() for text in (*STACKED, *texts)]
+)
+def test_statements_that_write_are_rejected_before_they_are_sent(kind_name, text):
+    session, sent = unserved(kind_name)
     for ask in (lambda: session.query(text, {}, 1), lambda: list(session.stream(text))):
-        with pytest.raises(ConnectorError):
+        with pytest.raises(ConnectorError) as caught:
             ask()
-    assert Recording.sent == []
+        assert caught.value.reason == "bad_query"
+    assert sent == []
+
+
+@pytest.mark.parametrize(
+    ("kind_name", "text"), [(name, text) for name, texts in HIDDEN.items() for text in texts if "select" in text]
+)
+def test_conditions_that_write_are_rejected_before_they_are_sent(kind_name, text):
+    session, sent = unserved(kind_name)
+    with pytest.raises(ConnectorError):
+        list(session.keys(session.entities()[0], ["id"], f"1 in ({text})"))
+    assert sent == []
+
+
+READS = {
+    "mssql": [
+        "select id, [delete], \"update\", 'drop table x; --', N'it''s' from victim",
+        "select top 5 * from dbo.t with (nolock) where a.b = 1.5e-3 and x = 0x1F and y = .5 order by 1",
+        "with x as (select 1 as n union all select n + 1 from x where n < 5) select * from x",
+        "(select 1) union (select 2)",
+        "select /* delete ; drop */ 1 -- update",
+        "select updated_at, deleted, created, set_id, end_date, case when 1=1 then 1 end from t",
+        "select a from t order by a offset 5 rows fetch next 5 rows only",
+        "select gr\u00f6\u00dfe, \u5217 from t where n = 'O\u2019Brien'",
+        "select a -- first\r\n, b from t",
+        "select @@version, $1.50, 1E5",
+    ],
+    "oracle": [
+        "select q'[it's; delete]', nq'{x}', 'y' from dual",
+        "select \"update\" from t where d = date '2024-01-01' and n = 1.5f",
+        "with x as (select 1 n from dual) select * from x where id = :1 and n in (:2, :3)",
+        "select /*+ parallel(4) */ q, nq from t /* delete */ -- drop",
+    ],
+    "db2": [
+        "select id from t where x = X'1F' and n = 'it''s' with ur",
+        "select id from t fetch first 5 rows only",
+        "with x (n) as (values 1) select n from x where n = ?",
+        "select arr[1] from t /* delete */",
+    ],
+}
+
+
+@pytest.mark.parametrize(("kind_name", "text"), [(name, text) for name, texts in READS.items() for text in texts])
+def test_queries_that_read_are_sent(kind_name, text):
+    session, sent = unserved(kind_name)
+    session.query(text, {}, 1)
+    list(session.stream(text))
+    assert sent == [text, text]
+
+
+@pytest.mark.parametrize("kind_name", ["mssql", "oracle", "db2"])
+@pytest.mark.parametrize(
+    "where", [*FILTERS, "1=1 /* /* */ ) union select 1 from other where (1=1 -- */", "1 = 1 exec wipe", "1=(1delete)"]
+)
+def test_filters_of_kinds_without_a_server_are_one_expression(kind_name, where):
+    session, sent = unserved(kind_name)
+    with pytest.raises(ConnectorError):
+        list(session.keys(session.entities()[0], ["id"], where))
+    assert sent == []
+
+
+def test_streams_of_sql_server_run_in_a_transaction_that_is_undone(tmp_path):
+    if reason := MssqlKind.unavailable():
+        pytest.skip(reason)
+    server = MssqlKind(tmp_path)
+    server.start()
+    try:
+        server.make(Table("t", {"id": Col(key=True, null=False)}))
+        with server.connector(read_only=True).open() as session:
+            list(session.stream("select id from t"))
+        sent = [batch.strip() for batch in server.server.batches]
+        assert "BEGIN TRANSACTION" in sent[: sent.index("select id from t")], sent
+    finally:
+        server.stop()
 
 
 @pytest.mark.parametrize("dialect", ["postgresql", "mysql", "mssql", "oracle", "db2", "sqlite"])
@@ -191,3 +367,131 @@ def test_comments_that_mysql_executes_are_rejected():
     for where in ("1=1 /*! or 1=1 */", "1=1 /*M!100100 into outfile 'x' */"):
         with pytest.raises(ConnectorError):
             sql.checked_condition("mysql", where)
+
+
+POSTGRESQL_FUNCTIONS = {
+    "leave_read_only_mode": "select set_config('transaction_read_only', 'off', false), wipe()",
+    "leave_read_only_mode_for_the_next": "select set_config('default_transaction_read_only', 'off', false)",
+    "take_another_role": "select set_config('role', 'pg_monitor', false)",
+    "end_the_time_limit": "select set_config('statement_timeout', '0', false)",
+    "take_the_next_value_of_a_sequence": "select nextval('counted')",
+    "set_a_sequence": "select setval('counted', 77)",
+    "notify": "select pg_notify('rowsmith_attack', 'x')",
+    "keep_an_advisory_lock": "select pg_advisory_lock(4711), pg_advisory_lock(n) from generate_series(1, 100) n",
+    "make_a_large_object": "select lo_create(4711), lo_from_bytea(4712, 'x')",
+    "write_by_xml": "select query_to_xml('delete from victim', true, true, '')",
+    "write_by_a_cursor": "select * from cursor_to_xml('victim', 1, true, true, '')",
+    "characteristics": "set session characteristics as transaction read write",
+    "copy_to_a_program": "copy victim to program 'touch /tmp/rowsmith-attack'",
+    "explain_analyze": "explain analyze delete from victim",
+    "explain_analyze_in_brackets": "(explain analyze delete from victim)",
+    "select_into": "select * into copied from victim",
+    "select_into_a_temporary_table": "select * into temporary copied from victim",
+    "table": "table victim; delete from victim",
+    "lock": "select * from victim for update",
+    "close_the_cursor": "select 1; close all",
+}
+
+
+@pytest.mark.parametrize("name", POSTGRESQL_FUNCTIONS)
+@pytest.mark.parametrize("read_only", [True, False])
+def test_functions_of_postgresql_leave_nothing_behind(kind, victim, name, read_only):
+    if kind.name != "postgresql":
+        pytest.skip("of PostgreSQL")
+    kind.run("CREATE SEQUENCE counted")
+    kind.run("LISTEN rowsmith_attack")
+    kind.run("CREATE FUNCTION wipe() RETURNS int LANGUAGE plpgsql AS $$ BEGIN DELETE FROM victim; RETURN 1; END $$")
+    with kind.connector(read_only=read_only).open() as session:
+        read(session, POSTGRESQL_FUNCTIONS[name])
+        read(session, "select wipe()")
+        found = session.query(
+            "select current_setting('statement_timeout') t, current_user = session_user u,"
+            " current_setting('transaction_read_only') r",
+            {},
+            1,
+        )
+        assert found.to_pylist() == [{"t": "30s", "u": True, "r": "on"}]
+        backend = session.connection.info.backend_pid
+    assert rows_left(kind) == 2
+    assert kind.run("SELECT is_called FROM counted") == [(False,)]
+    assert kind.run(f"SELECT 1 FROM pg_tables WHERE tablename = 'copied' AND schemaname = '{kind.place}'") == []
+    assert kind.run("SELECT 1 FROM pg_largeobject_metadata WHERE oid IN (4711, 4712)") == []
+    assert list(kind.own.notifies(timeout=0)) == []
+    eventually(lambda: kind.run(f"SELECT 1 FROM pg_locks WHERE locktype = 'advisory' AND pid = {backend}") == [])
+
+
+MYSQL_FUNCTIONS = {
+    "a_function_that_writes": "select wipe()",
+    "a_function_that_writes_in_a_condition": "select 1 from victim where wipe() = 1",
+    "into_a_variable": "select id from victim limit 1 into @found",
+    "for_update": "select * from victim for update",
+    "handler": "handler victim open",
+    "set_statement": "set statement max_statement_time = 0 for select sleep(60)",
+    "set_statement_hidden": "/* */ set statement tx_read_only = 0 for select wipe()",
+    "next_value": "select nextval(counted)",
+    "next_value_of": "select next value for counted",
+    "set_value": "select setval(counted, 77)",
+    "analyze": "analyze delete from victim",
+    "explain": "explain delete from victim",
+    "with_delete": "with x as (select 1) delete from victim",
+    "call": "call wipe_all()",
+    "prepare": "prepare p from 'delete from victim'",
+    "execute_immediate": "execute immediate 'delete from victim'",
+    "start_transaction": "start transaction read write",
+    "select_into_table": "create table copied select * from victim",
+    "begin_not_atomic": "begin not atomic delete from victim; end",
+    "values_returning": "insert into victim values (9) returning id",
+    "lock": "lock tables victim write",
+    "get_lock": "select get_lock('rowsmith_attack', 1)",
+}
+
+
+@pytest.mark.parametrize("name", MYSQL_FUNCTIONS)
+@pytest.mark.parametrize("read_only", [True, False])
+def test_functions_of_mysql_leave_nothing_behind(kind, victim, name, read_only):
+    if kind.name != "mysql":
+        pytest.skip("of MySQL")
+    kind.run("CREATE FUNCTION wipe() RETURNS int MODIFIES SQL DATA BEGIN DELETE FROM victim; RETURN 1; END")
+    kind.run("CREATE PROCEDURE wipe_all() DELETE FROM victim")
+    sequences = "maria" in str(kind.run("SELECT VERSION()")).lower()
+    if sequences:
+        kind.run("CREATE SEQUENCE counted")
+    with kind.connector(read_only=read_only).open() as session:
+        read(session, MYSQL_FUNCTIONS[name])
+        read(session, "select wipe()")
+    assert rows_left(kind) == 2
+    if sequences:
+        assert kind.run("SELECT next_not_cached_value FROM counted") in ([(1,)], ((1,),))
+    assert not kind.run("SHOW TABLES LIKE 'copied'")
+    eventually(lambda: kind.run("SELECT IS_FREE_LOCK('rowsmith_attack')")[0][0] == 1)
+
+
+@pytest.mark.parametrize("ask", ["query", "reader"])
+def test_functions_that_take_long_are_ended(kind, victim, monkeypatch, ask):
+    texts = {
+        "postgresql": ["select pg_sleep(60)", "select count(*) from generate_series(1, 100000000000) n"],
+        "mysql": ["select sleep(60), 1 from victim", "select benchmark(100000000000, md5('x'))"],
+    }
+    if kind.name not in texts:
+        pytest.skip("of PostgreSQL and MySQL")
+    monkeypatch.setattr(limits, "TARGET_QUERY_SECONDS", 1.0)
+    for text in texts[kind.name]:
+        began = time.monotonic()
+        if ask == "query":
+            with kind.connector(read_only=True).open() as session, suppress(ConnectorError):
+                session.query(text, {}, 1)
+        else:
+            # A killed sleep of MariaDB is no error.
+            reader = ReaderProcess(kind.connector(read_only=True))
+            with reader, suppress(ConnectorError), limited(reader, 1.0, 1.0):
+                reader.query(text, {}, 1)
+        running = (
+            f"SELECT 1 FROM pg_stat_activity WHERE query LIKE '%{text}%' AND state = 'active'"
+            " AND pid <> pg_backend_pid()"
+            if kind.name == "postgresql"
+            else "SELECT 1 FROM information_schema.processlist WHERE info LIKE '"
+            + text.replace("'", "''")
+            + "%' AND id <> connection_id()"
+        )
+        assert time.monotonic() - began < 20
+        eventually(lambda: not kind.run(running))  # noqa: B023

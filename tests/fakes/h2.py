@@ -116,7 +116,7 @@ class H2Link:
             number = _NUMBERS.get(state, 3113 if self._connection.closed else 900)
             raise converted(number, said) from None
 
-    def ask(self, text: str, values: Any = ()) -> tuple[list[str], list[Any]]:
+    def ask(self, text: str, values: Any = (), limit: int | None = None) -> tuple[list[str], list[Any]]:
         if "SYS_CONTEXT" in text:
             return [""], [("public",)]
         if "all_tab_cols" in text or "all_constraints" in text:
@@ -124,7 +124,7 @@ class H2Link:
             wanted = values[0] if values else None
             return [], [row for row in rows if wanted is None or row[1].lower() == wanted]
         cursor = self._execute(filled(text, values))
-        return [one.name for one in cursor.description], cursor.fetchall()
+        return [one.name for one in cursor.description], cursor.fetchall()[:limit]
 
     def run(self, text: str) -> int:
         if text.startswith(("SET TRANSACTION", "LOCK TABLE")):  # H2 has no such words
@@ -149,9 +149,9 @@ class H2Link:
                 returned += [[None] * len(back)] if shape else []
         return Answer(refused, counts, returned)
 
-    def stream(self, text: str, size: int) -> Any:
+    def stream(self, text: str) -> Any:
         cursor = self._execute(text)
-        while rows := cursor.fetchmany(size):
+        while rows := cursor.fetchmany(1_000):
             yield [one.name for one in cursor.description], rows
 
     def patience(self, seconds: float | None) -> None:

@@ -270,6 +270,6 @@ def test_too_many_documents_at_once_are_asked_to_come_again(edith, monkeypatch):
 
 def test_a_server_that_was_killed_is_replaced():
     document_process.run("tests.fakes.bad_parsers:size", b"x")
-    document_process._server[0].kill()
-    document_process._server[0].wait()
+    document_process._server.process.kill()
+    document_process._server.process.wait()
     assert document_process.run("tests.fakes.bad_parsers:size", b"abcd") == 4

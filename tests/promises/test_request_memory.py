@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from tests.connectors.kind_postgresql import URL, PostgresqlKind
 from tests.promises.product import Product, running
 from tests.promises.test_memory import resident, worker
 
@@ -226,3 +227,37 @@ def test_promise_26_a_generation_takes_less_than_256_mb(product, name):
 def test_promise_26_a_generation_takes_less_than_256_mb_in_every_format(product, name, format):
     body = {"name": "t", **GENERATIONS[name], "format": format}
     Grown(product, "/generate", body).check(seconds=100)
+
+
+QUERIES = {
+    "one_value_of_600_mb": "select repeat('x', 600000000)",
+    "ten_values_of_100_mb": "select repeat('x', 100000000) from generate_series(1, 10)",
+    "10000_rows_of_100_kb": "select n, repeat('x', 100000) from generate_series(1, 10000) n",
+    "an_answer_within_the_limit": "select repeat('x', 6000) from generate_series(1, 9000)",
+}
+
+
+@pytest.fixture(scope="module")
+def postgresql(product) -> str:
+    """The id of a connection to PostgreSQL."""
+    if reason := PostgresqlKind.unavailable():
+        pytest.skip(reason)
+    body = {"name": "p", "type": "postgresql", "settings": {"connection_string": URL}, "read_only": True}
+    answer = product.api().post("/connections", body)
+    assert answer.status_code == 201, answer.text
+    return answer.json()["id"]
+
+
+@pytest.mark.parametrize("where", ["field", "source"])
+@pytest.mark.parametrize("name", QUERIES)
+def test_promise_26_a_query_takes_less_than_256_mb(product, postgresql, name, where):
+    of = {"connection_id": postgresql, "query": QUERIES[name]}
+    body: dict[str, Any] = {"name": "t", "fetch": True, "fields": [field("q", "db_response", **of)]}
+    if where == "source":
+        body |= {"fields": [field("a", "number")], "source": of}
+    grown = Grown(product, "/preview", body)
+    print(grown)
+    # 504 where a busy machine takes longer to produce the values than the query may take.
+    assert grown.status in (200, 502, 504), str(grown)
+    assert grown.status != 502 or b"too_large" in grown.first, str(grown)
+    assert grown.bytes < MOST, str(grown)

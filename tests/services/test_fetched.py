@@ -116,7 +116,7 @@ def test_each_key_is_taken_once_or_refused_before_row_1(edith, customers):
 
 def test_a_question_with_a_field_is_asked_once_for_each_value(edith, customers, monkeypatch):
     asked = []
-    opened = connection_links.open_session
+    opened = connection_links.open_reader
 
     def counting(row, *rest, **more):
         session = opened(row, *rest, **more)
@@ -124,7 +124,7 @@ def test_a_question_with_a_field_is_asked_once_for_each_value(edith, customers, 
         session.query = lambda text, values, limit: asked.append(values) or query(text, values, limit)
         return session
 
-    monkeypatch.setattr(connection_links, "open_session", counting)
+    monkeypatch.setattr(connection_links, "open_reader", counting)
     path = path_of(edith, CODE, asks(customers, "SELECT name FROM customers WHERE id = {{code}}"))
     made = generated(edith, path).json
     assert {(row["code"], row["value"]) for row in made} == {(3, "Customer 3"), (5, "Customer 5")}
@@ -244,7 +244,7 @@ def test_a_query_that_does_not_end_is_stopped(edith, target, monkeypatch):
 
 
 def test_an_answer_that_came_before_a_failure_is_kept(edith, customers, monkeypatch):
-    opened = connection_links.open_session
+    opened = connection_links.open_reader
 
     def breaking(row, *rest, **more):
         session = opened(row, *rest, **more)
@@ -258,7 +258,7 @@ def test_an_answer_that_came_before_a_failure_is_kept(edith, customers, monkeypa
         session.query = once
         return session
 
-    monkeypatch.setattr(connection_links, "open_session", breaking)
+    monkeypatch.setattr(connection_links, "open_reader", breaking)
     field = asks(customers, "SELECT name FROM customers WHERE id = {{code}}")
     refused(edith.post("/generate", json={"fields": [CODE, field], "count": 3}), 502, "target_failed")
     assert len(customers.kept()) == 1

@@ -23,7 +23,7 @@ from webapp.connectors.db2 import Db2Connector
 from webapp.connectors.db2_session import Db2Session
 from webapp.connectors.oracle import OracleConnector
 from webapp.connectors.oracle_session import OracleSession
-from webapp.services import real_spool
+from webapp.services import connection_links, real_spool
 
 PEOPLE = Table(
     "people",
@@ -141,6 +141,11 @@ ORACLE = """CREATE TABLE people (id NUMBER(9) PRIMARY KEY, email VARCHAR2(60 CHA
     joined TIMESTAMP(6), price NUMBER(9,2), more CLOB)"""
 
 
+def in_this_process(monkeypatch):
+    """The links above are of this process: what reads from them must be too."""
+    monkeypatch.setattr(connection_links, "ReaderProcess", lambda connector, timeout=None: connector.open(timeout))
+
+
 @pytest.fixture
 def oracle(app, cast, monkeypatch):
     """A connection to six people in H2, stored last first, one of whom is hardly known."""
@@ -161,6 +166,7 @@ def oracle(app, cast, monkeypatch):
         return OracleSession(h2.H2Link(place), lambda: h2.H2Link(place), read_only=True)
 
     monkeypatch.setattr(OracleConnector, "open", opened)
+    in_this_process(monkeypatch)
     yield connection(app, cast, "oracle", {"host": "127.0.0.1", "database": place})
     own.close()
 
@@ -204,7 +210,7 @@ class Db2People(Db2Answers):
             ("SYSCAT.CHECKS", []),
         )
 
-    def stream(self, text, size):
+    def stream(self, text):
         self.told.append(text)
         yield ["ID", "EMAIL"], [(1, "person.1@corp.test"), (2, "person.2@corp.test")]
 
@@ -215,6 +221,7 @@ def test_a_table_of_db2_is_asked_for_in_the_order_of_its_key_and_masked(app, cas
     monkeypatch.setattr(
         Db2Connector, "open", lambda _self, timeout=None: Db2Session(link, lambda: link, True)
     )
+    in_this_process(monkeypatch)
     here = connection(
         app, cast, "db2", {"host": "127.0.0.1", "database": "D", "username": "u", "password": "p"}
     )
@@ -231,7 +238,7 @@ def test_a_table_of_db2_is_asked_for_in_the_order_of_its_key_and_masked(app, cas
 
 def test_what_db2_says_of_a_query_is_told(app, cast, edith, monkeypatch):
     class Refusing(Db2People):
-        def stream(self, text, size):
+        def stream(self, text):
             raise ConnectorError("SQL0206N  EMIAL is not valid.", reason="no_column")
 
     link = Refusing()
@@ -239,6 +246,7 @@ def test_what_db2_says_of_a_query_is_told(app, cast, edith, monkeypatch):
     monkeypatch.setattr(
         Db2Connector, "open", lambda _self, timeout=None: Db2Session(link, lambda: link, True)
     )
+    in_this_process(monkeypatch)
     here = connection(
         app, cast, "db2", {"host": "127.0.0.1", "database": "D", "username": "u", "password": "p"}
     )

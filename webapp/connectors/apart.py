@@ -13,6 +13,7 @@ import base64
 import contextlib
 import ctypes
 import os
+import resource
 import signal
 import subprocess
 import sys
@@ -30,6 +31,7 @@ from webapp.connectors.base import STAGES, Connector, ConnectorError, Session
 from webapp.connectors.channel import HttpConnector
 from webapp.connectors.http_token import HandedToken, StoredToken, TokenAuth, TokenStore
 from webapp.connectors.wire import stage_to_json, to_json
+from webapp.fork_server import SETTINGS
 from webapp.net.gate import Gate
 from webapp.net.session import open_session
 
@@ -84,12 +86,7 @@ def _asked(
     """The parts of an answer, and what ended it before it was whole."""
     asked = {
         "question": question,
-        "kind": connector.kind,
-        "settings": connector.settings.model_dump(mode="json", by_alias=True, exclude_unset=True),
-        "folder": connector.folder,
-        "read_only": connector.read_only,
-        "networks": [str(one) for one in connector.gate.allowed],
-        "secrets": {name: list(entries) for name, entries in connector.gate.secrets.items()},
+        **described(connector),
         "seconds": seconds,
         "parent": os.getpid(),
         "document": _document(connector),
@@ -109,6 +106,18 @@ def _asked(
     if auth is not None:
         _keep_token(auth, said)
     return _read(said, late, seconds)
+
+
+def described(connector: Connector) -> dict[str, Any]:
+    """What `connector_of` makes the same connector of in a child process."""
+    return {
+        "kind": connector.kind,
+        "settings": connector.settings.model_dump(mode="json", by_alias=True, exclude_unset=True),
+        "folder": connector.folder,
+        "read_only": connector.read_only,
+        "networks": [str(one) for one in connector.gate.allowed],
+        "secrets": {name: list(entries) for name, entries in connector.gate.secrets.items()},
+    }
 
 
 def _token_auth(connector: Connector) -> TokenAuth | None:
@@ -143,7 +152,7 @@ def _carried_out(asked: bytes, seconds: float) -> tuple[bytes, bool]:
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
         cwd=root,
-        env={name: os.environ[name] for name in _PASSED_ON if name in os.environ},
+        env={**{name: os.environ[name] for name in _PASSED_ON if name in os.environ}, **SETTINGS},
         start_new_session=True,
     )
     late = False
@@ -181,13 +190,31 @@ def _read(said: bytes, late: bool, seconds: float) -> tuple[list[Any], Connector
 # --- In the child -------------------------------------------------------------------------------------------
 
 
-def answered(asked: Mapping[str, Any], tokens: TokenStore) -> Iterator[Any]:
-    """The parts of what the child says to one question; `tokens` has the OAuth token. Raises ConnectorError."""
+def connector_of(asked: Mapping[str, Any]) -> Connector:
+    """The connector that `described` describes."""
     from webapp.connectors import KINDS
 
     kind = KINDS[asked["kind"]]
     settings = kind.Settings.model_validate_json(orjson.dumps(asked["settings"]))
-    connector = kind(settings, Gate(asked["networks"], asked["secrets"]), asked["folder"], asked["read_only"])
+    return kind(settings, Gate(asked["networks"], asked["secrets"]), asked["folder"], asked["read_only"])
+
+
+def limit_memory() -> None:
+    """Limit the memory of this process. What a driver reserves beyond it raises an error, or ends the process."""
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    resource.setrlimit(resource.RLIMIT_DATA, (limits.QUERY_MEMORY_BYTES,) * 2)
+
+
+def error_to_json(error: ConnectorError) -> dict[str, Any]:
+    """An error as the arguments that it is made of again."""
+    return {name: getattr(error, name) for name in ("message", "code", "reason", "hint", "transient", "details")}
+
+
+def answered(asked: Mapping[str, Any], tokens: TokenStore) -> Iterator[Any]:
+    """The parts of what the child says to one question; `tokens` has the OAuth token. Raises ConnectorError."""
+    connector = connector_of(asked)
+    if not isinstance(connector, HttpConnector):
+        limit_memory()
     if isinstance(connector, HttpConnector) and asked["document"] is not None:
         connector.document = base64.b64decode(asked["document"])
     if isinstance(connector, HttpConnector) and connector.token_credentials is not None:
@@ -228,8 +255,16 @@ def main() -> None:
     out = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)  # what a driver prints is no answer
 
+    size = 0
+
     def say(line: Mapping[str, Any]) -> None:
-        out.write(orjson.dumps(line) + b"\n")
+        nonlocal size
+        data = orjson.dumps(line) + b"\n"
+        size += len(data)
+        if size > limits.APART_ANSWER_BYTES:
+            mb = limits.APART_ANSWER_BYTES // limits.MB
+            raise ConnectorError(f"The answer of the target is larger than {mb:,} MB.", reason="too_large")
+        out.write(data)
         out.flush()
 
     tokens = HandedToken(StoredToken(**asked["token"]) if "token" in asked else None)
@@ -237,9 +272,12 @@ def main() -> None:
         for part in answered(asked, tokens):
             say({"part": part})
         ended: dict[str, Any] = {"done": True}
+    except MemoryError:
+        mb = limits.QUERY_MEMORY_BYTES // limits.MB
+        ended = {"error": {"message": f"The answer needs more than {mb:,} MB of memory.", "reason": "too_large"}}
     except ConnectorError as error:
-        told = {name: getattr(error, name) for name in ("message", "code", "reason", "hint", "transient", "details")}
-        ended = {"error": told}
+        ended = {"error": error_to_json(error)}
+    size = 0
     say(ended | {"token": asdict(tokens.entry) if tokens.entry else None})
     os._exit(0)  # a driver's threads are not waited for
 

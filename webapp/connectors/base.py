@@ -262,21 +262,8 @@ class Link(ABC):
         only one does."""
 
 
-class Session(Link):
-    """An open connection to a database."""
-
-    read_only: bool = False
-    """The connection was made for reading."""
-
-    def may_write(self) -> None:
-        """Raises `ConnectorError` (reason `read_only`) where the connection was made for reading."""
-        if self.read_only:
-            raise ConnectorError(
-                "This connection is read-only.",
-                code="read_only_connection",
-                reason="read_only",
-                hint="Use another connection, or let its owner allow writing.",
-            )
+class TableReader(Link):
+    """An open way to read a database's tables."""
 
     @abstractmethod
     def sample(self, entity: Entity, limit: int) -> pa.RecordBatch:
@@ -306,6 +293,23 @@ class Session(Link):
             reason="unsupported",
             hint="Name a table, with a condition in where.",
         )
+
+
+class Session(TableReader):
+    """An open connection to a database."""
+
+    read_only: bool = False
+    """The connection was made for reading."""
+
+    def may_write(self) -> None:
+        """Raises `ConnectorError` (reason `read_only`) where the connection was made for reading."""
+        if self.read_only:
+            raise ConnectorError(
+                "This connection is read-only.",
+                code="read_only_connection",
+                reason="read_only",
+                hint="Use another connection, or let its owner allow writing.",
+            )
 
     @abstractmethod
     def execute(self, statement: str) -> None:

@@ -14,6 +14,7 @@ from typing import Any, Final
 import ibm_db
 
 from webapp import limits
+from webapp.connectors import sql
 from webapp.connectors.base import ConnectorError
 from webapp.connectors.db2_errors import converted
 
@@ -63,7 +64,7 @@ class Db2Link:
             )
 
     def ask(
-        self, text: str, values: Sequence[Any] = (), seconds: float | None = None
+        self, text: str, values: Sequence[Any] = (), limit: int | None = None, seconds: float | None = None
     ) -> tuple[list[str], list[Sequence[Any]]]:
         """See `Link.ask`. `seconds`: how long the server may take."""
         with _conversing():
@@ -72,7 +73,8 @@ class Db2Link:
                 if seconds is not None:
                     ibm_db.set_option(statement, {ibm_db.SQL_ATTR_QUERY_TIMEOUT: max(1, int(seconds))}, 0)
                 ibm_db.execute(statement, *([tuple(values)] if values else []))
-                return _names(statement), list(_rows(statement))
+                rows = _rows(statement)
+                return _names(statement), list(rows) if limit is None else sql.answer(rows, limit)
             finally:
                 ibm_db.free_stmt(statement)
 
@@ -85,18 +87,13 @@ class Db2Link:
             finally:
                 ibm_db.free_stmt(statement)
 
-    def stream(self, text: str, size: int) -> Iterator[tuple[list[str], list[Sequence[Any]]]]:
+    def stream(self, text: str) -> Iterator[tuple[list[str], list[Sequence[Any]]]]:
         """See `Link.stream`."""
         with _conversing():
             statement = ibm_db.exec_immediate(self._connection, text)
             try:
-                names, piece = _names(statement), []
-                for row in _rows(statement):
-                    piece.append(row)
-                    if len(piece) == size:
-                        yield names, piece
-                        piece = []
-                if piece:
+                names = _names(statement)
+                for piece in sql.grouped(_rows(statement)):
                     yield names, piece
             finally:
                 ibm_db.free_stmt(statement)

@@ -49,11 +49,17 @@ class Db2Session(StatementSession):
         """See `StatementSession.entities`."""
         return catalog.entities(lambda text, values: self.link.ask(text, values)[1], self.home, like)
 
-    def reading(self, link: Any, text: str, values: Sequence[Any]) -> tuple[list[str], list[Sequence[Any]]]:
-        """See `StatementSession.reading`."""
+    def begin_reading(self, link: Any) -> None:
+        """See `StatementSession.begin_reading`."""
         link.begin()
+
+    def reading(
+        self, link: Any, text: str, values: Sequence[Any], limit: int
+    ) -> tuple[list[str], list[Sequence[Any]]]:
+        """See `StatementSession.reading`."""
+        self.begin_reading(link)
         try:
-            return link.ask(text, values, limits.TARGET_QUERY_SECONDS)
+            return link.ask(text, values, limit, limits.TARGET_QUERY_SECONDS)
         finally:
             try:
                 link.rollback()

@@ -97,8 +97,8 @@ class MongodbSession(Session):
         """See `Session.sample`."""
         if limit < 1:
             return batch_of([], [column.name for column in entity.fields])
-        with conversing():
-            found = list(self.database[entity.name].find(limit=int(limit), max_time_ms=_MS))
+        with conversing(), self.database[entity.name].find(limit=int(limit), max_time_ms=_MS) as cursor:
+            found = sql.first(cursor)
         return batch_of(found, [column.name for column in entity.fields])
 
     def keys(
@@ -114,13 +114,7 @@ class MongodbSession(Session):
                 batch_size=limits.TARGET_READ_ROWS,
             )
             with cursor:
-                piece: list[Any] = []
-                for document in cursor:
-                    piece.append(document)
-                    if len(piece) == limits.TARGET_READ_ROWS:
-                        yield batch_of(piece, columns)
-                        piece = []
-                if piece:
+                for piece in sql.grouped(cursor):
                     yield batch_of(piece, columns)
 
     def known(self, entity: Entity, columns: Sequence[str], wanted: pa.RecordBatch) -> pa.BooleanArray:

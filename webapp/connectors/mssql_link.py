@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from pymssql import _mssql
 
+from webapp.connectors import sql
 from webapp.connectors.base import ConnectorError
 from webapp.connectors.mssql_errors import converted
 from webapp.connectors.stages import bad_settings
@@ -94,11 +95,19 @@ class MssqlLink:
         finally:
             _waiting.link = None
 
-    def ask(self, text: str, values: Sequence[Any] = ()) -> tuple[list[str], list[Sequence[Any]]]:
+    def ask(
+        self, text: str, values: Sequence[Any] = (), limit: int | None = None
+    ) -> tuple[list[str], list[Sequence[Any]]]:
         """See `Link.ask`: the first result that has columns."""
         try:
             self._carry_out(text, values)
-            return self._names(), [self._row(one) for one in self._connection]
+            names, rows = self._names(), map(self._row, self._connection)
+            if limit is None:
+                return names, list(rows)
+            try:
+                return names, sql.answer(rows, limit)
+            finally:
+                self._connection.cancel()  # rows that nobody reads
         except _mssql.MSSQLException as error:
             raise self._ours(error) from None
 
@@ -122,20 +131,15 @@ class MssqlLink:
         finally:
             _waiting.link = None
 
-    def stream(self, text: str, size: int) -> Iterator[tuple[list[str], list[Sequence[Any]]]]:
+    def stream(self, text: str) -> Iterator[tuple[list[str], list[Sequence[Any]]]]:
         """See `Link.stream`."""
         try:
             self._carry_out(text)
-            names, piece = self._names(), []
-            for row in self._connection:
-                piece.append(self._row(row))
-                if len(piece) == size:
-                    yield names, piece
-                    piece = []
+            names = self._names()
+            for piece in sql.grouped(map(self._row, self._connection)):
+                yield names, piece
         except _mssql.MSSQLException as error:
             raise self._ours(error) from None
-        if piece:
-            yield names, piece
 
     def close(self) -> None:
         """See `Link.close`."""

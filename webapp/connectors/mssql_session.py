@@ -53,11 +53,17 @@ class MssqlSession(StatementSession):
         """See `StatementSession.limited`."""
         return f"SELECT TOP ({limit}) {names} {rest}"
 
-    def reading(self, link: Any, text: str, values: Sequence[Any]) -> tuple[list[str], list[Sequence[Any]]]:
-        """See `StatementSession.reading`."""
+    def begin_reading(self, link: Any) -> None:
+        """See `StatementSession.begin_reading`."""
         link.run("BEGIN TRANSACTION")
+
+    def reading(
+        self, link: Any, text: str, values: Sequence[Any], limit: int
+    ) -> tuple[list[str], list[Sequence[Any]]]:
+        """See `StatementSession.reading`."""
+        self.begin_reading(link)
         try:
-            return link.ask(text, values)
+            return link.ask(text, values, limit)
         finally:
             try:
                 link.run("IF @@TRANCOUNT > 0 ROLLBACK TRANSACTION")

@@ -106,6 +106,15 @@ class Link(_Connection):
             except OSError:
                 pass  # it is gone already
 
+    def discard(self) -> bool:
+        """End the connection where the server still sends rows that nobody reads. Whether it did."""
+        result = self._result
+        if result is None or not result.unbuffered_active:
+            return False
+        result.unbuffered_active = False
+        self._force_close()
+        return True
+
     @property
     def encrypted(self) -> str:
         """The version of TLS that is spoken; empty for none."""

@@ -173,11 +173,9 @@ class MysqlSession(Session):
     def sample(self, entity: Entity, limit: int) -> pa.RecordBatch:
         """See `Session.sample`."""
         names = sql.listed(DIALECT, (column.name for column in entity.fields)) or "*"
-        with self._reading(self.link, limits.TARGET_QUERY_SECONDS):
-            self.link.write(
-                f"SELECT {names} FROM {sql.qualified(DIALECT, entity.parts)} LIMIT {int(limit)}".encode()
-            )
-            return batch_of(self.link.fields, self.link.rows)
+        text = f"SELECT {names} FROM {sql.qualified(DIALECT, entity.parts)} LIMIT {int(limit)}"
+        with self._unbuffered(text) as (fields, rows):
+            return batch_of(fields, sql.first(rows))
 
     def keys(
         self, entity: Entity, columns: Sequence[str], where: str = "", order: Sequence[str] | None = None
@@ -197,27 +195,27 @@ class MysqlSession(Session):
         yield from self._streamed(statement)
 
     def _streamed(self, text: str) -> Iterator[pa.RecordBatch]:
-        """The rows of a query; the last batch has none. They come over a connection of their own: one that is given up
-        half-way is cut, where the driver would read on to the end."""
+        """The rows of a query; the last batch has none."""
+        with self._unbuffered(text) as (fields, rows):
+            for piece in sql.grouped(rows):
+                yield batch_of(fields, piece)
+            yield batch_of(fields, [])
+
+    @contextmanager
+    def _unbuffered(self, text: str) -> Iterator[tuple[list[Any], Iterator[tuple[Any, ...]]]]:
+        """The columns of a query and its rows, read one by one. They come over a connection of their own: one that is
+        given up half-way is cut, where the driver would read on to the end."""
         link = self._another(limits.TARGET_CONNECT_SECONDS)
-        done = False
         try:
             with conversing():
                 self._set_up(link)
                 link.write(b"SET SESSION TRANSACTION READ ONLY")
                 cursor = link.cursor(pymysql.cursors.SSCursor)
                 cursor.execute(text)
-                fields = link.fields
-                while rows := cursor.fetchmany(limits.TARGET_READ_ROWS):
-                    yield batch_of(fields, rows)
-                done = True
-                yield batch_of(fields, [])
+                yield link.fields, iter(cursor.fetchone, None)
         finally:
-            if not done:
-                link.cut()
-                if link._result is not None:
-                    link._result.unbuffered_active = False
-            link.close()
+            if not link.discard():
+                link.close()
 
     def known(self, entity: Entity, columns: Sequence[str], wanted: pa.RecordBatch) -> pa.BooleanArray:
         """See `Session.known`. Each is compared with literals, as the column's own collation has it."""
@@ -260,9 +258,16 @@ class MysqlSession(Session):
         statement, found = sql.bound(text, values, "%s", doubled="%")
         _judge(statement)
         with self._reading(self.link, limits.TARGET_QUERY_SECONDS, int(limit)):
-            cursor = self.link.cursor()
-            cursor.execute(statement, found)
-            return batch_of(self.link.fields, self.link.rows[:limit])
+            cursor = self.link.cursor(pymysql.cursors.SSCursor)
+            try:
+                cursor.execute(statement, found)
+                rows = sql.answer(iter(cursor.fetchone, None), int(limit))
+            except BaseException:
+                self.link.discard()
+                raise
+            fields = self.link.fields
+            cursor.close()
+            return batch_of(fields, rows)
 
     # --- statements ---
 

@@ -13,6 +13,7 @@ import oracledb
 from oracledb import thin_impl
 
 from webapp import limits
+from webapp.connectors import sql
 from webapp.connectors.base import ConnectorError
 from webapp.connectors.oracle_errors import converted
 from webapp.connectors.stages import of_gate
@@ -109,13 +110,18 @@ class OracleLink:
         """The server's."""
         return str(self._connection.version)
 
-    def ask(self, text: str, values: Sequence[Any] = ()) -> tuple[list[str], list[Sequence[Any]]]:
+    def ask(
+        self, text: str, values: Sequence[Any] = (), limit: int | None = None
+    ) -> tuple[list[str], list[Sequence[Any]]]:
         """See `Link.ask`."""
         with conversing(), self._connection.cursor() as cursor:
+            if limit is not None:
+                cursor.prefetchrows, cursor.arraysize = limits.QUERY_FIRST_ROWS, limits.QUERY_FIRST_ROWS
             cursor.execute(text, list(values))
-            return [
-                one[0] for one in cursor.description or ()
-            ], cursor.fetchall() if cursor.description else []
+            if not cursor.description:
+                return [], []
+            rows = cursor.fetchall() if limit is None else sql.answer(iter(cursor.fetchone, None), limit)
+            return [one[0] for one in cursor.description], rows
 
     def run(self, text: str) -> int:
         """See `Link.run`."""
@@ -139,14 +145,16 @@ class OracleLink:
             returned = [[(var.getvalue(place) or [None])[0] for var in out] for place in places]
             return Answer(refused, list(cursor.getarraydmlrowcounts()), returned)
 
-    def stream(self, text: str, size: int) -> Iterator[tuple[list[str], list[Sequence[Any]]]]:
+    def stream(self, text: str) -> Iterator[tuple[list[str], list[Sequence[Any]]]]:
         """See `Link.stream`."""
         with conversing(), self._connection.cursor() as cursor:
-            cursor.arraysize = size
+            cursor.prefetchrows = cursor.arraysize = limits.QUERY_FIRST_ROWS
             cursor.execute(text)
             names = [one[0] for one in cursor.description]
-            while rows := cursor.fetchmany(size):
+            count = limits.QUERY_FIRST_ROWS
+            while rows := cursor.fetchmany(count):
                 yield names, rows
+                cursor.arraysize = count = sql.next_count(count, len(rows), sql.size_of(rows))
 
     def patience(self, seconds: float | None) -> None:
         """How long each answer may take from now on; None: as long as it does."""

@@ -35,13 +35,19 @@ class OracleSession(StatementSession):
         """See `StatementSession.entities`."""
         return catalog.entities(lambda text, values: self.link.ask(text, values)[1], self.home, like)
 
-    def reading(self, link: Any, text: str, values: Sequence[Any]) -> tuple[list[str], list[Sequence[Any]]]:
-        """See `StatementSession.reading`: nothing can be changed in a transaction that is read-only."""
+    def begin_reading(self, link: Any) -> None:
+        """See `StatementSession.begin_reading`."""
         link.rollback()
         link.run("SET TRANSACTION READ ONLY")
+
+    def reading(
+        self, link: Any, text: str, values: Sequence[Any], limit: int
+    ) -> tuple[list[str], list[Sequence[Any]]]:
+        """See `StatementSession.reading`: nothing can be changed in a transaction that is read-only."""
+        self.begin_reading(link)
         link.patience(limits.TARGET_QUERY_SECONDS)
         try:
-            return link.ask(text, values)
+            return link.ask(text, values, limit)
         finally:
             try:
                 link.patience(None)

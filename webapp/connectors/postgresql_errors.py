@@ -6,6 +6,7 @@ from typing import Any, Final
 
 import psycopg
 
+from webapp import limits
 from webapp.connectors.base import ConnectorError, Lost
 from webapp.connectors.sql import shortened
 
@@ -57,6 +58,10 @@ def translated(error: psycopg.Error, connection: psycopg.Connection[Any] | None)
     """The error of a statement. `Lost` where the connection went with it."""
     state = error.sqlstate or ""
     said = shortened(error.diag.message_primary or str(error))
+    if not state and "memory" in said:  # libpq: "out of memory", "cannot allocate memory for input buffer"
+        mb = limits.QUERY_MEMORY_BYTES // limits.MB
+        text = f"The query needs more than {mb:,} MB of memory."
+        return ConnectorError(text, reason="too_large", hint="Read fewer rows or shorter values.")
     if connection is not None and (connection.broken or connection.closed):
         return Lost(f"The connection was lost: {said}")
     found = next((_STATES[state[:size]] for size in (5, 2) if state[:size] in _STATES), None)

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import os
+import select
 import socket
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from typing import Any, Final, TypeVar
 
 import psycopg
@@ -45,6 +46,8 @@ WHERE n.nspname = %(schema)s AND c.relkind IN ('r', 'p', 'f') AND NOT c.relispar
   AND has_any_column_privilege(c.oid, 'SELECT, INSERT, UPDATE')
 """
 _LOOKS: Final = 5
+_CHUNKS_SINCE: Final = 170_000  # libpq, PQsetChunkedRowsMode
+_MORE: Final = (pq.ExecStatus.SINGLE_TUPLE, pq.ExecStatus.TUPLES_CHUNK)
 _DROPPED: Final = ("XX000", "42P01", "42704")  # what the catalog's functions say of something that has just gone
 # Counting up; one that counts down never meets what rows bring.
 _SEQUENCE: Final = """
@@ -129,15 +132,11 @@ class PostgresqlSession(Session):
         """
         self.connection.execute(text.encode(), values or None, binary=True)
 
-    def _batch(self, cursor: psycopg.Cursor[Any], entity: Entity | None = None) -> pa.RecordBatch:
-        """A result's rows, column by column, from the server's texts."""
-        result = cursor.pgresult
-        if result is None or result.status != pq.ExecStatus.TUPLES_OK:
-            return pa.RecordBatch.from_arrays([], [])
+    def _batch(self, result: pq.abc.PGresult, columns: Sequence[list[bytes | None]]) -> pa.RecordBatch:
+        """The server's texts, column by column, as the types that a result names."""
         arrays, names = [], []
-        rows = range(result.ntuples)
-        for place in range(result.nfields):
-            texts = [None if (cell := result.get_value(row, place)) is None else cell.decode() for row in rows]
+        for place, cells in enumerate(columns):
+            texts = [None if cell is None else cell.decode() for cell in cells]
             modifier = result.fmod(place)
             scale = None if modifier < 0 else (((modifier - 4) & _SCALE_BITS) ^ 1024) - 1024
             arrays.append(read(texts, _RESULTS.get(result.ftype(place), "text"), scale))
@@ -211,10 +210,10 @@ class PostgresqlSession(Session):
     def sample(self, entity: Entity, limit: int) -> pa.RecordBatch:
         """See `Session.sample`."""
         names = sql.listed(DIALECT, (column.name for column in entity.fields)) or "*"
+        query = f"SELECT {names} FROM {self._table(entity)} LIMIT {int(limit)}"
         with self._reading():
-            return self._batch(
-                self.connection.execute(f"SELECT {names} FROM {self._table(entity)} LIMIT {int(limit)}".encode())
-            )
+            self._one_statement(f"DECLARE sample NO SCROLL CURSOR FOR {query}")
+            return self._gathered("sample", int(limit), limits.SAMPLE_BYTES)[0]
 
     def keys(
         self, entity: Entity, columns: Sequence[str], where: str = "", order: Sequence[str] | None = None
@@ -223,23 +222,85 @@ class PostgresqlSession(Session):
         names = sql.listed(DIALECT, columns)
         condition = sql.where_clause("postgresql", where)
         condition += sql.ordered(DIALECT, columns, order)
-        for batch in self._fetched(f"SELECT {names} FROM {self._table(entity)}{condition}"):
+        for batch in self._streamed(f"SELECT {names} FROM {self._table(entity)}{condition}"):
             if batch.num_rows:
                 yield batch
 
-    def _fetched(self, query: str) -> Iterator[pa.RecordBatch]:
+    def _streamed(self, query: str) -> Iterator[pa.RecordBatch]:
         """The rows of a query; the last batch has none."""
         with self._reading(limited=False):
             self._one_statement(f"DECLARE keys NO SCROLL CURSOR FOR {query}")
             while True:
-                batch = self._batch(self.connection.execute(f"FETCH {limits.TARGET_READ_ROWS} FROM keys".encode()))
-                yield batch
-                if not batch.num_rows:
+                rows = 0
+                for result, columns in self._fetched("keys", limits.TARGET_READ_ROWS):
+                    batch = self._batch(result, columns)
+                    rows += batch.num_rows
+                    yield batch
+                if not rows:
                     return
+
+    def _gathered(self, cursor: str, count: int, most: int) -> tuple[pa.RecordBatch, bool]:
+        """The next rows of a cursor, and whether they have no more than `most` bytes; else only the first of them."""
+        columns: list[list[bytes | None]] = []
+        results, size = [], 0
+        with closing(self._fetched(cursor, count)) as pieces:
+            for result, more in pieces:
+                results = [result]
+                columns, size = _joined(columns, more), size + _size(more)
+                if size > most:
+                    break
+        return self._batch(results[0], columns), size <= most
+
+    def _fetched(self, cursor: str, count: int) -> Iterator[tuple[pq.abc.PGresult, list[list[bytes | None]]]]:
+        """The next rows of a cursor in pieces of about `limits.QUERY_BATCH_BYTES`, one at least: a result that
+        describes the columns, and their values."""
+        columns: list[list[bytes | None]] = []
+        size, pieces = 0, 0
+        with closing(self._chunks(f"FETCH {count} FROM {cursor}".encode())) as chunks:
+            for result in chunks:
+                rows = range(result.ntuples)
+                more = [[result.get_value(row, place) for row in rows] for place in range(result.nfields)]
+                columns, size = _joined(columns, more), size + _size(more)
+                if size >= limits.QUERY_BATCH_BYTES or (not rows and (size or not pieces)):
+                    yield result, columns
+                    pieces += 1
+                    columns, size = [], 0
+
+    def _chunks(self, statement: bytes) -> Iterator[pq.abc.PGresult]:
+        """The result of a statement in chunks of a few rows, the last of which has none. The driver would otherwise
+        hold all rows in memory, whatever their width."""
+        server = self.connection.pgconn
+        server.send_query_params(statement, None)
+        if pq.version() >= _CHUNKS_SINCE:
+            server.set_chunked_rows_mode(limits.QUERY_CHUNK_ROWS)
+        else:
+            server.set_single_row_mode()
+        wire = select.poll()
+        wire.register(server.socket, select.POLLIN | select.POLLOUT)
+        while server.flush():
+            wire.poll()
+        wire.modify(server.socket, select.POLLIN)
+        sending = True  # the server may still send rows
+        try:
+            while sending:
+                while server.is_busy():
+                    wire.poll()
+                    server.consume_input()
+                result = server.get_result()
+                sending = result is not None and result.status in _MORE
+                if result is None or result.status == pq.ExecStatus.FATAL_ERROR:
+                    raise psycopg.DatabaseError("no result") if result is None else _failure(result)
+                yield result
+        finally:
+            with suppress(psycopg.Error):
+                if sending:  # nobody reads them
+                    self.connection.cancel_safe(timeout=limits.PUSH_STUCK_SECONDS)
+                while server.get_result() is not None:
+                    pass
 
     def stream(self, text: str) -> Iterator[pa.RecordBatch]:
         """See `Session.stream`."""
-        yield from self._fetched(sql.bound(text, {}, "%s")[0])
+        yield from self._streamed(sql.bound(text, {}, "%s")[0])
 
     def known(self, entity: Entity, columns: Sequence[str], wanted: pa.RecordBatch) -> pa.BooleanArray:
         """See `Session.known`. A combination that the columns' types cannot hold is not there."""
@@ -276,7 +337,10 @@ class PostgresqlSession(Session):
         with self._reading():
             # A cursor, so that the server produces no more rows than are wanted.
             self._one_statement(f"DECLARE answer NO SCROLL CURSOR FOR {statement}", found)
-            return self._batch(self.connection.execute(f"FETCH {int(limit)} FROM answer".encode()))
+            batch, whole = self._gathered("answer", int(limit), limits.QUERY_ANSWER_BYTES)
+        if not whole:
+            raise sql.answer_too_large()
+        return batch
 
     # --- statements ---
 
@@ -378,6 +442,27 @@ class PostgresqlSession(Session):
         except psycopg.Error as error:
             raise translated(error, self.connection) from error
         return True
+
+
+def _failure(result: pq.abc.PGresult) -> psycopg.Error:
+    """The driver's exception for a result that is an error."""
+    state = (result.error_field(pq.DiagnosticField.SQLSTATE) or b"").decode()
+    said = (result.error_field(pq.DiagnosticField.MESSAGE_PRIMARY) or result.error_message).decode(errors="replace")
+    try:
+        return psycopg.errors.lookup(state)(said)
+    except KeyError:
+        return psycopg.DatabaseError(said)
+
+
+def _size(columns: Sequence[list[bytes | None]]) -> int:
+    """The bytes of values, and some for each."""
+    return sum(len(cell or b"") + 16 for cells in columns for cell in cells)
+
+
+def _joined(columns: list[list[bytes | None]], more: list[list[bytes | None]]) -> list[list[bytes | None]]:
+    for cells, others in zip(columns, more, strict=False):
+        cells += others
+    return columns or more
 
 
 def _verbatim(text: str) -> str:

@@ -6,9 +6,10 @@ Dialects (quoting, literals, types) are the ones that SQL files are written in (
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, Final
+from itertools import islice
+from typing import Any, Final, TypeVar
 
 import pyarrow as pa
 
@@ -23,6 +24,8 @@ from webapp.engine.formats.column import Frame, Wrapping
 from webapp.engine.formats.nested import scalar_codec
 from webapp.engine.formats.rows import Rows
 from webapp.engine.formats.sql_dialects import Dialect, SqlEscape
+
+Row = TypeVar("Row")
 
 # --- What a refusal means --------------------------------------------------------------------------------------
 
@@ -250,6 +253,71 @@ def create_statement(
     if keys:
         lines.append(f"  PRIMARY KEY ({listed(dialect, keys)})")
     return f"CREATE TABLE {qualified(dialect, parts)} (\n" + ",\n".join(lines) + f"\n){dialect.table_tail}"
+
+
+# --- How much is read at once ----------------------------------------------------------------------------------
+
+
+def answer_too_large() -> ConnectorError:
+    """The error for a query for a field whose rows are larger than the limit."""
+    mb = limits.QUERY_ANSWER_BYTES // limits.MB
+    return ConnectorError(
+        f"The answer is larger than {mb:,} MB.", reason="too_large", hint="Read fewer rows or shorter values."
+    )
+
+
+def size_of(value: Any) -> int:
+    """About the bytes of a driver's value: characters and bytes as they are, all else as a number."""
+    if isinstance(value, str | bytes):
+        return len(value)
+    if isinstance(value, dict):
+        return sum(len(key) + size_of(inner) for key, inner in value.items())
+    if isinstance(value, list | tuple):
+        return sum(map(size_of, value))
+    return 16
+
+
+def grouped(rows: Iterable[Row]) -> Iterator[list[Row]]:
+    """Rows in lists of up to `limits.QUERY_BATCH_BYTES`, or `limits.TARGET_READ_ROWS` rows."""
+    piece: list[Row] = []
+    size = 0
+    for row in rows:
+        piece.append(row)
+        size += size_of(row)
+        if size >= limits.QUERY_BATCH_BYTES or len(piece) == limits.TARGET_READ_ROWS:
+            yield piece
+            piece, size = [], 0
+    if piece:
+        yield piece
+
+
+def next_count(count: int, rows: int, size: int) -> int:
+    """How many rows to read next from a driver that holds them all, after `count` rows of `size` bytes."""
+    fit = int(limits.QUERY_BATCH_BYTES * rows / max(1, size))
+    return max(1, min(8 * count, fit, limits.QUERY_BATCH_ROWS))
+
+
+def answer(rows: Iterable[Row], limit: int | None) -> list[Row]:
+    """The first rows of a query for a field. Raises `ConnectorError` where they have more than
+    `limits.QUERY_ANSWER_BYTES`."""
+    found, size = [], 0
+    for row in islice(rows, limit):
+        found.append(row)
+        size += size_of(row)
+        if size > limits.QUERY_ANSWER_BYTES:
+            raise answer_too_large()
+    return found
+
+
+def first(rows: Iterable[Row]) -> list[Row]:
+    """As many of the rows as have `limits.SAMPLE_BYTES`, and one more."""
+    found, size = [], 0
+    for row in rows:
+        found.append(row)
+        size += size_of(row)
+        if size > limits.SAMPLE_BYTES:
+            break
+    return found
 
 
 # --- Queries with places for values ----------------------------------------------------------------------------

@@ -27,7 +27,7 @@ from webapp.engine.formats.sql_dialects import DIALECTS
 
 DIALECT: Final = DIALECTS["ansi"]
 _BUSY: Final = ("SQLITE_BUSY", "SQLITE_LOCKED")
-_readers: Final = threading.BoundedSemaphore(limits.SQLITE_READERS)
+_readers: Final = threading.BoundedSemaphore(limits.QUERY_PROCESSES)
 
 
 def translated(error: sqlite3.Error | sqlite3.Warning) -> ConnectorError:
@@ -81,7 +81,7 @@ class SqliteSession(Session):
         self.connection, self.path, self.read_only, self._growth = connection, path, read_only, growth
         self._closed = self._ours = False
         self._children: set[subprocess.Popen[bytes]] = set()
-        sqlite_reader.confine(connection, limits.SQLITE_VALUE_BYTES)
+        sqlite_reader.confine(connection, limits.QUERY_VALUE_BYTES)
         connection.set_authorizer(self._allowed)
         with self.talking():
             self.bound()
@@ -227,10 +227,10 @@ class SqliteSession(Session):
             "seconds": limits.TARGET_QUERY_SECONDS,
             "busy_seconds": limits.TARGET_CONNECT_SECONDS,
             "steps": limits.SQLITE_STEPS,
-            "value_bytes": limits.SQLITE_VALUE_BYTES,
-            "row_bytes": limits.SQLITE_ROW_BYTES,
-            "answer_bytes": None if limit is None else limits.SQLITE_ANSWER_BYTES,
-            "memory_bytes": limits.SQLITE_READER_BYTES,
+            "value_bytes": limits.QUERY_VALUE_BYTES,
+            "row_bytes": limits.QUERY_ROW_BYTES,
+            "answer_bytes": None if limit is None else limits.QUERY_ANSWER_BYTES,
+            "memory_bytes": limits.QUERY_MEMORY_BYTES,
             "file_bytes": limits.SQLITE_FILE_BYTES,
         }
         if not _readers.acquire(timeout=limits.APART_TURN_SECONDS):
@@ -363,7 +363,7 @@ def _gathered(frames: Iterator[tuple[tuple[Any, ...], int]]) -> Iterator[list[An
     for (_, more), width in frames:
         rows += more
         size += width
-        if len(rows) >= limits.TARGET_READ_ROWS or size >= limits.SQLITE_ROW_BYTES:
+        if len(rows) >= limits.TARGET_READ_ROWS or size >= limits.QUERY_ROW_BYTES:
             yield rows
             rows, size = [], 0
     if rows:

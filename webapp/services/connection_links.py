@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from datetime import datetime
 from types import MappingProxyType
 from typing import Any, Final
@@ -17,6 +18,7 @@ from webapp.connectors import KINDS, wire
 from webapp.connectors.base import Connector, ConnectorError, Link, Session
 from webapp.connectors.channel import HttpConnector
 from webapp.connectors.http_token import tokens
+from webapp.connectors.reader_process import ReaderProcess
 from webapp.connectors.shape import Metadata
 from webapp.connectors.sqlite import SqliteConnector
 from webapp.errors import ApiError, Fault, validation_error
@@ -95,12 +97,8 @@ def open_link(
     connector, hush = hushing(connection, changed)
     if isinstance(connector, HttpConnector) and connector.has_entities:
         connector.known = known_metadata(connection)
-    try:
+    with _hushed(hush):
         return connector.open(timeout)
-    except ConnectorError as error:
-        error.message = hush(error.message)
-        error.args = (error.message,)
-        raise
 
 
 def open_session(connection: Connection, timeout: float | None = None) -> Session:
@@ -110,6 +108,28 @@ def open_session(connection: Connection, timeout: float | None = None) -> Sessio
         link.close()
         raise ConnectorError("This kind of connection has no tables.", reason="unsupported")
     return link
+
+
+@contextmanager
+def _hushed(hush: Callable[[str], str]) -> Iterator[None]:
+    try:
+        yield
+    except ConnectorError as error:
+        error.message = hush(error.message)
+        error.args = (error.message,)
+        raise
+
+
+def open_reader(connection: Connection, timeout: float | None = None) -> ReaderProcess | Session:
+    """Connect to a database for what users ask of it, such as queries, in a process of its own whose memory is limited.
+    As `open_session`."""
+    connector, hush = hushing(connection)
+    if not connector.can.tables:
+        raise ConnectorError("This kind of connection has no tables.", reason="unsupported")
+    with _hushed(hush):
+        if isinstance(connector, SqliteConnector):  # each of its queries has such a process
+            return connector.open(timeout)
+        return ReaderProcess(connector, timeout)
 
 
 def driver(kind: str) -> None:

@@ -22,7 +22,7 @@ from sqlalchemy import select
 
 from webapp import clock, limits
 from webapp.connectors import KINDS
-from webapp.connectors.base import ConnectorError, Link, Session
+from webapp.connectors.base import ConnectorError, Link, TableReader
 from webapp.connectors.rest_fetch import Fetches, Manner, too_large
 from webapp.engine.block import Bound
 from webapp.engine.budget import TooLarge
@@ -177,7 +177,7 @@ class _Search:
         self._actor, self._fetch = actor, fetch and actor is not None
         self._until = time.monotonic() + limits.FETCH_SECONDS
         self._rows: dict[str, Connection] = {}
-        self._open: dict[str, Session] = {}
+        self._open: dict[str, TableReader] = {}
         self._channels: dict[str, Link] = {}
 
     def __enter__(self) -> _Search:
@@ -304,7 +304,7 @@ class _Search:
             left = self._left()
             session = self._open.get(one.question.connection_id)
             if session is None:
-                session = connection_links.open_session(self._rows[one.question.connection_id], left)
+                session = connection_links.open_reader(self._rows[one.question.connection_id], left)
                 self._open[one.question.connection_id] = session
             with limited(session, self._left(), limits.FETCH_SECONDS):
                 made = (

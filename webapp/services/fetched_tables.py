@@ -8,23 +8,27 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from webapp import limits
-from webapp.connectors.base import ConnectorError, Session
+from webapp.connectors.base import ConnectorError, TableReader
 from webapp.engine.outside import Ask, Question
 
 _SPELLING: Final = "Check its spelling: the connection's metadata lists its tables."
 
 
-def keys(session: Session, question: Question) -> pa.Table:
+def keys(session: TableReader, question: Question) -> pa.Table:
     """The distinct values of some columns of a table, without those that hold a null, in ascending order. Raises
     `ConnectorError`."""
     entity = session.entity(question["table"])
     if entity is None:
         raise ConnectorError(f'There is no table "{question["table"]}".', reason="no_table", hint=_SPELLING)
     names = [_column(entity, name) for name in question["columns"]]
-    batches, count = [], 0
+    batches, count, size = [], 0, 0
     for batch in session.keys(entity, names, question["filter"]):
         batches.append(batch)
         count += batch.num_rows
+        size += batch.nbytes
+        if size > limits.FETCHED_BYTES:
+            told = f'The keys of "{entity.name}" are larger than {limits.FETCHED_BYTES // limits.MB} MB.'
+            raise ConnectorError(told, reason="too_large", hint="Choose among them by a filter.")
         if count > limits.FETCHED_KEYS:
             told = f'"{entity.name}" has more than {limits.FETCHED_KEYS:,} keys.'
             raise ConnectorError(told, reason="too_large", hint="Choose among them by a filter.")
@@ -50,7 +54,7 @@ def _column(entity: Any, name: str) -> str:
     return found.name
 
 
-def query(session: Session, one: Ask, values: tuple[Any, ...]) -> pa.Table:
+def query(session: TableReader, one: Ask, values: tuple[Any, ...]) -> pa.Table:
     """What a field's query answers for one set of values, which it calls p0, p1 ... Raises `ConnectorError`."""
     most = limits.FETCHED_SET_ROWS if one.keyed else limits.FETCHED_ROWS
     named = {f"p{place}": value for place, value in enumerate(values)}

@@ -22,7 +22,7 @@ from flask import current_app
 from sqlalchemy import select
 
 from webapp import clock, limits, storage
-from webapp.connectors.base import ConnectorError, Session
+from webapp.connectors.base import ConnectorError, TableReader
 from webapp.engine.errors import SpecError
 from webapp.engine.masking import Keys
 from webapp.engine.outside import Answer, Ask, Taken
@@ -246,7 +246,7 @@ def _of_connection(actor: Actor, spec: SourceSpec, ring: Keys, keep: bool, whole
     until = time.monotonic() + limits.SOURCE_SECONDS
     try:
         with (
-            connection_links.open_session(found, limits.SOURCE_SECONDS) as session,
+            connection_links.open_reader(found, limits.SOURCE_SECONDS) as session,
             real_spool.Spool() as spool,
         ):
             db.session.remove()  # nothing is held while the target is read
@@ -268,7 +268,7 @@ def _told(error: ConnectorError) -> ApiError:
     return found
 
 
-def _batches(session: Session, spec: SourceSpec) -> Iterator[pa.RecordBatch]:
+def _batches(session: TableReader, spec: SourceSpec) -> Iterator[pa.RecordBatch]:
     if spec.query is not None:
         yield from session.stream(spec.query)
         return

@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from webapp import limits
 from webapp.connectors import subset_ways
-from webapp.connectors.base import ConnectorError, Session
+from webapp.connectors.base import ConnectorError, TableReader
 from webapp.connectors.shape import Entity
 from webapp.connectors.subset_ways import Ways, refused
 from webapp.errors import ApiError, Fault, validation_error
@@ -97,7 +97,7 @@ def _named(entities: Mapping[str, Entity], wanted: Sequence[str], path: str) -> 
 def _counted(connection: Connection, ways: Ways) -> dict[str, int]:
     """Rows of each table; nothing may be missing. Error: validation_error."""
     try:
-        with connection_links.open_session(connection, limits.FETCH_SECONDS) as session:
+        with connection_links.open_reader(connection, limits.FETCH_SECONDS) as session:
             db.session.commit()  # nothing is held while the target is asked
             with limited(session, limits.SOURCE_SECONDS, limits.SOURCE_SECONDS):
                 counts = {name: _number(session, subset_ways.counting(ways, name)) for name in ways.found}
@@ -133,7 +133,7 @@ def _counted(connection: Connection, ways: Ways) -> dict[str, int]:
     return counts
 
 
-def _number(session: Session, query: str) -> int:
+def _number(session: TableReader, query: str) -> int:
     return int(session.query(query, {}, 1).column(0)[0].as_py())
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Iterator, Mapping
-from contextlib import closing, contextmanager
+from contextlib import contextmanager
 from datetime import date, datetime, time, timedelta
 from decimal import Decimal
 from http import HTTPStatus
@@ -14,6 +14,7 @@ from flask import Response
 
 from webapp import limits
 from webapp.connectors.base import ConnectorError, Session
+from webapp.connectors.reader_process import ReaderProcess
 from webapp.errors import ApiError, Fault, validation_error
 from webapp.extensions import db
 from webapp.models import Connection
@@ -183,11 +184,11 @@ def _carried_out(actor: Actor, connection: Connection, statement: str, confirm: 
 
 
 @contextmanager
-def _open(connection: Connection) -> Iterator[Session]:
+def _open(connection: Connection) -> Iterator[ReaderProcess | Session]:
     """The database behind a connection. Its troubles are errors of the API, without what they repeat of secrets."""
     hush = connection_links.hushing(connection)[1]
     try:
-        with closing(connection_links.open_session(connection, limits.TARGET_QUERY_SECONDS)) as session:
+        with connection_links.open_reader(connection, limits.TARGET_QUERY_SECONDS) as session:
             yield session
     except ConnectorError as error:
         error.message = hush(error.message)

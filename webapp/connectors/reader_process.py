@@ -1,0 +1,418 @@
+"""Read from a database in a process of its own, so that no query takes the memory of the process that asks.
+
+Drivers hold a whole row, many of them a whole answer, before they return any of it. The process that runs the driver
+is therefore limited to `limits.QUERY_MEMORY_BYTES`, and passes rows on in pieces of at most `limits.QUERY_ROW_BYTES`.
+It is forked by a server that has imported the driver (`webapp.fork_server`), keeps one session open, and ends with the
+process that asked.
+
+Requests are pickled tuples `(method, arguments)`. Each is answered by frames: a letter, four bytes of length, then an
+Arrow stream of one batch (`B`), JSON (`J`), an error as JSON (`E`), or nothing at the end (`Z`). What the process with
+the driver sends is never unpickled.
+"""
+
+from __future__ import annotations
+
+import importlib
+import logging
+import os
+import pickle
+import select
+import signal
+import socket
+import struct
+import sys
+import threading
+import time
+import traceback
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from queue import SimpleQueue
+from typing import Any, Final, NoReturn
+
+import orjson
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from webapp import limits
+from webapp.connectors import apart
+from webapp.connectors.base import Connector, ConnectorError, Session, TableReader
+from webapp.connectors.shape import Entity, Metadata
+from webapp.connectors.wire import entity_from_json, entity_to_json, from_json, to_json
+from webapp.fork_server import ForkServer, die_with_parent, serve
+
+log = logging.getLogger(__name__)
+
+_HEAD: Final = struct.Struct(">cI")
+_server: Final = ForkServer("webapp.connectors.reader_process")
+_turns = threading.BoundedSemaphore(limits.QUERY_PROCESSES)
+
+
+def _forget() -> None:
+    """In a forked process: the turns are its parent's."""
+    global _turns
+    _turns = threading.BoundedSemaphore(limits.QUERY_PROCESSES)
+
+
+os.register_at_fork(after_in_child=_forget)
+
+
+def too_large(text: str) -> ConnectorError:
+    """The error for a query whose values, rows or answer are larger than the limits."""
+    return ConnectorError(text, reason="too_large", hint="Read fewer rows or shorter values.")
+
+
+class ReaderProcess(TableReader):
+    """A session of `connector` in a process of its own. Raises what `Connector.open` raises."""
+
+    def __init__(self, connector: Connector, timeout: float | None = None) -> None:
+        self._connector, self._timeout = connector, timeout
+        self._process: _Process | None = _Process(connector, timeout)
+
+    def close(self) -> None:
+        """See `Link.close`."""
+        process, self._process = self._process, None
+        if process is not None:
+            process.close()
+
+    def cancel(self) -> None:
+        """See `Link.cancel`."""
+        process = self._process
+        if process is not None:
+            process.cancel()
+
+    def _frames(self, method: str, *arguments: Any) -> Iterator[tuple[bytes, bytes]]:
+        """The frames of an answer. A process whose answer is not read to its end is replaced by the next request."""
+        if self._process is None:
+            self._process = _Process(self._connector, self._timeout)
+        process = self._process
+        whole = False
+        try:
+            for letter, payload in process.answer(method, arguments):
+                if letter == b"E":
+                    error = _error(payload)
+                    whole = error.reason not in ("too_large", "lost")  # a driver may still be sent what is too large
+                    raise error
+                yield letter, payload
+            whole = True
+        finally:
+            if not whole:
+                self._process = None
+                process.cancel()
+                process.close()
+
+    def _json(self, method: str, *arguments: Any) -> Any:
+        (found,) = [orjson.loads(payload) for _, payload in self._frames(method, *arguments)]
+        return found
+
+    def _batches(self, method: str, *arguments: Any) -> Iterator[pa.RecordBatch]:
+        for _, payload in self._frames(method, *arguments):
+            yield _unpacked(payload)
+
+    def _batch(self, method: str, *arguments: Any) -> pa.RecordBatch:
+        batches = list(self._batches(method, *arguments))
+        if len(batches) == 1:
+            return batches[0]
+        columns = [pa.concat_arrays(list(pieces)) for pieces in zip(*(one.columns for one in batches), strict=True)]
+        return pa.RecordBatch.from_arrays(columns, batches[0].schema.names)
+
+    def metadata(self) -> Metadata:
+        """See `Link.metadata`."""
+        return from_json(self._json("metadata"))
+
+    def entity(self, name: str) -> Entity | None:
+        """See `Link.entity`."""
+        found = self._json("entity", name)
+        return None if found is None else entity_from_json(found)
+
+    def sample(self, entity: Entity, limit: int) -> pa.RecordBatch:
+        """See `TableReader.sample`."""
+        return self._batch("sample", entity, limit)
+
+    def keys(
+        self, entity: Entity, columns: Sequence[str], where: str = "", order: Sequence[str] | None = None
+    ) -> Iterator[pa.RecordBatch]:
+        """See `TableReader.keys`."""
+        return self._batches("keys", entity, list(columns), where, None if order is None else list(order))
+
+    def known(self, entity: Entity, columns: Sequence[str], wanted: pa.RecordBatch) -> pa.BooleanArray:
+        """See `TableReader.known`."""
+        return self._batch("known", entity, list(columns), wanted).column(0)
+
+    def query(self, text: str, values: Mapping[str, Any], limit: int) -> pa.RecordBatch:
+        """See `TableReader.query`. All rows together may take `limits.QUERY_ANSWER_BYTES`."""
+        return self._batch("query", text, dict(values), limit)
+
+    def stream(self, text: str) -> Iterator[pa.RecordBatch]:
+        """See `TableReader.stream`."""
+        return self._batches("stream", text)
+
+    def execute(self, statement: str) -> None:
+        """See `Session.execute`."""
+        for _ in self._frames("execute", statement):
+            pass
+
+
+class _Process:
+    """The process with the session, as seen from the process that asks."""
+
+    def __init__(self, connector: Connector, timeout: float | None) -> None:
+        self._channel, theirs = socket.socketpair()
+        self._turn: threading.BoundedSemaphore | None = None
+        self._pid, self._descriptor, self._cancelled = 0, -1, False
+        try:
+            self._take_turn()
+            with theirs:
+                if not _server.ask(f"webapp.connectors.{connector.kind}_session", [theirs.fileno()]):
+                    raise ConnectorError(
+                        "The process that reads from databases cannot be started.", reason="busy", transient=True
+                    )
+            self._channel.settimeout(limits.DOCUMENT_START_SECONDS)
+            self._pid = orjson.loads(next(self._frames())[1])
+            self._channel.settimeout(None)
+            if sys.platform.startswith("linux"):
+                self._descriptor = os.pidfd_open(self._pid)
+            for letter, payload in self.answer("open", (apart.described(connector), timeout)):
+                if letter == b"E":
+                    raise _error(payload)
+        except BaseException:
+            self.close()
+            raise
+
+    def _take_turn(self) -> None:
+        turns = _turns
+        if not turns.acquire(timeout=limits.APART_TURN_SECONDS):
+            raise ConnectorError(
+                "Too many queries are running at the moment.", reason="busy", hint="Try again.", transient=True
+            )
+        self._turn = turns
+
+    def answer(self, method: str, arguments: Sequence[Any]) -> Iterator[tuple[bytes, bytes]]:
+        """Send a request; the frames of its answer."""
+        data = pickle.dumps((method, arguments))
+        with suppress(OSError):  # it has ended: reading tells
+            self._channel.sendall(struct.pack(">I", len(data)) + data)
+        for letter, payload in self._frames():
+            if letter == b"Z":
+                return
+            yield letter, payload
+            if letter == b"E":
+                return
+
+    def _frames(self) -> Iterator[tuple[bytes, bytes]]:
+        while True:
+            try:
+                head = _received(self._channel, _HEAD.size)
+                letter, size = _HEAD.unpack(head) if head else (b"", 0)
+                payload = _received(self._channel, size) if size else b""
+            except OSError:
+                letter = b""
+            if not letter or payload is None:
+                mb = limits.QUERY_MEMORY_BYTES // limits.MB
+                raise too_large(f"The query was ended: it was cancelled, or needed more than {mb:,} MB of memory.")
+            yield letter, payload
+
+    def cancel(self) -> None:
+        """Have the session break off what it does; a driver that does not is killed with its process."""
+        with suppress(OSError):
+            self._channel.shutdown(socket.SHUT_WR)
+        self._end(limits.QUERY_STOP_SECONDS)
+
+    def close(self) -> None:
+        """End the process. Harmless when it has ended."""
+        with suppress(OSError):
+            self._channel.shutdown(socket.SHUT_RDWR)
+        if self._pid:
+            self._end(limits.QUERY_STOP_SECONDS)
+        self._channel.close()
+        descriptor, self._descriptor = self._descriptor, -1
+        if descriptor != -1:
+            os.close(descriptor)
+        turn, self._turn = self._turn, None
+        if turn is not None:
+            turn.release()
+
+    def _end(self, seconds: float) -> None:
+        """Wait for the end of the process, then kill it."""
+        if self._descriptor != -1:
+            waiter = select.poll()
+            waiter.register(self._descriptor, select.POLLIN)
+            if not waiter.poll(int(seconds * 1000)):
+                with suppress(ProcessLookupError):
+                    signal.pidfd_send_signal(self._descriptor, signal.SIGKILL)
+            return
+        until = time.monotonic() + seconds
+        with suppress(ProcessLookupError):
+            while time.monotonic() < until:
+                os.kill(self._pid, 0)
+                time.sleep(limits.PROBE_PAUSE_SECONDS)
+            os.kill(self._pid, signal.SIGKILL)
+
+
+def _error(payload: bytes) -> ConnectorError:
+    found = orjson.loads(payload)
+    trace = found["details"].pop("trace", None)
+    if trace is not None:
+        log.error("reader: a request failed\n%s", trace)
+    return ConnectorError(found.pop("message"), **found)
+
+
+def _received(channel: socket.socket, size: int) -> bytearray | None:
+    """Exactly so many bytes; None where the other side ends before."""
+    data = bytearray(size)
+    view, at = memoryview(data), 0
+    while at < size:
+        count = channel.recv_into(view[at:])
+        if not count:
+            return None
+        at += count
+    return data
+
+
+def _unpacked(payload: bytes) -> pa.RecordBatch:
+    with pa.ipc.open_stream(payload) as stream:
+        return stream.read_next_batch()
+
+
+# --- In the process with the driver -------------------------------------------------------------------------
+
+
+class _Worker:
+    """Answers the requests of one session."""
+
+    def __init__(self, channel: socket.socket) -> None:
+        self._channel = channel
+        self._requests: SimpleQueue[bytearray | None] = SimpleQueue()
+        self._session: Session | None = None
+        self._busy = False
+        self._closed = threading.Event()
+
+    def listen(self) -> None:
+        """Take requests until the other side wants no more; then end, in the middle of a request too."""
+        with suppress(OSError):
+            while (head := _received(self._channel, 4)) and (
+                request := _received(self._channel, struct.unpack(">I", head)[0])
+            ):
+                self._requests.put(request)
+        self._requests.put(None)
+        if self._busy and self._session is not None:
+            with suppress(Exception):
+                self._session.cancel()
+        self._closed.wait(limits.QUERY_STOP_SECONDS / 2)
+        os._exit(0)
+
+    def run(self) -> None:
+        """Answer requests."""
+        self._say(b"J", orjson.dumps(os.getpid()))
+        while (request := self._requests.get()) is not None:
+            self._busy = True
+            method, arguments = pickle.loads(request)  # noqa: S301 - of the process that started this one
+            self._answer(method, arguments)
+            self._busy = False
+        if self._session is not None:
+            with suppress(Exception):
+                self._session.close()
+        self._closed.set()
+
+    def _answer(self, method: str, arguments: Sequence[Any]) -> None:
+        failure: ConnectorError | None = None
+        try:
+            self._carry_out(method, arguments)
+        except MemoryError:
+            pass  # what the frames hold is released before anything else is done
+        except ConnectorError as error:
+            failure = error
+        except Exception:
+            failure = ConnectorError(
+                "The query failed because of an error in Rowsmith.",
+                reason="driver_failed",
+                hint="Report it to the operator of this service.",
+                details={"trace": traceback.format_exc()[-limits.LOG_TRACE_CHARS :]},
+            )
+        else:
+            self._say(b"Z")
+            return
+        if failure is None:
+            mb = limits.QUERY_MEMORY_BYTES // limits.MB
+            failure = too_large(f"The query needs more than {mb:,} MB of memory.")
+        self._say(b"E", orjson.dumps(apart.error_to_json(failure)))
+
+    def _carry_out(self, method: str, arguments: Sequence[Any]) -> None:
+        if method == "open":
+            found = apart.connector_of(arguments[0]).open(arguments[1])
+            assert isinstance(found, Session)
+            self._session = found
+            return
+        assert self._session is not None
+        result = getattr(self._session, method)(*arguments)
+        if method == "metadata":
+            self._say(b"J", orjson.dumps(to_json(result)))
+        elif method == "entity":
+            self._say(b"J", orjson.dumps(None if result is None else entity_to_json(result)))
+        elif method == "known":
+            self._send([pa.RecordBatch.from_arrays([result], ["known"])])
+        elif method == "query":
+            self._send([result], limits.QUERY_ANSWER_BYTES)
+        elif method == "sample":
+            self._send([result])
+        elif method in ("keys", "stream"):
+            self._send(result)
+
+    def _send(self, batches: Iterable[pa.RecordBatch], most: int | None = None) -> None:
+        """Batches in pieces. Raises `ConnectorError` where a value, a row or all of them are larger than the limits."""
+        total = 0
+        for batch in batches:
+            total += batch.nbytes
+            if most is not None and total > most:
+                raise too_large(f"The answer is larger than {most // limits.MB:,} MB.")
+            for piece in bounded(batch):
+                sink = pa.BufferOutputStream()
+                with pa.ipc.new_stream(sink, piece.schema) as stream:
+                    stream.write_batch(piece)
+                self._say(b"B", sink.getvalue())
+
+    def _say(self, letter: bytes, payload: Any = b"") -> None:
+        try:
+            self._channel.sendall(_HEAD.pack(letter, len(payload)))
+            self._channel.sendall(payload)
+        except OSError:  # nobody waits any more
+            self._busy = False
+            raise SystemExit from None
+
+
+def bounded(batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
+    """A batch in pieces of at most `limits.QUERY_ROW_BYTES`. Raises `ConnectorError` for a larger row or value."""
+    for column in batch.columns:
+        if pa.types.is_string(column.type) or pa.types.is_binary(column.type):
+            longest = pc.max(pc.binary_length(column)).as_py() or 0
+            if longest > limits.QUERY_VALUE_BYTES:
+                raise too_large(f"A value of the answer is larger than {limits.QUERY_VALUE_BYTES // limits.MB:,} MB.")
+    yield from _halved(batch)
+
+
+def _halved(batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
+    if batch.nbytes <= limits.QUERY_ROW_BYTES:
+        yield batch
+    elif batch.num_rows == 1:
+        raise too_large(f"A row of the answer is larger than {limits.QUERY_ROW_BYTES // limits.MB:,} MB.")
+    else:
+        half = batch.num_rows // 2
+        yield from _halved(batch.slice(0, half))
+        yield from _halved(batch.slice(half))
+
+
+def work(descriptor: int) -> NoReturn:
+    """Answer the requests of one session that come through a socket. Never returns."""
+    die_with_parent()
+    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+    apart.limit_memory()
+    worker = _Worker(socket.socket(fileno=descriptor))
+    threading.Thread(target=worker.listen, daemon=True).start()
+    with suppress(BaseException):
+        worker.run()
+    worker._closed.set()
+    os._exit(0)
+
+
+if __name__ == "__main__":
+    # As the module that is imported, so that both know the same classes.
+    serve(socket.socket(fileno=0), importlib.import_module("webapp.connectors.reader_process").work)
