@@ -257,6 +257,7 @@ def listing(
         limit=limit,
         search=(q, Export.file_name),
         context=f"{actor.project_id} {template_id} {dataset_id} {status}",
+        sizes=(Export.request, Export.pins, Export.leaks),
     )
 
 

@@ -295,6 +295,7 @@ def listing(
         limit=limit,
         search=(q, Push.target),
         context=f"{actor.project_id} {sorted(narrowed.items(), key=str)}",
+        sizes=(Push.request, Push.pins, Push.tables, Push.leaks, Push.progress),
     )
 
 

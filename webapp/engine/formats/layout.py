@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 
 from webapp import limits
-from webapp.engine.budget import check
+from webapp.engine.budget import TooLarge, check
 from webapp.engine.formats import views
 from webapp.engine.formats.column import (
     MARKED,
@@ -28,7 +28,7 @@ from webapp.engine.formats.column import (
     null_mask,
     numbers,
 )
-from webapp.engine.formats.escape import Escape, Unfit
+from webapp.engine.formats.escape import Escape, Grown, Unfit
 from webapp.engine.formats.pieces import Literals, Pieces
 from webapp.engine.formats.pools import POOLS, Pool, identity
 
@@ -256,8 +256,12 @@ class Layout:
         late: list[pa.Array],
     ) -> None:
         states, base, count = where
+        grown = sum(one.nbytes for one in late)
         try:
-            treated = escape.treat(texts)
+            treated = escape.treat(texts, limits.FORMAT_PART_BYTES - grown)
+        except Grown as problem:
+            self._keep_small(count, grown + problem.size)
+            raise TooLarge(grown + problem.size) from None  # of one row
         except Unfit as problem:
             raise does_not_fit(self.columns[group[problem.row // count][1]], problem) from problem
         if treated.rows is not None and treated.rows.size:
