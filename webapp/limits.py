@@ -98,8 +98,8 @@ MAX_FIELD_FAULTS: Final = 1_000  # chosen: of a template's fields; more are not 
 MAX_COUNTED_FAULTS: Final = 2_000  # chosen: of a body with more faults they are counted, not listed
 PAGE_LIMIT_DEFAULT: Final = 20
 PAGE_LIMIT_MAX: Final = 100
-# Chosen: JSON of the objects on one page of a list; a page with larger objects has fewer of them. As Python's objects and
-# the response they take some eight times that.
+# Chosen: JSON of the objects on one page of a list; a page with larger objects has fewer of them. As Python's objects
+# and the response they take some eight times that.
 PAGE_BYTES: Final = 16 * MB
 MAX_QUERY_TEXT: Final = 200  # chosen: ?q=
 MAX_NAME_CHARS: Final = 200  # chosen: names of templates, keys, projects, teams

@@ -47,7 +47,9 @@ def test_a_page_of_versions_ends_where_they_are_large(edith, narrow):
     assert edith.get(f"/templates/{made}@v1").status_code == 200
 
 
-@pytest.mark.parametrize("path", ["/exports", "/connections", "/endpoints", "/pushes", "/runs", "/datasets", "/scenarios"])
+@pytest.mark.parametrize(
+    "path", ["/exports", "/connections", "/endpoints", "/pushes", "/runs", "/datasets", "/scenarios"]
+)
 def test_lists_ask_for_the_size_of_what_can_be_large(edith, monkeypatch, path):
     asked = []
     fitting = paging._fitting
@@ -87,7 +89,10 @@ def test_a_folder_is_renamed_with_all_that_is_in_it(edith, narrow):
     [
         ("/compat/customDataTypes", {"name": "t", "fieldConfig": {"x": "y" * 20_000}}),
         ("/compat/plans/save", {"title": "t", "targets": ["y" * 20_000]}),
-        ("/compat/masking-policies", {"name": "t", "fields": [{"field": "f", "strategy": "hash", "note": "y" * 9_000}] * 3}),
+        (
+            "/compat/masking-policies",
+            {"name": "t", "fields": [{"field": "f", "strategy": "hash", "note": "y" * 9_000}] * 3},
+        ),
     ],
 )
 def test_an_object_of_the_compatible_api_has_a_size(edith, monkeypatch, path, body):

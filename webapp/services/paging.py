@@ -26,8 +26,8 @@ _KEY: Final = "rowsmith.cursor_key"
 
 @dataclass(frozen=True, slots=True)
 class Page(Generic[T]):
-    """One page of a list. `next_cursor` is None on the last; `total` counts all pages; `size` is the bytes of its items'
-    large columns."""
+    """One page of a list. `next_cursor` is None on the last; `total` counts all pages; `size` is the bytes of its
+    items' large columns."""
 
     items: list[T]
     next_cursor: str | None
@@ -58,8 +58,8 @@ def page(
     `identity` is the column that breaks ties; newest first by it unless `order` names another column, which
     must not be NULL; `of` reads its value where it is a column of another entity. `search` is `(?q=, column)`:
     a part of the text, without case. `context` is whatever else narrows the statement (the workspace, a state):
-    a cursor holds only where it is the same. `sizes` are columns of it that can be large: the page ends before the item with
-    which they exceed `PAGE_BYTES`, but has at least one item.
+    a cursor holds only where it is the same. `sizes` are columns of it that can be large: the page ends before the item
+    with which they exceed `PAGE_BYTES`, but has at least one item.
     Errors: invalid_request for a bad limit, search or cursor.
     """
     if not 1 <= limit <= limits.PAGE_LIMIT_MAX:
@@ -99,7 +99,8 @@ def _fitting(
     """How many of the first `limit` rows take at most `PAGE_BYTES` together, at least one; and what these take."""
     of_row = sum((func.coalesce(func.length(cast(column, Text)), 0) for column in sizes), start=literal(0))
     total = 0
-    for number, one in enumerate(db.session.scalars(statement.with_only_columns(of_row, maintain_column_froms=True).limit(limit)).all()):
+    statement = statement.with_only_columns(of_row, maintain_column_froms=True).limit(limit)
+    for number, one in enumerate(db.session.scalars(statement).all()):
         if number and total + one > limits.PAGE_BYTES:
             return number, total
         total += one

@@ -145,8 +145,8 @@ class Escape(ABC):
     def treat(self, texts: pa.Array, most: int = sys.maxsize) -> Treated:
         """What to change in ``texts`` (string array; what is said of nulls is ignored).
 
-        ``most``: the bytes that the changed texts may take. A control character becomes six or seven characters, so this
-        is checked while they are written. Raises `Unfit`, `Grown`.
+        ``most``: the bytes that the changed texts may take. A control character becomes six or seven characters, so
+        this is checked while they are written. Raises `Unfit`, `Grown`.
         """
         scan = Scan(texts)
         rows, marked = self.rows(scan), self.marked(scan)

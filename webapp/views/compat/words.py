@@ -116,8 +116,8 @@ def settled(actor: Actor, scope: str, said: dict[str, Any]) -> Actor:
 
 
 def everything(listing: Callable[..., Page[T]], actor: Actor) -> list[T]:
-    """All of a list that the API proper gives in pages: the newest of them, at most `COMPAT_LIST_ROWS`, and no more after
-    the page with which they reach `PAGE_BYTES`."""
+    """All of a list that the API proper gives in pages: the newest of them, at most `COMPAT_LIST_ROWS`, and no more
+    after the page with which they reach `PAGE_BYTES`."""
     found: list[T] = []
     cursor = None
     size = 0
