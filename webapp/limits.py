@@ -838,6 +838,10 @@ COMPAT_OBJECTS: Final = 5_000  # chosen: of one kind in a project, as many as a 
 # whole, and takes some ten times their bytes.
 MAX_COMPAT_BYTES: Final = 1 * MB
 MAX_COMPAT_LIST_BYTES: Final = 16 * MB
+# Chosen, by plan: versions of templates, datasets and scenarios, and requests of exports and pushes, as JSON.
+STORED_JSON_BYTES: Final = MappingProxyType({"free": 512 * MB, "pro": 2_048 * MB, "enterprise": 8_192 * MB})
+STORED_JSON_SECONDS: Final = 86_400  # chosen: how long the count goes on without being read anew,
+STORED_JSON_AGAIN_SECONDS: Final = 60  # and how often it is read anew for a workspace that is at its limit
 MAX_SET_ROWS: Final = 10_000  # the hosted service's own limit of a saved set, by its OpenAPI document
 MAX_SET_BYTES: Final = 5 * MB  # likewise
 MAX_SETS_BYTES: Final = 200 * MB  # chosen: all sets of a workspace; they are stored in the database

@@ -17,7 +17,7 @@ from webapp import clock, limits
 from webapp.extensions import db
 from webapp.models import User
 from webapp.models.versioned import Version, Versioned
-from webapp.services import audit, audit_changes, paging, tenancy
+from webapp.services import audit, audit_changes, paging, stored_json, tenancy
 from webapp.services.actors import Actor
 
 H = TypeVar("H", bound=Versioned)
@@ -149,6 +149,7 @@ class Kind(Generic[H, V]):
 
         `did` is what the audit trail calls it (`change`), with `details` beside.
         """
+        stored_json.take(actor, spec, pins)
         db.session.add(head)
         head.version = (head.version or 0) + 1
         head.name, head.description = spec["name"], spec["description"]
