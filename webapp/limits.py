@@ -116,6 +116,9 @@ DRAFT_ANCHOR: Final = datetime(2026, 1, 1, tzinfo=UTC)
 DEFAULT_QUANTITY: Final = 10
 PREVIEW_ROWS: Final = 3  # section 8
 MAX_FIELDS: Final = 500
+# Chosen: JSON of all templates of a dataset, or of all that the relations of one template reach. Compiled they take
+# some three times that.
+RELATED_BYTES: Final = 32 * MB
 MAX_DATASET_TABLES: Final = 50  # chosen: templates of one dataset
 MAX_NESTING: Final = 8
 MAX_SEED_CHARS: Final = 200

@@ -18,6 +18,10 @@ def template(name: str, size: int) -> dict:
     return {"name": name, "fields": [{"name": "a", "type": "constant", "options": {"value": "x" * size}}]}
 
 
+def reference(template_id: str) -> dict:
+    return {"name": "r", "type": "reference", "options": {"template_id": template_id, "field": "a"}}
+
+
 def all_of(client, path: str) -> tuple[list[str], list[int]]:
     """The names on all pages of a list, and how many items each page has."""
     names, counts, cursor = [], [], None
@@ -113,3 +117,38 @@ def test_the_objects_of_one_kind_share_a_quota(edith, monkeypatch):
     assert edith.put(f"/compat/customDataTypes/{first}", json=larger).json["error"]["code"] == "quota_exceeded"
     assert edith.put(f"/compat/customDataTypes/{first}", json={"fieldConfig": {}}).status_code == 200
     assert edith.post("/compat/plans/save", json={"title": "t", "targets": ["y" * 12_000]}).status_code == 200
+
+
+@pytest.fixture
+def related(edith) -> list[str]:
+    """Three templates of 4 kB, each of which refers to the one before."""
+    made: list[str] = []
+    for number in range(3):
+        body = template(f"t{number}", 4_000)
+        if made:
+            body["fields"].append(reference(made[-1]))
+        made.append(edith.post("/templates", json=body).json["id"])
+    return made
+
+
+def test_templates_of_a_dataset_are_read_up_to_a_size(edith, related, monkeypatch):
+    tables = {"name": "d", "templates": [{"template_id": one} for one in related]}
+    made = edith.post("/datasets", json=tables).json["id"]
+    assert edith.post(f"/datasets/{made}/preview", json={}).status_code == 200
+    monkeypatch.setattr(limits, "RELATED_BYTES", 10_000)
+    for answer in (
+        edith.post(f"/datasets/{made}/preview", json={}),
+        edith.post(f"/datasets/{made}/exports", json={"format": "csv"}),
+        edith.post("/datasets", json=tables),
+    ):
+        assert (answer.status_code, answer.json["error"]["details"]["fields"][0]["code"]) == (422, "too_large")
+
+
+def test_templates_that_relations_reach_are_read_up_to_a_size(edith, related, monkeypatch):
+    monkeypatch.setattr(limits, "RELATED_BYTES", 7_000)
+    body = template("t", 10)
+    body["fields"].append(reference(related[-1]))
+    answer = edith.post("/preview", json=body)
+    assert (answer.status_code, answer.json["error"]["details"]["fields"][0]["code"]) == (422, "too_large")
+    monkeypatch.setattr(limits, "RELATED_BYTES", 20_000)
+    assert edith.post("/preview", json=body).status_code == 200

@@ -66,6 +66,7 @@ TOLD: Final = {
         ("Rows with exact running totals", "TOTAL_ROWS"),
         ("Templates that the relations of one template reach", "MAX_RELATED"),
         ("Templates of a dataset", "MAX_DATASET_TABLES"),
+        ("All templates of a dataset, or that relations reach, as JSON", "RELATED_BYTES"),
         ("How long what was deleted can be restored", "RESTORE_DAYS"),
     ),
     "Documents": (
