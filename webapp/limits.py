@@ -98,6 +98,9 @@ MAX_FIELD_FAULTS: Final = 1_000  # chosen: of a template's fields; more are not 
 MAX_COUNTED_FAULTS: Final = 2_000  # chosen: of a body with more faults they are counted, not listed
 PAGE_LIMIT_DEFAULT: Final = 20
 PAGE_LIMIT_MAX: Final = 100
+# Chosen: JSON of the objects on one page of a list; a page with larger objects has fewer of them. As Python's objects
+# and the response they take some eight times that.
+PAGE_BYTES: Final = 16 * MB
 MAX_QUERY_TEXT: Final = 200  # chosen: ?q=
 MAX_NAME_CHARS: Final = 200  # chosen: names of templates, keys, projects, teams
 MAX_DESCRIPTION_CHARS: Final = 10_000  # chosen
@@ -113,6 +116,9 @@ DRAFT_ANCHOR: Final = datetime(2026, 1, 1, tzinfo=UTC)
 DEFAULT_QUANTITY: Final = 10
 PREVIEW_ROWS: Final = 3  # section 8
 MAX_FIELDS: Final = 500
+# Chosen: JSON of all templates of a dataset, or of all that the relations of one template reach. Compiled they take
+# some three times that.
+RELATED_BYTES: Final = 32 * MB
 MAX_DATASET_TABLES: Final = 50  # chosen: templates of one dataset
 MAX_NESTING: Final = 8
 MAX_SEED_CHARS: Final = 200
@@ -839,6 +845,14 @@ FOLLOW_GONE_SECONDS: Final = 1.0  # chosen: how often it is looked whether a sil
 COMPAT_LIST_ROWS: Final = 5_000  # chosen: the compatible wire has no pages: the newest so many of a list
 COMPAT_TABLE_CONNECTIONS: Final = 20  # chosen: databases that one call asks for their tables
 COMPAT_OBJECTS: Final = 5_000  # chosen: of one kind in a project, as many as a list holds
+# Chosen: what an object holds besides a set's rows, and all objects of one kind in a project. A list answers with them
+# whole, and takes some ten times their bytes.
+MAX_COMPAT_BYTES: Final = 1 * MB
+MAX_COMPAT_LIST_BYTES: Final = 16 * MB
+# Chosen, by plan: versions of templates, datasets and scenarios, and requests of exports and pushes, as JSON.
+STORED_JSON_BYTES: Final = MappingProxyType({"free": 512 * MB, "pro": 2_048 * MB, "enterprise": 8_192 * MB})
+STORED_JSON_SECONDS: Final = 86_400  # chosen: how long the count goes on without being read anew,
+STORED_JSON_AGAIN_SECONDS: Final = 60  # and how often it is read anew for a workspace that is at its limit
 MAX_SET_ROWS: Final = 10_000  # the hosted service's own limit of a saved set, by its OpenAPI document
 MAX_SET_BYTES: Final = 5 * MB  # likewise
 MAX_SETS_BYTES: Final = 200 * MB  # chosen: all sets of a workspace; they are stored in the database

@@ -24,6 +24,8 @@ READ = 200 * MB  # of a stream
 LONG = {"type": "formula", "options": {"expression": 'repeat("x", 10000)'}}
 EMOJI = {"type": "formula", "options": {"expression": 'repeat("\N{ROCKET}", 10000)'}}
 CONTROL = {"type": "formula", "options": {"expression": 'repeat("\\"", 9990) + "\N{ROCKET}"'}}
+# Six characters in JSON, seven in a sheet.
+UNPRINTABLE = {"type": "constant", "options": {"value": "\x01" * 10_000}}
 
 
 def field(name: str, kind: str, **options: Any) -> dict[str, Any]:
@@ -69,6 +71,7 @@ PREVIEWS: dict[str, list[dict[str, Any]]] = {
     "arrays_of_lorem_lines": arrays(3, 10_000, {"type": "lorem", "options": {"lineCount": 100}}),
     "arrays_of_words": arrays(3, 10_000, {"type": "words", "options": {"count": 100}}),
     "arrays_of_random_strings": arrays(3, 10_000, {"type": "random_string", "options": {"min": 900, "max": 1000}}),
+    "arrays_of_unprintable_texts": arrays(10, 100, UNPRINTABLE),
     "json_of_long_texts": [
         field(f"f{number}", "json", array=True, count=5_000, fields=[{"name": "a", **CONTROL}]) for number in range(4)
     ],
@@ -102,6 +105,8 @@ PREVIEWS: dict[str, list[dict[str, Any]]] = {
     ],
 }
 GENERATIONS: dict[str, dict[str, Any]] = {
+    "40_rows_of_100_unprintable_texts": {"count": 40, "fields": many(100, UNPRINTABLE)},
+    "rows_of_arrays_of_unprintable_texts": {"count": 20, "fields": arrays(10, 20, UNPRINTABLE)},
     "300_rows_of_400_constants_of_20000_characters": {
         "count": 300, "fields": many(400, {"type": "constant", "options": {"value": "x" * 20_000}})
     },
@@ -223,7 +228,8 @@ def test_promise_26_a_generation_takes_less_than_256_mb(product, name):
 
 @pytest.mark.parametrize("format", FORMATS)
 @pytest.mark.parametrize("name", ["300_rows_of_400_constants_of_20000_characters", "2000_rows_of_100_long_texts",
-                                  "256_rows_of_arrays_of_long_texts", "100000_rows_of_500_long_names"])  # fmt: skip
+                                  "256_rows_of_arrays_of_long_texts", "100000_rows_of_500_long_names",
+                                  "40_rows_of_100_unprintable_texts"])  # fmt: skip
 def test_promise_26_a_generation_takes_less_than_256_mb_in_every_format(product, name, format):
     body = {"name": "t", **GENERATIONS[name], "format": format}
     Grown(product, "/generate", body).check(seconds=100)

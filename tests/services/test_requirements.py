@@ -11,6 +11,7 @@ from webapp import limits
 from webapp.errors import ApiError
 from webapp.services import requirements, requirements_uv
 from webapp.services.requirements import Resolved
+from webapp.services.requirements_text import read
 
 
 @pytest.fixture
@@ -265,3 +266,16 @@ def test_uv_gets_nothing_of_this_process_but_where_packages_come_from(tmp_path):
     assert "UV_DEFAULT_INDEX" not in requirements_uv.environment(
         {**own, "UV_INDEX_URL": "https://own"}, tmp_path
     )
+
+
+@pytest.mark.parametrize("sign", ["\u2028", "\u2029", "\x85", "\x0b", "\x1c", "\x1f", "\u00a0", "\u3000"])
+def test_every_white_space_separates_requirements(sign):
+    said = read(f"# requirements: tenacity{sign}-e{sign}.\nprint(1)\n")
+    assert said.requirements == ["tenacity"]
+    assert "editable" in said.faults[0].message
+
+
+def test_faults_of_requirements_are_listed_up_to_a_number():
+    assert len(read("#" + " requirements:" * 20_000).faults) == limits.MAX_FAULTS
+    many = ", ".join(['"./x"'] * 5_000)
+    assert len(read(f"# /// script\n# dependencies = [{many}]\n# ///\n").faults) == limits.MAX_FAULTS

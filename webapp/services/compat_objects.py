@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
 import orjson
-from sqlalchemy import func, select
+from sqlalchemy import Text, cast, func, select
 
 from webapp import clock, limits
 from webapp.errors import ApiError
@@ -85,7 +85,7 @@ def create(
 ) -> CompatObject:
     """Create an object in the actor's project; commits.
 
-    Errors: forbidden, validation_error (no project), quota_exceeded, invalid_request (a set that is too large).
+    Errors: forbidden, validation_error (no project), quota_exceeded, invalid_request (it is too large).
     """
     require(actor, "write")
     place = tenancy.here(actor)
@@ -97,6 +97,7 @@ def create(
         text = f"A project can have at most {limits.COMPAT_OBJECTS:,} objects of the kind {WORDS[kind]}."
         raise ApiError("quota_exceeded", f"{text} Delete some first.", {"limit": limits.COMPAT_OBJECTS})
     row = CompatObject(**place, kind=kind, name=name, document=dict(document), created_by=actor.user_id)
+    _check_document(row, document)
     removed = _put_rows(actor, row, rows)
     db.session.add(row)
     db.session.flush()
@@ -116,8 +117,11 @@ def change(
 ) -> CompatObject:
     """Change a locked object; what is not given stays. Commits.
 
-    Errors: quota_exceeded, invalid_request (a set that is too large).
+    Errors: quota_exceeded, invalid_request (it is too large).
     """
+    if document:
+        db.session.execute(select(Project.id).where(Project.id == row.project_id).with_for_update())
+        _check_document(row, {**row.document, **document})
     after = {**row.document, **(document or {})}
     changes = audit_changes.between({"name": row.name, **row.document}, {"name": name or row.name, **after})
     removed = _put_rows(actor, row, rows) if rows is not _KEEP else []
@@ -139,6 +143,26 @@ def creator(row: CompatObject) -> str | None:
     """Return the name of the user who created an object."""
     user = db.session.get(User, row.created_by) if row.created_by else None
     return user.name if user else None
+
+
+def _check_document(row: CompatObject, document: Mapping[str, Any]) -> None:
+    """Check that an object's document, and those of its kind in the locked project, are not too large: lists have no
+    pages. Errors: invalid_request, quota_exceeded."""
+    size, word = len(orjson.dumps(document)), WORDS[row.kind]
+    if size > limits.MAX_COMPAT_BYTES:
+        most = limits.MAX_COMPAT_BYTES // limits.MB
+        text = f"A {word} can have at most {most} MB of JSON; this one has {size:,} bytes."
+        raise ApiError("invalid_request", text, {"bytes": size, "limit_bytes": limits.MAX_COMPAT_BYTES})
+    others = select(func.coalesce(func.sum(func.length(cast(CompatObject.document, Text))), 0)).where(
+        CompatObject.project_id == row.project_id, CompatObject.kind == row.kind, CompatObject.id != row.id
+    )
+    with db.session.no_autoflush:
+        taken = int(db.session.scalar(others) or 0)
+    if taken + size > limits.MAX_COMPAT_LIST_BYTES:
+        most = limits.MAX_COMPAT_LIST_BYTES // limits.MB
+        text = f"The objects of the kind {word} in a project can take at most {most} MB. Delete some first."
+        details = {"limit_bytes": limits.MAX_COMPAT_LIST_BYTES, "used_bytes": taken}
+        raise ApiError("quota_exceeded", text, details)
 
 
 def _put_rows(actor: Actor, row: CompatObject, rows: Any) -> list[str]:

@@ -180,6 +180,12 @@ def check_changed(
     return grants
 
 
+def has_secrets(connection: Connection, kind: Kind, said: Any) -> bool:
+    """Whether a connection's settings hold secrets or refer to named ones, or `said` by its endpoints does."""
+    sealed = any(isinstance(_at(connection.settings, path), dict) for path in secret_paths(kind.Settings))
+    return sealed or bool(secrets.referred(secrets.texts([shown(connection.settings, kind), said])))
+
+
 def leads_there(connection: Connection, kind: Kind, fresh: Mapping[str, Any]) -> bool:
     """Whether settings lead to the same hosts and ports as those of a connection."""
     return places_of(kind, fresh) == places_of(kind, shown(connection.settings, kind))

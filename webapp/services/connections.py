@@ -84,6 +84,7 @@ def listing(
         limit=limit,
         search=(q, Connection.name),
         context=f"{actor.project_id} {type} {deleted}",
+        sizes=(Connection.settings, Connection.verification),
     )
 
 

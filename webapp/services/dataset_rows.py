@@ -21,11 +21,12 @@ from webapp.engine.formats.sql_script import Keys, Relation, SqlScript
 from webapp.engine.formats.together import Sheets, Table, Together, ZipArchive
 from webapp.errors import ApiError
 from webapp.extensions import db
-from webapp.models import Template
+from webapp.models import Template, TemplateVersion
 from webapp.services import (
     datasets,
     fetched,
     generate,
+    kin,
     moments,
     real_data,
     relations,
@@ -56,6 +57,8 @@ class Member:
 def members(spec: Mapping[str, Any], pinned: Mapping[str, int]) -> list[Member]:
     """The tables of a dataset's stored spec, as they stand there; `pinned` are template versions by id."""
     wanted = [one["template_id"] for one in spec["templates"]]
+    versions = select(TemplateVersion).where(TemplateVersion.template_id.in_(wanted))
+    kin.check_size(versions.where(TemplateVersion.number.in_({pinned[one] for one in wanted})))
     statement = select(Template.id, Template.name).where(Template.id.in_(wanted))
     names = {row[0]: row[1] for row in db.session.execute(statement)}
     return [

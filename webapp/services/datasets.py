@@ -16,7 +16,7 @@ from webapp import clock
 from webapp.errors import Fault, validation_error
 from webapp.extensions import db
 from webapp.models import Dataset, DatasetVersion, Template, TemplateVersion
-from webapp.services import relations, rows, tenancy, versioned
+from webapp.services import kin, relations, rows, tenancy, versioned
 from webapp.services.actors import Actor
 
 CHANGEABLE: Final = ("name", "description", "templates", "seed", "anchor")
@@ -154,6 +154,7 @@ def fields_of(numbers: Mapping[str, int]) -> relations.Templates:
     statement = select(TemplateVersion.template_id, TemplateVersion.number, TemplateVersion.spec).where(
         TemplateVersion.template_id.in_(list(numbers)), TemplateVersion.number.in_(set(numbers.values()))
     )
+    kin.check_size(statement)
     found = {row[0]: row[2]["fields"] for row in db.session.execute(statement) if numbers[row[0]] == row[1]}
     return {one: found[one] for one in numbers if one in found}
 

@@ -87,6 +87,7 @@ def listing(
         limit=limit,
         search=(q, Endpoint.name),
         context=f"{actor.project_id} {connection_id}",
+        sizes=(Endpoint.settings,),
     )
 
 

@@ -33,6 +33,7 @@ from webapp.services import (
     quotas,
     real_data,
     rows,
+    stored_json,
     tenancy,
 )
 from webapp.services.actors import Actor
@@ -192,6 +193,7 @@ def queue(
     Errors: row_limit_exceeded, quota_exceeded.
     """
     spent = export.count - sum(part.count for part in made)
+    stored_json.take(actor, export.request, export.pins)
     reservation = quotas.reserve_rows(actor, spent + records, largest=largest)
     try:
         export.id = ids.new("exp")
@@ -257,6 +259,7 @@ def listing(
         limit=limit,
         search=(q, Export.file_name),
         context=f"{actor.project_id} {template_id} {dataset_id} {status}",
+        sizes=(Export.request, Export.pins, Export.leaks),
     )
 
 

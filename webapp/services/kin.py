@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from typing import Any, Final
 
-from sqlalchemy import select
+import orjson
+from sqlalchemy import Select, Text, cast, func, select
 
 from webapp import limits
 from webapp.engine import groups
@@ -73,10 +74,25 @@ def newest(actor: Actor, ids: Iterable[str]) -> dict[str, Version]:
             TemplateVersion.number == Template.version,
         )
     )
+    check_size(statement)
     found = db.session.execute(statement).all()
     return {
         row.id: (row.number, row.spec, row.pins) for row in found if actor.role_in(row.team_id) is not None
     }
+
+
+def check_size(statement: Select[Any]) -> None:
+    """Check that the template versions which a statement selects are not too large to be read together. Error:
+    validation_error."""
+    length = func.coalesce(func.sum(func.length(cast(TemplateVersion.spec, Text))), 0)
+    _refuse_over(int(db.session.scalar(statement.with_only_columns(length, maintain_column_froms=True)) or 0))
+
+
+def _refuse_over(size: int) -> None:
+    if size > limits.RELATED_BYTES:
+        most, there = limits.RELATED_BYTES // limits.MB, -(-size // limits.MB)
+        text = f"The templates that belong together have at least {there:,} MB of JSON; the limit is {most:,} MB."
+        raise validation_error([Fault("fields", "too_large", text, "Use fewer or smaller templates.")])
 
 
 def pinned(pins: Stored, instead: Mapping[str, int]) -> Callable[[Iterable[str]], dict[str, Version]]:
@@ -94,6 +110,7 @@ def pinned(pins: Stored, instead: Mapping[str, int]) -> Callable[[Iterable[str]]
             .where(Template.id.in_(wanted), Template.deleted_at.is_(None))
             .where(TemplateVersion.number.in_(set(wanted.values())))
         )
+        check_size(statement)
         return {
             one.template_id: (one.number, one.spec, one.pins)
             for one in db.session.scalars(statement)
@@ -113,9 +130,12 @@ def gather(fields: Any, own: str, read: Callable[[Iterable[str]], dict[str, Vers
     asked = list(reached(fields))
     direct = {one for _, one in asked}
     waiting = direct - {own}
+    size = 0
     while waiting:
         got = read(waiting)
         found.update(got)
+        size += sum(len(orjson.dumps(spec)) for _, spec, _ in got.values())
+        _refuse_over(size)
         if len(found) > limits.MAX_RELATED:
             text = f"Relations reach more than {limits.MAX_RELATED} templates."
             raise validation_error([Fault("fields", "too_many", text, "Take some apart.")])

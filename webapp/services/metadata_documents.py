@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import hashlib
 from typing import Any
+from urllib.parse import urljoin
 
+import orjson
 from flask import current_app
 from sqlalchemy import func, select
 
@@ -14,8 +16,10 @@ from webapp.connectors.base import ConnectorError
 from webapp.connectors.channel import HttpConnector
 from webapp.errors import ApiError, Fault, validation_error
 from webapp.extensions import db
-from webapp.models import Connection
-from webapp.services import audit, holding, workspace_files_kept
+from webapp.models import Connection, Endpoint
+from webapp.net.session import NetError, checked
+from webapp.net.urls import origin
+from webapp.services import audit, connection_links, connection_settings, holding, workspace_files_kept
 from webapp.services.actors import Actor
 
 
@@ -26,6 +30,10 @@ def read(connection: Connection, document: bytes) -> tuple[bytes, int]:
     document that cannot be read), unavailable."""
     kind = _kind(connection).kind
     db.session.rollback()  # nothing is held while the document is read
+    return _read(kind, document)
+
+
+def _read(kind: str, document: bytes) -> tuple[bytes, int]:
     try:
         return documents.metadata(kind, document, seconds=limits.DOCUMENT_CPU_SECONDS)
     except ConnectorError as error:
@@ -38,7 +46,10 @@ def put(
     actor: Actor, connection: Connection, document: bytes, metadata: bytes, entities: int
 ) -> dict[str, Any]:
     """Keep a document for a locked connection, in place of the one before, with what `read` found in it; commits.
-    Answers `as_json`."""
+
+    Errors: validation_error (`needed_again`), where it would lead a stored secret to another server; quota_exceeded.
+    """
+    _check_server(connection, orjson.loads(metadata))
     _check_number(connection)
     before = connection.document_key
     store, folder = storage.of(current_app), f"connections/{connection.workspace_id}/{connection.id}"
@@ -53,6 +64,58 @@ def put(
     db.session.commit()
     _drop(before, keys[0])
     return told
+
+
+def _check_server(connection: Connection, fresh: dict[str, Any]) -> None:
+    """Check that a new document does not lead the secrets of a connection to another server.
+
+    Editors may upload documents and cannot read the secrets. Without `base_url` the document decides where requests
+    go, so it is treated as that setting is: what is stored goes where it went (ADR 13). The first document of a
+    connection without `document_url` names the server; nothing could be sent before.
+    """
+    if not _follows_document(connection):
+        return
+    found_at = str(connection.settings.get("document_url") or "")
+    after = _server(fresh, found_at)
+    if connection.document_key is None and connection.metadata_key is None:
+        if not found_at:
+            return
+        before: str | None = found_at
+    else:
+        before = _server(_present(connection), found_at)
+    if after is None and before is None:
+        return
+    if after is None or before is None or origin(after) != origin(before):
+        text = "This document names another server than before, so the connection's secrets would go elsewhere."
+        hint = "Set base_url in the connection's settings, and enter its secrets again."
+        raise validation_error([Fault("document", "needed_again", text, hint)])
+
+
+def _follows_document(connection: Connection) -> bool:
+    """Whether a connection has secrets, and takes the server that it sends them to from its document."""
+    kind = KINDS[connection.type]
+    if "base_url" not in kind.Settings.model_fields or connection.settings.get("base_url"):
+        return False
+    ends = select(Endpoint.settings).where(Endpoint.connection_id == connection.id)
+    said = list(db.session.scalars(ends))
+    return connection_settings.has_secrets(connection, kind, said)
+
+
+def _present(connection: Connection) -> dict[str, Any]:
+    """The metadata of a connection as it is known; of a document that was not read since, nothing without it."""
+    known = connection_links.cached(connection)
+    document = connection_links.document_of(connection)
+    if known is None and document is not None:
+        known = orjson.loads(_read(connection.type, document)[0])
+    return known or {}
+
+
+def _server(metadata: dict[str, Any], found_at: str) -> str | None:
+    """The server that a document names; None where it names none that can be reached."""
+    try:
+        return checked(urljoin(found_at, str(metadata.get("base_url") or "")))
+    except (NetError, ValueError):
+        return None
 
 
 def _check_number(connection: Connection) -> None:
@@ -77,18 +140,24 @@ def _drop(before: str | None, now: str | None = None) -> None:
 
 
 def delete(actor: Actor, connection: Connection) -> None:
-    """Forget the document of a locked connection; commits. What the target tells counts again."""
+    """Forget the document of a locked connection; commits. What the target tells counts again.
+
+    Where the document decided which server the connection's secrets go to, that server becomes its `base_url`: else the
+    next document could lead them to any other.
+    """
     _kind(connection)
     if connection.document_key is None:
         return
     before = connection.document_key
+    if not connection.settings.get("document_url") and _follows_document(connection):
+        server = _server(_present(connection), "")
+        if server is not None:
+            connection.settings = {**connection.settings, "base_url": server}
     connection.document_key = connection.metadata_key = connection.metadata_at = None
     connection.updated_at = clock.now()
     audit.record(actor, "connection.document", connection, join=True, bytes=0)
     db.session.commit()
     _drop(before)
-
-
 
 
 def _kind(connection: Connection) -> type[HttpConnector]:

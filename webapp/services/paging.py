@@ -12,7 +12,7 @@ from datetime import datetime
 from typing import Any, Final, Generic, TypeVar
 
 from flask import current_app
-from sqlalchemy import ColumnElement, Select, and_, func, or_, select
+from sqlalchemy import ColumnElement, Select, Text, and_, cast, func, literal, or_, select
 from sqlalchemy.orm import InstrumentedAttribute
 
 from webapp import limits
@@ -26,11 +26,13 @@ _KEY: Final = "rowsmith.cursor_key"
 
 @dataclass(frozen=True, slots=True)
 class Page(Generic[T]):
-    """One page of a list. `next_cursor` is None on the last; `total` counts all pages."""
+    """One page of a list. `next_cursor` is None on the last; `total` counts all pages; `size` is the bytes of its
+    items' large columns."""
 
     items: list[T]
     next_cursor: str | None
     total: int
+    size: int = 0
 
     def as_dict(self, item: Callable[[T], Any]) -> dict[str, Any]:
         """The JSON form, each item by `item`."""
@@ -49,13 +51,15 @@ def page(
     descending: bool = True,
     of: Callable[[T], Any] | None = None,
     context: str = "",
+    sizes: Sequence[ColumnElement[Any]] = (),
 ) -> Page[T]:
     """One page of `statement` (a select of one entity, already narrowed to the actor's workspace).
 
     `identity` is the column that breaks ties; newest first by it unless `order` names another column, which
     must not be NULL; `of` reads its value where it is a column of another entity. `search` is `(?q=, column)`:
     a part of the text, without case. `context` is whatever else narrows the statement (the workspace, a state):
-    a cursor holds only where it is the same.
+    a cursor holds only where it is the same. `sizes` are columns of it that can be large: the page ends before the item
+    with which they exceed `PAGE_BYTES`, but has at least one item.
     Errors: invalid_request for a bad limit, search or cursor.
     """
     if not 1 <= limit <= limits.PAGE_LIMIT_MAX:
@@ -75,14 +79,32 @@ def page(
     ends = [column.desc() if descending else column.asc()]
     if column is not identity:
         ends.append(identity.desc() if descending else identity.asc())
-    rows = list(db.session.scalars(statement.order_by(*ends).limit(limit + 1)))
+    statement = statement.order_by(*ends)
+    size = 0
+    if sizes:
+        limit, size = _fitting(statement, sizes, limit)
+    rows = list(db.session.scalars(statement.limit(limit + 1)))
     following = None
     if len(rows) > limit:
         last = rows[limit - 1]
         ended = of(last) if of is not None else getattr(last, column.key)
         at = [_text(ended), getattr(last, identity.key)]
         following = sealing.sign(_sign_key(), [kind, at])
-    return Page(rows[:limit], following, total)
+    return Page(rows[:limit], following, total, size)
+
+
+def _fitting(
+    statement: Select[Any], sizes: Sequence[ColumnElement[Any]], limit: int
+) -> tuple[int, int]:
+    """How many of the first `limit` rows take at most `PAGE_BYTES` together, at least one; and what these take."""
+    of_row = sum((func.coalesce(func.length(cast(column, Text)), 0) for column in sizes), start=literal(0))
+    total = 0
+    statement = statement.with_only_columns(of_row, maintain_column_froms=True).limit(limit)
+    for number, one in enumerate(db.session.scalars(statement).all()):
+        if number and total + one > limits.PAGE_BYTES:
+            return number, total
+        total += one
+    return limit, total
 
 
 def of_list(

@@ -28,6 +28,7 @@ from webapp.services import (
     push_rows,
     push_targets,
     quotas,
+    stored_json,
     tenancy,
 )
 from webapp.services.actors import Actor
@@ -106,6 +107,7 @@ def queue(actor: Actor, prepared: Prepared, action: str, **columns: Any) -> Push
     ask = prepared.ask.model_dump(mode="json", exclude={"rows"} if prepared.given else None)
     ask["canary"] = getattr(prepared.ask, "canary_rows", None)
     records = prepared.records
+    stored_json.take(actor, ask, prepared.pins)
     reservation = quotas.reserve_rows(actor, prepared.total + records, largest=prepared.largest)
     try:
         if prepared.given is not None:
@@ -288,6 +290,7 @@ def listing(
         limit=limit,
         search=(q, Push.target),
         context=f"{actor.project_id} {sorted(narrowed.items(), key=str)}",
+        sizes=(Push.request, Push.pins, Push.tables, Push.leaks, Push.progress),
     )
 
 

@@ -33,6 +33,7 @@ _KEY_TOKEN: Final = re.compile(
     r"""[A-Za-z0-9_-]++|"(?:[^"\\\n]|\\.)*+"?|'[^'\n]*+'?|[ \t]++|(?P<point>\.)|(?P<other>.)""", re.S
 )
 
+_BETWEEN: Final = re.compile(r"[,\s]")  # \s: also line separators of Unicode, which end no line of Python
 _NAME: Final = r"[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?"
 _EXTRAS: Final = rf"\[[ \t]*(?:{_NAME}(?:[ \t]*,[ \t]*{_NAME})*)?[ \t]*\]"
 _VERSION: Final = r"(?:~=|===|==|!=|<=|>=|<|>)[ \t]*[A-Za-z0-9][A-Za-z0-9.*+!_-]*"
@@ -128,20 +129,20 @@ def _head(code: str) -> list[tuple[int, str]]:
 
 
 def _split(text: str, line: int, said: Said) -> list[str]:
-    """The requirements of one line, between commas or blanks; what is none becomes a fault."""
+    """The requirements of one line, between commas or white space; what is none becomes a fault, up to MAX_FAULTS."""
     found: list[str] = []
     place = 0
-    while place < len(text):
-        if text[place] in ", \t":
+    while place < len(text) and len(said.faults) < limits.MAX_FAULTS:
+        if _BETWEEN.match(text, place):
             place += 1
             continue
         hit = ONE.match(text, place)
-        if hit and (hit.end() == len(text) or text[hit.end()] in ", \t"):
+        if hit and (hit.end() == len(text) or _BETWEEN.match(text, hit.end())):
             found.append(_plain(hit))
             place = hit.end()
             continue
-        end = re.search(r"[,\s]|$", text[place:])
-        word = text[place : place + (end.start() if end else 0)]
+        end = _BETWEEN.search(text, place)
+        word = text[place : end.start() if end else len(text)]
         if word.startswith("-"):  # an option goes with what follows it
             word = text[place:].partition(",")[0].rstrip()
         said.faults.append(_refused(word, f"Line {line}: "))
@@ -218,6 +219,8 @@ def _block(code: str, said: Said) -> list[str]:
         said.warnings.append(Fault("code", "ignored", text))
     found = []
     for one in wanted:
+        if len(said.faults) >= limits.MAX_FAULTS:
+            break
         hit = ONE.fullmatch(one.strip())
         if hit:
             found.append(_plain(hit))

@@ -224,6 +224,7 @@ def listing(
         order=_ORDERS.get((sort or "").removeprefix("-")),
         descending=sort is None or sort.startswith("-"),
         context=f"{actor.project_id} {sorted(narrowed.items(), key=str)}",
+        sizes=(Run.params, Run.settings, Run.outputs),
     )
 
 

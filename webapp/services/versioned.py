@@ -6,18 +6,18 @@ version says, and what of it must be checked before it is saved, is each kind's 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Generic, TypeVar
 
-from sqlalchemy import select
+from sqlalchemy import and_, select
 
 from webapp import clock, limits
 from webapp.extensions import db
 from webapp.models import User
 from webapp.models.versioned import Version, Versioned
-from webapp.services import audit, audit_changes, paging, tenancy
+from webapp.services import audit, audit_changes, paging, stored_json, tenancy
 from webapp.services.actors import Actor
 
 H = TypeVar("H", bound=Versioned)
@@ -58,6 +58,8 @@ class Kind(Generic[H, V]):
         """A page of those of the project, each whole: newest first, or by `name` or `updated` (`-`: backwards)."""
         head, version = self.head, self.version
         order = {"name": head.name, "updated": head.updated_at}.get((sort or "").removeprefix("-"))
+        newest_of = and_(self._owner == head.id, version.number == head.version)
+        columns = (version.spec, version.pins)
         page = paging.page(
             tenancy.listing(actor, head),
             name=head.__tablename__,
@@ -68,15 +70,16 @@ class Kind(Generic[H, V]):
             order=order,
             descending=sort is None or sort.startswith("-"),
             context=actor.project_id or "",
+            sizes=[select(one).where(newest_of).correlate(head).scalar_subquery() for one in columns],
         )
         statement = (
             select(self._owner, version)
-            .join(head, head.id == self._owner)
-            .where(head.id.in_([one.id for one in page.items]), version.number == head.version)
+            .join(head, newest_of)
+            .where(head.id.in_([one.id for one in page.items]))
         )
         newest = {row[0]: row[1] for row in db.session.execute(statement)}
         return paging.Page(
-            [self.as_json(one, newest[one.id]) for one in page.items], page.next_cursor, page.total
+            [self.as_json(one, newest[one.id]) for one in page.items], page.next_cursor, page.total, page.size
         )
 
     def get(
@@ -115,12 +118,13 @@ class Kind(Generic[H, V]):
             cursor=cursor,
             limit=limit,
             context=head.id,
+            sizes=(self.version.spec, self.version.pins),
         )
         return paging.Page([self.as_json(head, one) for one in page.items], page.next_cursor, page.total)
 
-    def history(self, head: H) -> list[tuple[V, str]]:
+    def history(self, head: H) -> Iterator[tuple[V, str]]:
         """Its newest versions, as many as the longest page has, each with the name of who saved it ("": nobody
-        that is still there)."""
+        that is still there). They are read one at a time: together they may be large."""
         statement = (
             select(self.version, User)
             .outerjoin(User, User.id == self.version.created_by)
@@ -128,9 +132,8 @@ class Kind(Generic[H, V]):
             .order_by(self.version.number.desc())
             .limit(limits.PAGE_LIMIT_MAX)
         )
-        return [
-            (row[0], (row[1].name or row[1].email) if row[1] else "") for row in db.session.execute(statement)
-        ]
+        for version, user in db.session.execute(statement, execution_options={"yield_per": 1}):
+            yield version, (user.name or user.email) if user else ""
 
     def save(
         self,
@@ -146,6 +149,7 @@ class Kind(Generic[H, V]):
 
         `did` is what the audit trail calls it (`change`), with `details` beside.
         """
+        stored_json.take(actor, spec, pins)
         db.session.add(head)
         head.version = (head.version or 0) + 1
         head.name, head.description = spec["name"], spec["description"]

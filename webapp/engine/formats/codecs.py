@@ -18,7 +18,7 @@ import pyarrow.compute as pc
 
 from webapp.engine.formats import views
 from webapp.engine.formats.column import Column, Frame, Words, Wrapping, null_mask, numbers
-from webapp.engine.formats.escape import Escape, Unfit
+from webapp.engine.formats.escape import Escape, Grown, Unfit
 from webapp.engine.formats.layout import Layout, Slot
 
 _SMALL = 10_000  # one table look-up
@@ -90,7 +90,7 @@ class TextCodec(BaseCodec):
     def pool(self, values: pa.Array) -> pa.Array | None:
         try:
             return self._escape.pool(values) if self._escape else values
-        except Unfit:
+        except (Unfit, Grown):
             return None
 
 

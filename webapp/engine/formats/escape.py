@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import re
+import sys
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -30,6 +31,14 @@ class Unfit(ValueError):
     def __init__(self, row: int, message: str) -> None:
         super().__init__(message)
         self.row = row
+
+
+class Grown(Exception):
+    """The escaped texts take more bytes than the caller allows: at least ``size``."""
+
+    def __init__(self, size: int) -> None:
+        super().__init__(size)
+        self.size = size
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,19 +143,26 @@ class Escape(ABC):
         """The texts that are marked; None for none."""
         return None
 
-    def treat(self, texts: pa.Array) -> Treated:
-        """What to change in ``texts`` (string array; what is said of nulls is ignored). Raises `Unfit`."""
+    def treat(self, texts: pa.Array, most: int = sys.maxsize) -> Treated:
+        """What to change in ``texts`` (string array; what is said of nulls is ignored).
+
+        ``most``: the bytes that the changed texts may take. A control character becomes six or seven characters, so
+        this is checked while they are written. Raises `Unfit`, `Grown`.
+        """
         scan = Scan(texts)
         rows, marked = self.rows(scan), self.marked(scan)
         if rows is None or not rows.size:
             return Treated(marked=marked)
         done = np.cumsum((scan.ends - scan.starts).take(rows), dtype=np.int64)
         cuts = np.searchsorted(done, np.arange(_TREATED_BYTES, int(done[-1]), _TREATED_BYTES), side="right")
-        parts = [
-            self._rewritten(texts.take(pa.array(some)).to_pylist(), some)
-            for some in np.split(rows, np.unique(cuts))
-            if some.size
-        ]
+        parts: list[pa.Array] = []
+        size = 0
+        for some in np.split(rows, np.unique(cuts)):
+            if some.size:
+                parts.append(self._rewritten(texts.take(pa.array(some)).to_pylist(), some))
+                size += parts[-1].nbytes
+                if size > most:
+                    raise Grown(size)
         return Treated(rows, pa.concat_arrays(parts) if len(parts) > 1 else parts[0], marked)
 
     def _rewritten(self, texts: list[str | None], rows: np.ndarray) -> pa.Array:
@@ -182,8 +198,9 @@ class Escape(ABC):
         return None
 
     def pool(self, texts: pa.Array) -> pa.Array | None:
-        """``texts``, without nulls, as they stand in the file; None where they need a wrapping of their own."""
-        treated = self.treat(texts)
+        """``texts``, without nulls, as they stand in the file; None where they need a wrapping of their own. Raises
+        `Unfit`, `Grown`."""
+        treated = self.treat(texts, limits.FORMAT_POOL_BYTES)
         if treated.marked is not None and treated.marked.size:
             return None
         return replaced(texts, treated)
@@ -307,7 +324,7 @@ class CsvEscape(Escape):
         return np.unique(np.concatenate(parts)) if parts else None
 
     def pool(self, texts: pa.Array) -> pa.Array:
-        treated = self.treat(texts)
+        treated = self.treat(texts, limits.FORMAT_POOL_BYTES)
         inner = replaced(texts, treated)
         if treated.marked is None:
             return inner
@@ -326,6 +343,10 @@ class XmlEscape(Escape):
     key = "xml"
     _MARKUP: ClassVar = {"&": "&amp;", "<": "&lt;", ">": "&gt;"}
     _special = re.compile("[&<>]|_(?=x[0-9A-Fa-f]{4}_)|[\x00-\x08\x0b-\x1f\ufffe\uffff]")
+    _underscore = re.compile("_(?=x[0-9A-Fa-f]{4}_)")  # else a reader would take it for an escape
+    _spelled: ClassVar = str.maketrans(
+        {code: f"_x{code:04X}_" for code in (*range(9), *range(11, 32), 0xFFFE, 0xFFFF)} | _MARKUP
+    )
     _NONCHARACTER = b"\xef\xbf"  # the first bytes of U+FFFE and U+FFFF in UTF-8
 
     def one(self, text: str) -> str:
@@ -335,15 +356,12 @@ class XmlEscape(Escape):
                 raise Unfit(
                     0, f"A text of {size:,} characters: a cell holds at most {limits.XLSX_CELL_CHARS:,}."
                 )
-        return self._special.sub(self._spell, text)
+        # First the underscores: the escapes that follow begin with one.
+        return self._underscore.sub("_x005F_", text).translate(self._spelled)
 
     def _touches(self, texts: Sequence[str | None]) -> bool:
         long = any(text and len(text) > limits.XLSX_CELL_CHARS // 2 for text in texts)
         return long or super()._touches(texts)
-
-    def _spell(self, match: re.Match[str]) -> str:
-        sign = match[0]
-        return self._MARKUP.get(sign) or f"_x{ord(sign):04X}_"
 
     def rows(self, scan: Scan) -> np.ndarray | None:
         found = [scan.is_(sign.encode()) for sign in self._MARKUP if scan.has(sign.encode())]

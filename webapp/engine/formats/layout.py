@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 
 from webapp import limits
-from webapp.engine.budget import check
+from webapp.engine.budget import TooLarge, check
 from webapp.engine.formats import views
 from webapp.engine.formats.column import (
     MARKED,
@@ -28,11 +28,12 @@ from webapp.engine.formats.column import (
     null_mask,
     numbers,
 )
-from webapp.engine.formats.escape import Escape, Unfit
+from webapp.engine.formats.escape import Escape, Grown, Unfit
 from webapp.engine.formats.pieces import Literals, Pieces
 from webapp.engine.formats.pools import POOLS, Pool, identity
 
 _NEGLIGIBLE = 1024 * 1024
+_SMALL = 256 * 1024  # texts of a column that take at most so many bytes are not measured exactly
 _POOLS_PER_COLUMN = 2  # with more, the dictionaries are plainly not shared between blocks
 
 
@@ -104,6 +105,7 @@ class Layout:
         self.texts: dict[Escape | None, list[tuple[int, int, pa.Array]]] = {}
         self._pools: dict[Hashable, _PoolInUse] = {}
         self._pool_buffers: list[pa.Buffer] = []
+        self._written = 0  # bytes of the texts laid out for the block so far
 
     def render(self, block: Sequence[pa.Array], first: str, edges: np.ndarray | None) -> memoryview:
         """The whole block as one text, where the layout is joint. Raises `Oversize` where it would be too much."""
@@ -160,6 +162,7 @@ class Layout:
         count = len(block[0])
         self.pieces.begin(count)
         self.texts.clear()
+        self._written = 0
         if len(self._pools) > _POOLS_PER_COLUMN * len(self.columns):
             self._pools.clear()
             self._pool_buffers.clear()
@@ -170,7 +173,7 @@ class Layout:
             nulls.append(null_mask(plain))
             states.append(None if marks is None else marks.astype(np.uint8) * np.uint8(MARKED))
         if count * self._around > _NEGLIGIBLE:
-            self._keep_small(count, count * self._around)
+            self._add(count, count * self._around)
         data = self._lay_texts(states, count)
         for index, mask in enumerate(nulls):
             if mask is not None:
@@ -185,7 +188,10 @@ class Layout:
             indices, dictionary = values.indices, values.dictionary
             pool = self._pool(codec, dictionary, len(values)) if len(dictionary) else None
             if pool is not None:
-                slot.put(0, pool.take(numbers(indices, indices.type.to_pandas_dtype())))
+                found = pool.take(numbers(indices, indices.type.to_pandas_dtype()))
+                most = pool.longest * len(values)
+                self._add(len(values), most if most <= _SMALL else int(views.lengths(found).sum(dtype=np.int64)))
+                slot.put(0, found)
                 slot.blank(*range(1, codec.width))
                 return indices, None
             values = values.dictionary_decode()
@@ -208,15 +214,16 @@ class Layout:
                 buffer = views.LITERAL_BUFFER + 1 + len(self._pool_buffers)
                 self._pool_buffers.append(pool.data)
             used = self._pools[key] = _PoolInUse(pool, dictionary, buffer)
-        self._keep_small(rows, used.longest * rows)
         return used
 
-    def _keep_small(self, rows: int, size: int) -> None:
-        """Whole blocks are written in parts. A text inside a row cannot be: `TooLarge` where it exceeds the budget."""
-        if self._joint and rows > 1 and size > limits.FORMAT_PART_BYTES:
+    def _add(self, rows: int, size: int) -> None:
+        """Count ``size`` bytes more of the block. Whole blocks are written in parts. A text inside a row cannot be:
+        `TooLarge` where it exceeds the budget."""
+        self._written += size
+        if self._joint and rows > 1 and self._written > limits.FORMAT_PART_BYTES:
             raise Oversize
         if not self._joint:
-            check(size)
+            check(self._written)
 
     def _lay_texts(self, states: list[np.ndarray | None], count: int) -> pa.Buffer | None:
         """Treat, gather and lay out all texts of the block; the buffer that the long ones lie in."""
@@ -225,11 +232,9 @@ class Layout:
         parts: list[pa.Array] = []
         fixes: list[tuple[np.ndarray, int]] = []
         late: list[pa.Array] = []
-        size = 0
         for escape, group in self.texts.items():
             texts = pa.concat_arrays([texts for _, _, texts in group])
-            size += texts.nbytes
-            self._keep_small(count, size)
+            self._add(count, texts.nbytes)
             if escape is not None:
                 self._treat(escape, texts, group, (states, sum(map(len, parts)), count), fixes, late)
             parts.append(texts)
@@ -256,13 +261,20 @@ class Layout:
         late: list[pa.Array],
     ) -> None:
         states, base, count = where
+        grown = sum(one.nbytes for one in late)
+        # One row has the budget for its escaped texts alone: the others were counted as columns.
+        most = limits.FORMAT_PART_BYTES - (grown if self._joint and count == 1 else self._written)
         try:
-            treated = escape.treat(texts)
+            treated = escape.treat(texts, most)
+        except Grown as problem:
+            self._add(count, problem.size)
+            raise TooLarge(grown + problem.size) from None
         except Unfit as problem:
             raise does_not_fit(self.columns[group[problem.row // count][1]], problem) from problem
         if treated.rows is not None and treated.rows.size:
             fixes.append((treated.rows + base, treated.rows.size))
             late.append(treated.values)
+            self._written += treated.values.nbytes
         if treated.marked is not None and treated.marked.size:
             bounds = np.searchsorted(treated.marked, np.arange(len(group) + 1) * count)
             for number, (_, index, _) in enumerate(group):

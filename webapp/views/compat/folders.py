@@ -6,7 +6,7 @@ in the API proper. The clients see the name without the folder, and the folder's
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from typing import Any, Final
 
 from flask import Response
@@ -14,8 +14,8 @@ from flask import Response
 from webapp import clock
 from webapp.errors import ApiError, Fault, validation_error
 from webapp.extensions import db
-from webapp.models import CompatObject
-from webapp.services import compat_objects, connections, endpoints, templates
+from webapp.models import CompatObject, Template
+from webapp.services import compat_objects, connections, endpoints, templates, tenancy
 from webapp.services.actors import Actor
 from webapp.views.compat.door import ROOT, call
 from webapp.views.compat.objects import Patch, Placed
@@ -164,11 +164,10 @@ def _within(actor: Actor, kind: str, folder: str) -> Iterable[tuple[str, Rename]
     def of_row(row: Any) -> tuple[str, str]:
         return row.id, row.name
 
-    def of_dict(shown: Mapping[str, Any]) -> tuple[str, str]:
-        return shown["id"], shown["name"]
-
     if kind == TEMPLATES:
-        return [(one, template) for one in inside(templates.listing, of_dict)]
+        statement = tenancy.listing(actor, Template).with_only_columns(Template.id, Template.name)
+        named = db.session.execute(statement.order_by(Template.id.desc()))
+        return [(row.id, template) for row in named if row.name.startswith(f"{folder}/")]
     held = [(one, endpoint) for one in inside(endpoints.listing, of_row)]
     return [*held, *((one, connection) for one in inside(connections.listing, of_row))]
 

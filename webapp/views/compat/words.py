@@ -116,12 +116,15 @@ def settled(actor: Actor, scope: str, said: dict[str, Any]) -> Actor:
 
 
 def everything(listing: Callable[..., Page[T]], actor: Actor) -> list[T]:
-    """All of a list that the API proper gives in pages: the newest `COMPAT_LIST_ROWS` of them."""
+    """All of a list that the API proper gives in pages: the newest of them, at most `COMPAT_LIST_ROWS`, and no more
+    after the page with which they reach `PAGE_BYTES`."""
     found: list[T] = []
     cursor = None
-    while len(found) < limits.COMPAT_LIST_ROWS:
+    size = 0
+    while len(found) < limits.COMPAT_LIST_ROWS and size < limits.PAGE_BYTES:
         page = listing(actor, cursor=cursor, limit=limits.PAGE_LIMIT_MAX)
         found += page.items
+        size += page.size
         cursor = page.next_cursor
         if cursor is None:
             break

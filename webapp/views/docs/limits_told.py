@@ -42,6 +42,7 @@ TOLD: Final = {
         ("The first line: method, address, query", "MAX_REQUEST_LINE_BYTES"),
         ("Objects of one page of a list, when `limit` is not said", "PAGE_LIMIT_DEFAULT"),
         ("Objects of one page at most", "PAGE_LIMIT_MAX"),
+        ("All objects of one page, as JSON; a page of larger ones has fewer", "PAGE_BYTES"),
         ("Characters of a search text (`q`)", "MAX_QUERY_TEXT"),
         ("An `Idempotency-Key`", "IDEMPOTENCY_KEY_CHARS"),
         ("How long a key's first answer is kept", "IDEMPOTENCY_HOURS"),
@@ -65,6 +66,7 @@ TOLD: Final = {
         ("Rows with exact running totals", "TOTAL_ROWS"),
         ("Templates that the relations of one template reach", "MAX_RELATED"),
         ("Templates of a dataset", "MAX_DATASET_TABLES"),
+        ("All templates of a dataset, or that relations reach, as JSON", "RELATED_BYTES"),
         ("How long what was deleted can be restored", "RESTORE_DAYS"),
     ),
     "Documents": (
@@ -179,6 +181,13 @@ def page() -> str:
         "contract says others. Previews spend no rows. The page Limits and usage shows what is left, and so do "
         "the headers `X-RateLimit-Limit`, `X-RateLimit-Remaining` and `X-RateLimit-Reset`.\n",
     ]
+    stored = limits.STORED_JSON_BYTES.items()
+    most = ", ".join(f"{size // limits.MB:,} MB on {name.capitalize()}" for name, size in stored)
+    parts.append(
+        "\n## Definitions and their versions\n\nEvery change of a template, dataset or scenario is a version. All "
+        f"versions of a workspace, and the requests of its exports and pushes, take at most {most}, as JSON. Beyond "
+        "that, saving answers `quota_exceeded`. What was deleted counts until it leaves the trash.\n"
+    )
     parts.append("\n## What is kept, and for how long\n\n" + table(("Plan", *_KEPT), _kept()))
     parts.append("\nCounted from the end of the work. [More of it](/docs/guide/operation).\n")
     for title, rows in TOLD.items():
