@@ -24,7 +24,7 @@ from datetime import datetime, timedelta
 from typing import Any, Final
 
 from flask import current_app
-from sqlalchemy import Row, and_, case, or_, select, update
+from sqlalchemy import CursorResult, Row, Update, and_, case, or_, select, update
 from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.orm import Session
 
@@ -76,7 +76,7 @@ class Lease:
     """One piece of work, held. Made by `leased`."""
 
     def __init__(
-        self, kind: str, work_id: str, taken: Row[Any], until: datetime, now: Callable[[], datetime]
+        self, kind: str, work_id: str, taken: Row[int, int], until: datetime, now: Callable[[], datetime]
     ) -> None:
         self.kind = kind
         self.id = work_id
@@ -128,7 +128,9 @@ class Lease:
         """A transaction of other tables that holds only while the lease does: the row is locked by its epoch first, and
         gets `values`."""
         with writing() as session:
-            if session.execute(self._mine().values(epoch=self.epoch, **values)).rowcount != 1:
+            held = session.execute(self._mine().values(epoch=self.epoch, **values))
+            assert isinstance(held, CursorResult)  # what an update gives
+            if held.rowcount != 1:
                 self._fenced = True
                 raise Fenced(self.id)
             yield session
@@ -149,7 +151,9 @@ class Lease:
         """Prolong the lease, or learn that it is lost."""
         until = self._now() + timedelta(seconds=limits.LEASE_SECONDS)
         with writing() as session:
-            kept = session.execute(self._mine().values(lease_until=until)).rowcount == 1
+            renewed = session.execute(self._mine().values(lease_until=until))
+            assert isinstance(renewed, CursorResult)  # what an update gives
+            kept = renewed.rowcount == 1
         if kept:
             self._until = until
         else:
@@ -176,7 +180,7 @@ class Lease:
         """Free the row, writing `values` into it, without waking a worker; the attempt does not count as lost."""
         self.save(lease_owner=None, lease_until=None, **values)
 
-    def _mine(self) -> Any:
+    def _mine(self) -> Update:
         model = self._model
         return update(model).where(model.id == self.id, model.epoch == self.epoch, model.status == "running")
 

@@ -19,6 +19,8 @@ from webapp.engine.budget import Meter, TooLarge
 from webapp.engine.compiler import PARENT
 from webapp.engine.errors import SpecError
 from webapp.engine.fields.base import RELATION
+from webapp.engine.fields.existing import Existing
+from webapp.engine.fields.relation_group import Relation
 from webapp.engine.kinsfolk import Kinsfolk
 from webapp.engine.layers import Column, Layer, Relative
 from webapp.engine.outside import Recorder
@@ -272,12 +274,16 @@ class Block:
         found = self._kin.get(group)
         if found is None:
             things = self.group(group, RELATION)
-            bound = self.bound.relatives[self.layer.groups[group, RELATION].kind.address]
+            kind = self.layer.groups[group, RELATION].kind
+            assert isinstance(kind, Relation)
+            assert kind.address is not None  # else it did not compile
+            bound = self.bound.relatives[kind.address]
             found = self._kin[group] = Kinsfolk(bound, things.rows, things.valid, things.among, self.meter)
         return found
 
     def _from_parent(self, name: str) -> pa.Array:
         if self.parent is None:  # a name of this level or a level around it: what is left is the related template's
+            assert self.layer.relation is not None
             return self.related(self.layer.relation).column(name.removeprefix(PARENT))
         column = self.parent.column(name)
         return column if self.owner is None else budget.taken(column, pa.array(self.owner))
@@ -312,6 +318,7 @@ class Block:
             source = Draws(self.bound.keys[path], self.rows)
             compiled = self.layer.groups[name, kind]
             if self.layer.together and (name, kind) in self.layer.together:
+                assert isinstance(compiled.kind, Relation | Existing)  # no others are unique together
                 made = compiled.kind.taking(self.together((name, kind)))
             else:
                 made = compiled.draw(source, self.bound.states[path])
@@ -392,6 +399,7 @@ class Cells(Draws):
     def group(self) -> Any:
         """The thing this field shares with the other fields of its group."""
         kind = self._column.type.group_kind
+        assert kind is not None
         return self._block.group(self._column.spec.group or kind, kind)
 
     def related(self) -> Kinsfolk:

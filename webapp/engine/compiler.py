@@ -16,6 +16,7 @@ from webapp.engine.expressions.expression import compile_formula
 from webapp.engine.expressions.unique import ADVICE
 from webapp.engine.fields import sourced
 from webapp.engine.fields.base import RELATION, FieldType
+from webapp.engine.fields.relation_group import ReferenceOptions
 from webapp.engine.kinship import Kin, Library
 from webapp.engine.layers import Column, Layer, Relative, Scope
 from webapp.engine.outside import Answer, Question
@@ -76,7 +77,7 @@ class Compiler:
         """Whether the field being compiled belongs to the elements of an array, which have no row before them."""
         return self._scope.array
 
-    def fault(self, spec: FieldSpec, option: str, code: str, message: str, hint: str = "") -> None:
+    def fault(self, spec: FieldSpec, option: str, code: str, message: str, hint: str | None = "") -> None:
         """Records what is wrong with ``option`` of a field (``""`` for the field itself)."""
         path = spec.path + (f".{option}" if option else "")
         self.faults.append(Fault(path, code, message, hint))
@@ -99,7 +100,9 @@ class Compiler:
         """The source's column that the field ``name`` takes; None where it is made."""
         answer = self.library.answers.get(self._source.key) if self._source is not None else None
         found = self._roots[""].fields.get(name)
-        return None if answer is None or found is None else sourced.column_of(found, answer.taken.real.columns)
+        if answer is None or answer.taken is None or found is None:
+            return None
+        return sourced.column_of(found, answer.taken.real.columns)
 
     def _taken(self, spec: FieldSpec, made: FieldType) -> FieldType:
         """``made``, or what takes its place where the template has a source."""
@@ -114,7 +117,12 @@ class Compiler:
     def read_so_far(self) -> list[FieldSpec]:
         """Every field that the one being compiled is made of, by what it has required until now."""
         here = self._pending[-1]
-        return [scope.fields[name] for scope, name in self._reads.reached(here) - {here}]
+        found: list[FieldSpec] = []
+        for spot in self._reads.reached(here) - {here}:
+            assert isinstance(spot, tuple)
+            scope, name = spot
+            found.append(scope.fields[name])
+        return found
 
     def locale_of(self, spec: FieldSpec) -> str | None:
         """The field's own locale, else the template's, as the vocabulary spells it; None where neither says, or the
@@ -133,7 +141,7 @@ class Compiler:
 
     def require(self, spec: FieldSpec, option: str, name: str) -> Column | None:
         """The column ``name`` that ``spec`` reads, compiled; None after a fault (unknown, or a cycle)."""
-        scope = self._scope
+        scope: Scope | None = self._scope
         while scope is not None:
             if name in scope.fields:
                 return self._compile(scope, name, spec, option)
@@ -187,6 +195,7 @@ class Compiler:
             return None
         name = names.pop()
         first = scope.members[name, RELATION][0]
+        assert isinstance(first.options, ReferenceOptions)
         address = self.kin.address(first.options.template_id, self.address)
         return None if address is None else (name, address)
 
@@ -202,7 +211,8 @@ class Compiler:
 
     def level_of(self, name: str) -> int | None:
         """How many levels out there is a field ``name``: 0 is this one; None: nowhere."""
-        scope, level = self._scope, 0
+        scope: Scope | None = self._scope
+        level = 0
         while scope is not None:
             if name in scope.fields:
                 return level
@@ -226,7 +236,9 @@ class Compiler:
 
     def kind_of(self, spec: FieldSpec) -> Any:
         """The compiled kind of the group that ``spec`` is in."""
-        return self._scope.groups[spec.group or spec.type.group_kind, spec.type.group_kind].kind
+        kind = spec.type.group_kind
+        assert kind is not None
+        return self._scope.groups[spec.group or kind, kind].kind
 
     def relation_of(self, address: str, name: str) -> Any:
         """The compiled relation ``name`` (a group of references) of the template at ``address``."""
@@ -281,6 +293,7 @@ class Compiler:
         if waiting:
             circle = [self._called(where, field) for where, field in self._pending[waiting[0] :]]
             cycle = " -> ".join([*circle, circle[0]])
+            assert reader is not None  # what waits is read
             self.fault(reader, option, "cycle", f"These fields wait for each other: {cycle}.", "Break the circle.")
             return None
         if len(self._pending) >= limits.MAX_CHAIN:
@@ -326,8 +339,9 @@ class Compiler:
         """Compiles the fields that are unique together as ``word``."""
         scope.joined.add(word)
         members = [spec for spec in scope.fields.values() if spec.common.unique_together == word]
-        columns = [self._compile(scope, spec.name, None, "") for spec in members]
-        if None in columns:
+        found = [self._compile(scope, spec.name, None, "") for spec in members]
+        columns = [column for column in found if column is not None]
+        if len(columns) < len(found):
             return
         inner, self._scope = self._scope, scope
         made = compile_together(word, members, columns, self)

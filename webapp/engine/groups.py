@@ -143,6 +143,7 @@ def _candidates(field: FieldSpec, fields: Sequence[FieldSpec]) -> Iterator[str]:
     """Names of groups that a field may be put into, best first; ``fields`` are those of its level, with the groups
     that they have got so far."""
     kind = field.type.group_kind
+    assert kind is not None  # only such fields are put into groups
     if field.type.beside is not None:
         same = [other for other in fields if other.type.group_kind == kind]
         named = [other.group for other in same if other.group]

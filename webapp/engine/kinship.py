@@ -113,20 +113,28 @@ class Kin:
 
     def owner(self, address: str) -> tuple[FieldSpec, Cardinality] | None:
         """The field by which the template's rows are children of another's, and how many each parent has."""
-        for spec in self.owners(address):
-            return spec, spec.options.cardinality
+        for spec, _, cardinality in self._owners(address):
+            return spec, cardinality
         return None
 
     def owners(self, address: str) -> list[FieldSpec]:
         """Every field of the template that states a cardinality; more than one is a fault."""
+        return [spec for spec, *_ in self._owners(address)]
+
+    def _owners(self, address: str) -> list[tuple[FieldSpec, str, Cardinality]]:
+        """The fields that state a cardinality, the templates that they name, and the cardinalities."""
+        from webapp.engine.fields.relation_group import ReferenceOptions  # it imports this module
+
         return [
-            spec for spec in self._known[address].spec.fields if getattr(spec.options, "cardinality", None)
+            (spec, spec.options.template_id, spec.options.cardinality)
+            for spec in self._known[address].spec.fields
+            if isinstance(spec.options, ReferenceOptions) and spec.options.cardinality is not None
         ]
 
     def children(self, address: str, parent: str) -> FieldSpec | None:
         """The field by which the template's rows are children of those of the template at ``parent``."""
-        for spec in self.owners(address):
-            if self.address(spec.options.template_id, address) == parent.partition(_LEVEL)[0]:
+        for spec, template_id, _ in self._owners(address):
+            if self.address(template_id, address) == parent.partition(_LEVEL)[0]:
                 return spec
         return None
 
@@ -140,13 +148,13 @@ class Kin:
         address = address.partition(_LEVEL)[0]
         if address in self._counts:
             return self._counts[address]
-        found = self.owner(address)
-        if found is None:
+        owners = self._owners(address)
+        if not owners:
             self._counts[address] = None
             return None
-        spec, cardinality = found
+        _, template_id, cardinality = owners[0]
         known = self._known[address]
-        parent = self.address(spec.options.template_id, address)
+        parent = self.address(template_id, address)
         if parent is None:
             raise Unrelated(f'"{known.name}" belongs to a template that does not exist.')
         if parent == address or parent in self._asked:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from sqlalchemy import CheckConstraint, Index, Integer, String
 from sqlalchemy.orm import Mapped, declared_attr, mapped_column
@@ -25,6 +25,10 @@ class Work(Created):
     Who holds the lease writes only with `WHERE epoch = <the epoch it took>`; taking the lease raises the epoch
     by one, so a worker that was thought dead and wakes up changes nothing.
     """
+
+    if TYPE_CHECKING:  # each kind of work has a table, and ids with a prefix of its own
+        __tablename__: str
+        id: Mapped[str]
 
     status: Mapped[str] = mapped_column(String(16), default="queued")
     attempt: Mapped[int] = mapped_column(Integer, default=0)  # 1 for the first worker that takes it

@@ -13,7 +13,7 @@ from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Final
 
 import numpy as np
-from sqlalchemy import delete, func, insert, select, update
+from sqlalchemy import CursorResult, delete, func, insert, select, update
 from sqlalchemy.orm import Session
 
 from webapp import limits
@@ -80,8 +80,8 @@ def amend(session: Session, push: Push, table: int, bad: Sequence[Bad]) -> None:
 
 
 def _amend(session: Session, push: Push, table: int, bad: Sequence[Bad]) -> None:
-    mine = (PushRow.push_id == push.id, PushRow.table == table, PushRow.state == "delivered")
-    mine = (*mine, PushRow.row.in_([one.row for one in bad]))
+    numbers = PushRow.row.in_([one.row for one in bad])
+    mine = (PushRow.push_id == push.id, PushRow.table == table, PushRow.state == "delivered", numbers)
     held = select(PushRow.row, PushRow.attempts, PushRow.retried_by).where(*mine)
     kept = {row: {"attempts": attempts, "retried_by": by} for row, attempts, by in session.execute(held)}
     session.execute(delete(PushRow).where(*mine), execution_options=_QUIET)
@@ -143,7 +143,9 @@ def settle(session: Session, push: Push, chunk: Chunk, arrived: bool, retry: Pus
     """Write what became of the chunk of `push` whose commit was in doubt: its unknown rows were delivered, or failed.
     Delivered ones are taken from `retry`, which has them in hand. Returns how many rows that were."""
     home = ledger_rows.first_of(session, push)
-    values = {"state": "delivered", "code": "", "message": _ARRIVED} if arrived else dict(_NOT_ARRIVED)
+    values: dict[str, str | None] = dict(_NOT_ARRIVED)
+    if arrived:
+        values = {"state": "delivered", "code": "", "message": _ARRIVED}
     count = 0
     for owner in {push.id: push, home.id: home}.values():
         session.refresh(owner, with_for_update=True)
@@ -152,6 +154,7 @@ def settle(session: Session, push: Push, chunk: Chunk, arrived: bool, retry: Pus
             retry.total -= _held(session, theirs, retry)
             values["retried_by"] = None if push is home else push.id
         done = session.execute(update(PushRow).where(*theirs).values(**values), execution_options=_QUIET)
+        assert isinstance(done, CursorResult)  # what an update gives
         count = done.rowcount
         owner.unknown -= count
         if arrived:
@@ -255,8 +258,8 @@ def _close_retried(session: Session, push: Push, home: Push, chunk: Chunk) -> No
         setattr(home, name, getattr(home, name) + moved[name])
     if new:
         _cover(session, home.id, chunk.table, ledger_rows.spans(fresh))
-    told = ("table", "row", "attempts", "key", *_RETOLD)
-    rows = [{name: getattr(row, name) for name in told} for row in again if row.row in new]
+    columns = ("table", "row", "attempts", "key", *_RETOLD)
+    rows = [{name: getattr(row, name) for name in columns} for row in again if row.row in new]
     if rows:
         whose = {"push_id": home.id, "retried_by": push.id}
         session.execute(insert(PushRow), [{**row, **whose} for row in rows])

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
 import numpy as np
-from sqlalchemy import and_, or_, select
+from sqlalchemy import ColumnElement, and_, or_, select
 from sqlalchemy.orm import Session
 
 from webapp import limits
@@ -44,10 +44,10 @@ def belonging(session: Session, push: Push, table: int, first: int, last: int) -
         return _numbers([])  # of a push that was removed since
     if push.kind == "retry":
         home = first_of(session, push)
-        found = select(PushRow.row).where(
+        taken = select(PushRow.row).where(
             PushRow.push_id == home.id, PushRow.retried_by == push.id, *_within(PushRow, table, first, last)
         )
-        marked = _numbers(session.scalars(found).all())
+        marked = _numbers(session.scalars(taken).all())
         return np.union1d(marked, unsent(push, table, first, last))
     undone = session.get_one(Push, push.of_id)
     found = delivered(session, undone, table, first, last)
@@ -229,7 +229,7 @@ def without(parts: Iterable[Span], others: Iterable[Span]) -> list[Span]:
     return found
 
 
-def _within(model: type[PushRow], table: int, first: int, last: int) -> tuple[object, ...]:
+def _within(model: type[PushRow], table: int, first: int, last: int) -> tuple[ColumnElement[bool], ...]:
     return model.table == table, model.row >= first, model.row <= last
 
 

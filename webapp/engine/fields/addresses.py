@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ipaddress
 from functools import cache, lru_cache
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 import pyarrow as pa
@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 from pydantic import Field
 
 from webapp import limits
-from webapp.engine.fields.base import IndexedType, Options
+from webapp.engine.fields.base import IndexedType, OptionsModel
 from webapp.engine.fields.code_parts import HEX, Part, Pick, Run
 from webapp.engine.fields.codes import Code, CodeType
 from webapp.engine.fields.joining import FEW_ROWS, joined
@@ -85,7 +85,7 @@ class Ipv4(IndexedType):
     dtype = pa.string()
     max_length = 15
 
-    class Options(Options):
+    class Options(OptionsModel):
         cidr: str | None = Field(
             None,
             max_length=limits.MAX_NAME_CHARS,
@@ -94,7 +94,9 @@ class Ipv4(IndexedType):
         )
         private: bool = Field(False, description="Addresses of private networks (RFC 1918).")
 
-    def __init__(self, field: FieldSpec, options: Any, compiler: Compiler) -> None:
+    options: Options
+
+    def __init__(self, field: FieldSpec, options: Options, compiler: Compiler) -> None:
         super().__init__(field, options, compiler)
         self._network: tuple[int, int] | None = None
         if options.cidr is not None:
@@ -149,7 +151,7 @@ class Ipv6(CodeType):
     aliases = ("ip address v6", "ipv6 address", "ip v6", "inet6")
     example = "2001:db8:7c4d:91e0:a3f2:5b18:c6d7:2e4f"
 
-    class Options(Options):
+    class Options(OptionsModel):
         cidr: str = Field(
             "2001:db8::/32",
             max_length=limits.MAX_NAME_CHARS,
@@ -157,7 +159,9 @@ class Ipv6(CodeType):
             examples=["fd12:3456::/32"],
         )
 
-    def __init__(self, field: FieldSpec, options: Any, compiler: Compiler) -> None:
+    options: Options
+
+    def __init__(self, field: FieldSpec, options: Options, compiler: Compiler) -> None:
         super().__init__(field, options, compiler)
         try:
             network = ipaddress.IPv6Network(options.cidr.strip(), strict=False)
@@ -209,12 +213,14 @@ class MacAddress(CodeType):
     aliases = ("mac", "ethernet address", "macaddr", "hardware address")
     example = "4e:9f:2c:71:b0:38"
 
-    class Options(Options):
+    class Options(OptionsModel):
         separator: Literal[":", "-", "."] = Field(
             ":", description="Between pairs; a dot between groups of four."
         )
 
-    def __init__(self, field: FieldSpec, options: Any, compiler: Compiler) -> None:
+    options: Options
+
+    def __init__(self, field: FieldSpec, options: Options, compiler: Compiler) -> None:
         super().__init__(field, options, compiler)
         separator = options.separator
         self.use(compiler.vocabulary.shared(("mac", separator), lambda: _mac(separator)))

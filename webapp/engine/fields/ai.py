@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
+from typing import TYPE_CHECKING, Annotated, Literal, Self
 
 import numpy as np
 import pyarrow as pa
@@ -11,7 +11,7 @@ from pydantic import Field, model_validator
 
 from webapp import limits
 from webapp.engine import outside, picks, placeholders, postprocess, text
-from webapp.engine.fields.base import Options
+from webapp.engine.fields.base import OptionsModel
 from webapp.engine.fields.outside import Outside
 from webapp.engine.outside import Answer, Kind, Question
 from webapp.engine.placeholders import Pattern
@@ -35,7 +35,7 @@ class Ai(Outside):
     aliases = ("ai_text", "llm", "gpt", "chat", "prompt", "ai field")
     example = "example"
 
-    class Options(Options):
+    class Options(OptionsModel):
         connection_id: str | None = Field(
             None, max_length=limits.MAX_NAME_CHARS,
             description="The connection to the model; the project's only one of type ai, if not said.",
@@ -108,7 +108,9 @@ class Ai(Outside):
             """Whether the default may come to be used."""
             return self.on_error == "default"
 
-    def __init__(self, field: FieldSpec, options: Any, compiler: Compiler) -> None:
+    options: Options
+
+    def __init__(self, field: FieldSpec, options: Options, compiler: Compiler) -> None:
         super().__init__(field, options, compiler)
         shown = options.choices or options.examples
         if shown and options.kind == "text":
@@ -172,12 +174,14 @@ class Ai(Outside):
 
     def fill(self, cells: Cells) -> pa.Array:
         answer = self._answer
-        if answer is None and cells.env.recorder is None:
+        recorder = cells.env.recorder
+        if answer is None and recorder is None:
             return self.stood_in(cells.n)
         columns = self._values(cells)
         keys = outside.keys_of(columns)
         if answer is None:
-            cells.env.recorder.note(self._key, self.field.path, keys, columns)
+            assert recorder is not None
+            recorder.note(self._key, self.field.path, keys, columns)
             return self.stood_in(cells.n)
         place = pc.index_in(keys, value_set=answer.keys)
         unknown = place.is_null().to_numpy(zero_copy_only=False)  # asked by nobody: a look that calls nobody

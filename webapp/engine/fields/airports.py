@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 import pyarrow as pa
@@ -12,7 +12,7 @@ from pydantic import Field
 
 from webapp.engine.fields import joining
 from webapp.engine.fields.airport_tables import airports_of
-from webapp.engine.fields.base import Options
+from webapp.engine.fields.base import OptionsModel
 from webapp.engine.fields.geography import Geography, Range, geography_of
 from webapp.engine.fields.place import PlaceField
 from webapp.engine.fields.place_group import AIRPORT_SALT, DISTRICT_SALT, Places
@@ -27,7 +27,7 @@ _U32 = np.uint64(32)
 
 
 class _AirportField(PlaceField):
-    def __init__(self, field: FieldSpec, options: Any, compiler: Compiler) -> None:
+    def __init__(self, field: FieldSpec, options: OptionsModel, compiler: Compiler) -> None:
         super().__init__(field, options, compiler)
         self._airports = airports_of(compiler.vocabulary)
         self._pool = self.pool()
@@ -70,11 +70,13 @@ class AirportCode(_AirportField):
     )
     example = "LYS"
 
-    class Options(Options):
+    class Options(OptionsModel):
         format: Literal["iata", "icao"] = Field("iata", description="LYS or LFLL.")
 
+    options: Options
+
     @classmethod
-    def part(cls, options: Any) -> str:
+    def part(cls, options: Options) -> str:
         return f"{cls.name}:{options.format}"
 
     def pool(self) -> pa.Array:
@@ -133,7 +135,7 @@ class District(PlaceField):
     )
     example = "Vieille Ville"
 
-    def __init__(self, field: FieldSpec, options: Any, compiler: Compiler) -> None:
+    def __init__(self, field: FieldSpec, options: OptionsModel, compiler: Compiler) -> None:
         super().__init__(field, options, compiler)
         geography = geography_of(compiler.vocabulary)
         self._parts = compiler.vocabulary.shared(

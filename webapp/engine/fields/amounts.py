@@ -42,7 +42,9 @@ Amount = Annotated[
 
 def places_of(value: Decimal) -> int:
     """Digits after the point that ``value`` needs."""
-    return max(0, -value.normalize().as_tuple().exponent)
+    exponent = value.normalize().as_tuple().exponent
+    assert isinstance(exponent, int)  # an option is never NaN or infinite
+    return max(0, -exponent)
 
 
 def whole(weights: Sequence[Decimal]) -> list[int]:

@@ -91,7 +91,9 @@ class ApiResponse(Outside):
         def falls_back(self) -> bool:
             return "default" in (self.on_empty, self.on_error)
 
-    def __init__(self, field: FieldSpec, options: Any, compiler: Compiler) -> None:
+    options: Options
+
+    def __init__(self, field: FieldSpec, options: Options, compiler: Compiler) -> None:
         super().__init__(field, options, compiler)
         self._quiet = self.redacted
         self._answer: Answer | None = None

@@ -14,7 +14,7 @@ import pyarrow as pa
 from pydantic import Field
 
 from webapp.engine.fields import banks, joining, values
-from webapp.engine.fields.base import FieldType, GroupKind, Options, longest, pooled
+from webapp.engine.fields.base import FieldType, GroupKind, OptionsModel, longest, pooled
 from webapp.engine.fields.countries import listed, of_locale
 from webapp.engine.fields.geography import Range
 from webapp.engine.fields.joining import Lazy
@@ -120,7 +120,7 @@ class Bank(GroupKind):
             if not kept:
                 text = "The fields of one bank have no country in common."
                 compiler.fault(field, "", "conflict", text, "Give one of them a group of its own.")
-                return (possible or ["DE"])[:1]
+                return tuple(possible[:1]) or ("DE",)
             possible = kept
         free = not any(_asked(field, compiler) for field in fields)
         common = [country for country in possible if country in banks.COMMON]
@@ -202,14 +202,16 @@ class BankName(FieldType):
     localised = True
     dtype = pa.string()
 
-    class Options(Options):
+    class Options(OptionsModel):
         country: str | None = Field(
             None,
             description="Two-letter code of the country that the bank has customers in.",
             examples=["CH"],
         )
 
-    def __init__(self, field: FieldSpec, options: Any, compiler: Compiler) -> None:
+    options: Options
+
+    def __init__(self, field: FieldSpec, options: Options, compiler: Compiler) -> None:
         super().__init__(field, options, compiler)
         self._names = names_of(compiler.vocabulary)
         known = self._names.countries

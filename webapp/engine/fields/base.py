@@ -36,22 +36,23 @@ EXISTING = "existing"
 """The kind of group that fields of type foreign_key form: they share one row of a table that exists already."""
 
 
-class Options(whole.ExactModel):
+class OptionsModel(whole.ExactModel):
     """Base of every type's options: unknown keys are refused, and nothing is coerced silently."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, populate_by_name=True)
 
 
-class NoOptions(Options):
+class NoOptions(OptionsModel):
     """For types that take none."""
 
 
 class FieldType(ABC):
     """One column of one compiled template; the class is the entry of the catalogue."""
 
-    name: ClassVar[str]
-    """Canonical snake_case name, as served by ``/field-types``."""
-    label: ClassVar[str]
+    name: str
+    """Canonical snake_case name, as served by ``/field-types``: of the class, but for columns of a source, which have
+    that of the type whose place they take."""
+    label: str
     category: ClassVar[str]
     """number, identity, text, choice, logic, structure, external, person, contact, place, finance, government,
     company, internet, time or misc."""
@@ -61,7 +62,10 @@ class FieldType(ABC):
     """Other names it is found by, on top of its own; compared on letters and digits only, ignoring case."""
     example: ClassVar[Any]
     """A value such as the type makes with default options, as it stands in JSON."""
-    Options: ClassVar[type[Options]] = NoOptions
+    Options: ClassVar[type[OptionsModel]] = NoOptions
+    """The model that checks a caller's options. A type with options of its own declares its model as a nested class of
+    this name, and ``options: Options`` after it."""
+    options: OptionsModel
     group_kind: ClassVar[str | None] = None
     """person, place, company, card or product: fields of one group share one such thing a row."""
     localised: ClassVar[bool] = False
@@ -92,6 +96,7 @@ class FieldType(ABC):
     """Names of fields of the same row that `fill` reads."""
 
     def __init__(self, field: FieldSpec, options: Any, compiler: Compiler) -> None:
+        # Any: each type takes an instance of its own model.
         self.field = field
         self.options = options
 

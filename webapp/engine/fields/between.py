@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from fractions import Fraction
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, ClassVar, Literal
 
 import numpy as np
 import pyarrow as pa
@@ -18,7 +18,7 @@ from webapp.engine import cells as cellular
 from webapp.engine import dates, distributions, fixed_point, moments
 from webapp.engine.errors import SpecError
 from webapp.engine.fields.amounts import Amount
-from webapp.engine.fields.base import FieldType, Options
+from webapp.engine.fields.base import FieldType, OptionsModel
 from webapp.errors import Fault
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ _WHEN = f"such as {moments.EXAMPLES}"
 _DISTRIBUTION = "How values are spread; recent_bias halves their number every halflife_days back from max."
 
 
-class Between(Options):
+class Between(OptionsModel):
     """Two points in time and how values are spread between them."""
 
     min: str | None = Field(
@@ -46,14 +46,14 @@ class Between(Options):
     )
 
 
-class Lying(Options):
+class Lying(OptionsModel):
     """How values are spread between min and max."""
 
     distribution: Literal["uniform", "normal", "recent_bias"] = Field("uniform", description=_DISTRIBUTION)
     halflife_days: Amount | None = Field(None, description=f"Half-life of recent_bias in days; {_HALF_LIFE}.")
 
 
-class Spelled(Options):
+class Spelled(OptionsModel):
     """How a value is written."""
 
     format: str | None = Field(
@@ -88,8 +88,9 @@ class Point(FieldType):
     category = "time"
     unit: ClassVar[int]
     """Seconds."""
+    options: Between
 
-    def __init__(self, field: FieldSpec, options: Any, compiler: Compiler) -> None:
+    def __init__(self, field: FieldSpec, options: Between, compiler: Compiler) -> None:
         super().__init__(field, options, compiler)
         before = len(compiler.faults)
         self._low, self._high = (self._moment(name, compiler) for name in ("min", "max"))
@@ -122,14 +123,14 @@ class Point(FieldType):
                 compiler.faults.extend(error.faults)
 
     def _check_spread(self, compiler: Compiler) -> None:
-        half_life = getattr(self.options, "halflife_days", None)
-        if half_life is None:
+        options = self.options
+        if not isinstance(options, Lying) or options.halflife_days is None:
             return
-        if self.options.distribution != "recent_bias":
-            message = f"halflife_days is not for the {self.options.distribution} distribution."
+        if options.distribution != "recent_bias":
+            message = f"halflife_days is not for the {options.distribution} distribution."
             hint = "It is for recent_bias."
             compiler.fault(self.field, "options.halflife_days", "not_for_this_distribution", message, hint)
-        elif half_life <= 0:
+        elif options.halflife_days <= 0:
             compiler.fault(
                 self.field, "options.halflife_days", "wrong_value", "A half-life is larger than 0."
             )
@@ -158,20 +159,24 @@ class Point(FieldType):
         return moments.seconds(low) // self.unit, last // self.unit
 
     def _draw(self, size: int) -> distributions.Draw | None:
-        kind = getattr(self.options, "distribution", "uniform")
-        if kind == "uniform" or size == 1:
+        options = self.options
+        if not isinstance(options, Lying) or options.distribution == "uniform" or size == 1:
             return None
-        if kind == "normal":
+        if options.distribution == "normal":
             return _middle(size)
-        half_life = Fraction(self.options.halflife_days or _HALF_LIFE) * DAY_SECONDS / self.unit
+        half_life = Fraction(options.halflife_days or _HALF_LIFE) * DAY_SECONDS / self.unit
         try:
             return _recent(half_life, size)
         except (distributions.TooNarrow, distributions.TooWide):
             return None  # over a billionth of its half-life nothing can be told from even
 
     def space(self) -> int | None:
-        even = getattr(self.options, "distribution", "uniform") == "uniform"
-        return limits.MAX_INTEGER if even and self._tells_apart() else None
+        return limits.MAX_INTEGER if self._even and self._tells_apart() else None
+
+    @property
+    def _even(self) -> bool:
+        """Whether each value is as likely as the others."""
+        return not isinstance(self.options, Lying) or self.options.distribution == "uniform"
 
     def _tells_apart(self) -> bool:
         """Whether no two units are written alike."""
@@ -192,19 +197,16 @@ class Point(FieldType):
         """The column for ``int64[n]`` of days or seconds since 1970."""
 
     def unique_hint(self) -> str:
-        if getattr(self.options, "distribution", "uniform") != "uniform":
+        if not self._even:
             return "Unique values are drawn evenly: take the distribution away, or take unique away."
         return "The format leaves a part of the value out: write all of it."
-
-    def spelling(self, compiler: Compiler, clock: bool) -> Callable[[pa.Array], pa.Array] | None:
-        """The options' format, checked; ``clock`` says whether there is a time of day to write."""
-        return spelling(self.field, self.options.format, compiler, clock)
 
 
 def spelling(
     field: FieldSpec, source: str | None, compiler: Compiler, clock: bool
 ) -> Callable[[pa.Array], pa.Array] | None:
-    """The option ``format`` as a function from dates or moments to texts; None where there is none, or a fault."""
+    """The option ``format``, checked, as a function from dates or moments to texts; None where there is none, or a
+    fault. ``clock``: whether there is a time of day to write."""
     if source is None:
         return None
     try:

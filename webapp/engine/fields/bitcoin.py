@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import hashlib
 from functools import cache
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 import pyarrow as pa
 from pydantic import Field
 
-from webapp.engine.fields.base import FieldType, Options
+from webapp.engine.fields.base import FieldType, OptionsModel
 from webapp.engine.fields.codes import text_of
 from webapp.engine.fields.identity import words
 
@@ -47,14 +47,16 @@ class BitcoinAddress(FieldType):
     example = "bc1qw508d6qejxtdg4y5r3zarvary0c5xw7kv8f3t4"
     dtype = pa.string()
 
-    class Options(Options):
+    class Options(OptionsModel):
         format: Literal["p2wpkh", "p2tr", "p2pkh", "p2sh"] = Field(
             "p2wpkh",
             description="bc1q…, bc1p…, 1… or 3…: pay to a witness key hash, Taproot, a key hash, a script.",
         )
         network: Literal["mainnet", "testnet"] = Field("mainnet", description="Whose beginning it has.")
 
-    def __init__(self, field: FieldSpec, options: Any, compiler: Compiler) -> None:
+    options: Options
+
+    def __init__(self, field: FieldSpec, options: Options, compiler: Compiler) -> None:
         super().__init__(field, options, compiler)
         segwit = _SEGWIT.get(options.format)
         if segwit is not None:

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 import pyarrow as pa
 from pydantic import Field
 
 from webapp.engine.errors import SpecError
-from webapp.engine.fields.base import FieldType, Options, PoolType
-from webapp.engine.fields.between import Between, Span, Spelled
-from webapp.engine.fields.time import Date
+from webapp.engine.fields.base import FieldType, OptionsModel, PoolType
+from webapp.engine.fields.between import Span
+from webapp.engine.fields.time import Days
 from webapp.errors import Fault
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ _MONDAY = 3  # 1970-01-01 was a Thursday
 _YEARS = 50
 
 
-class BusinessDay(Date):
+class BusinessDay(Days):
     """A day from Monday to Friday. The span counts working days, so that each is as likely as the others."""
 
     name = "business_day"
@@ -32,9 +32,6 @@ class BusinessDay(Date):
     description = "A day from Monday to Friday between two dates."
     aliases = ("working day", "workday", "business date", "weekday date")
     example = "2024-05-17"
-
-    class Options(Spelled, Between):
-        pass
 
     def _span(self, now: datetime) -> Span:
         whole = super()._span(now)
@@ -66,19 +63,21 @@ class Year(FieldType):
     label = "Year"
     category = "time"
     description = "A year between two others."
-    aliases = ("calendar year", "random year", "yyyy")
+    aliases: ClassVar[tuple[str, ...]] = ("calendar year", "random year", "yyyy")
     example = 2019
     dtype = pa.int64()
     span: ClassVar[int] = _YEARS
     """Years before the last one, where no first one is given."""
 
-    class Options(Options):
+    class Options(OptionsModel):
         min: int | None = Field(
             None, ge=1, le=9999, description=f"First year; {_YEARS} before max if left out."
         )
         max: int | None = Field(None, ge=1, le=9999, description="Last year; that of now if left out.")
 
-    def __init__(self, field: FieldSpec, options: Any, compiler: Compiler) -> None:
+    options: Options
+
+    def __init__(self, field: FieldSpec, options: Options, compiler: Compiler) -> None:
         super().__init__(field, options, compiler)
         if options.max is not None:
             try:
@@ -126,10 +125,12 @@ class Quarter(PoolType):
     aliases = ("quarter of year", "fiscal quarter", "calendar quarter")
     example = "Q3"
 
-    class Options(Options):
+    class Options(OptionsModel):
         number: bool = Field(False, description="Writes 1 to 4 as a number.")
 
-    def __init__(self, field: FieldSpec, options: Any, compiler: Compiler) -> None:
+    options: Options
+
+    def __init__(self, field: FieldSpec, options: Options, compiler: Compiler) -> None:
         super().__init__(field, options, compiler)
         self.use(_NUMBERS if options.number else _NAMES)
 

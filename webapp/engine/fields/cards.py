@@ -16,7 +16,7 @@ from pydantic import Field
 
 from webapp import limits
 from webapp.engine import dates
-from webapp.engine.fields.base import FieldType, GroupKind, Options, longest, pooled
+from webapp.engine.fields.base import FieldType, GroupKind, OptionsModel, longest, pooled
 from webapp.errors import Fault, did_you_mean
 
 if TYPE_CHECKING:
@@ -163,12 +163,16 @@ class CardKind(GroupKind):
 
     def __init__(self, fields: tuple[FieldSpec, ...], compiler: Compiler) -> None:
         super().__init__(fields, compiler)
-        numbers = [field for field in fields if field.type is CreditCardNumber]
-        self.unique = any(field.common.unique for field in numbers)
-        self.issuers = chosen(numbers[0].options.issuer)[0] if numbers else _EVERY
-        for field in numbers[1:]:
-            if chosen(field.options.issuer)[0] != self.issuers:
-                text = f'The card of "{numbers[0].name}" has other issuers.'
+        numbers = [
+            (field, field.options.issuer)
+            for field in fields
+            if isinstance(field.options, CreditCardNumber.Options)
+        ]
+        self.unique = any(field.common.unique for field, _ in numbers)
+        self.issuers = chosen(numbers[0][1])[0] if numbers else _EVERY
+        for field, issuer in numbers[1:]:
+            if chosen(issuer)[0] != self.issuers:
+                text = f'The card of "{numbers[0][0].name}" has other issuers.'
                 compiler.fault(
                     field, "options.issuer", "conflict", text, "Say the same, or put it into another group."
                 )
@@ -224,14 +228,16 @@ class CreditCardNumber(_CardField):
     aliases = ("credit card", "card number", "credit card no", "pan", "payment card", "cc number")
     example = "4242424713857722"
 
-    class Options(Options):
+    class Options(OptionsModel):
         issuer: str | tuple[str, ...] | None = Field(
             None,
             description=f"One issuer or a list: {', '.join(_NAMES)}. All of them if not given.",
             examples=["visa", ["amex", "mastercard"]],
         )
 
-    def __init__(self, field: FieldSpec, options: Any, compiler: Compiler) -> None:
+    options: Options
+
+    def __init__(self, field: FieldSpec, options: Options, compiler: Compiler) -> None:
         super().__init__(field, options, compiler)
         numbers, unknown = chosen(options.issuer)
         for place, name in unknown.items():
@@ -323,7 +329,7 @@ class CardExpiry(_CardField):
     )  # fmt: skip
     example = "04/29"
 
-    class Options(Options):
+    class Options(OptionsModel):
         format: str = Field(
             "MM/YY",
             max_length=limits.MAX_NAME_CHARS,
@@ -332,7 +338,9 @@ class CardExpiry(_CardField):
         )
         years: int = Field(5, ge=1, le=limits.MAX_CARD_YEARS, description="It runs out within so many years.")
 
-    def __init__(self, field: FieldSpec, options: Any, compiler: Compiler) -> None:
+    options: Options
+
+    def __init__(self, field: FieldSpec, options: Options, compiler: Compiler) -> None:
         super().__init__(field, options, compiler)
         try:
             self._spell = dates.formatter(options.format)

@@ -13,12 +13,13 @@ from webapp import limits
 from webapp.engine import budget, folding, picks, postprocess, text
 from webapp.engine.cardinality import Cardinality, Counts
 from webapp.engine.errors import SpecError
-from webapp.engine.fields.base import RELATION, FieldType, Options
+from webapp.engine.fields.base import RELATION, FieldType, OptionsModel
+from webapp.engine.fields.relation_group import Relation
 from webapp.engine.kinship import Unrelated
 from webapp.errors import Fault
 
 if TYPE_CHECKING:
-    from webapp.engine.block import Block, Cells
+    from webapp.engine.block import Block, Bound, Cells
     from webapp.engine.budget import Meter
     from webapp.engine.compiler import Compiler
     from webapp.engine.layers import Column
@@ -28,10 +29,9 @@ Function = Literal["sum", "count", "min", "max", "avg", "first", "any", "span"]
 _LARGEST = 2**63 - 1
 
 
-def child_of(field: FieldSpec, compiler: Compiler) -> tuple[str, FieldSpec] | None:
-    """Address of the template that ``field`` names, and its field that makes its rows children of this template's;
-    None after a fault."""
-    asked = field.options.template_id
+def child_of(field: FieldSpec, asked: str, compiler: Compiler) -> tuple[str, FieldSpec] | None:
+    """Address of the template ``asked``, which ``field`` names, and its field that makes its rows children of this
+    template's; None after a fault."""
     address = compiler.kin.address(asked, compiler.address)
     if address is None:
         text = f'There is no template "{asked}".'
@@ -65,7 +65,7 @@ class Aggregate(FieldType):
     aliases = ("rollup", "roll up", "sum of children", "child total", "children total", "summary")
     example = 3
 
-    class Options(Options):
+    class Options(OptionsModel):
         template_id: str = Field(
             max_length=limits.MAX_NAME_CHARS,
             description="The child template: one with a reference with cardinality to this one.",
@@ -80,7 +80,9 @@ class Aggregate(FieldType):
             None, ge=0, le=18, description="Places of an average; two more than its values."
         )
 
-    def __init__(self, field: FieldSpec, options: Any, compiler: Compiler) -> None:
+    options: Options
+
+    def __init__(self, field: FieldSpec, options: Options, compiler: Compiler) -> None:
         super().__init__(field, options, compiler)
         self.dtype = pa.int64()
         self._rows = limits.MAX_PARENTS
@@ -89,7 +91,7 @@ class Aggregate(FieldType):
             text = "Elements of an array have no children of their own."
             compiler.fault(field, "type", "not_for_this_type", text, "Move the field outside.")
             return
-        found = child_of(field, compiler)
+        found = child_of(field, options.template_id, compiler)
         if found is None:
             return
         self._address, owner = found
@@ -100,6 +102,7 @@ class Aggregate(FieldType):
         except Unrelated as error:
             compiler.fault(field, "options.template_id", "unrelated", str(error), "Change that cardinality.")
             return
+        assert counts is not None  # the child has an owner
         self._counts, self._mixed = counts, compiler.relation_of(self._address, self._group).layout == "mixed"
         if options.function != "avg" and options.decimals is not None:
             text = "decimals is for averages."
@@ -173,9 +176,14 @@ class Aggregate(FieldType):
         if self.options.function == "count" and self.options.field is None:
             return pa.array(children.counts)
         if self.options.function == "first":
-            return children.first(self.options.field, self.dtype)
-        pieces = [self._folded(*piece) for piece in children.pieces(self.options.field)]
+            return children.first(self._child_field, self.dtype)
+        pieces = [self._folded(*piece) for piece in children.pieces(self._child_field)]
         return pa.concat_arrays(pieces) if len(pieces) > 1 else pieces[0]
+
+    @property
+    def _child_field(self) -> str:
+        assert self.options.field is not None  # only count does without
+        return self.options.field
 
     def _folded(self, column: pa.Array, starts: np.ndarray, counts: np.ndarray) -> pa.Array:
         """One value for each parent whose children lie in ``column`` at ``starts``."""
@@ -215,13 +223,19 @@ _FOLDS = {
 }
 
 
+def dealt_in(bound: Bound, group: str) -> Cardinality:
+    """Who has which child, where the rows of ``bound`` are children by the group of references ``group``."""
+    relation = bound.layer.groups[group, RELATION].kind
+    assert isinstance(relation, Relation)
+    return relation.dealt(bound.keys[f"group:{group}:{RELATION}"])
+
+
 class Brood:
     """The children of a block's rows."""
 
     def __init__(self, cells: Cells, address: str, group: str) -> None:
         self._bound = cells.relative(address)
-        relation = self._bound.layer.groups[group, RELATION].kind
-        self._dealt: Cardinality = relation.dealt(self._bound.keys[f"group:{group}:{RELATION}"])
+        self._dealt = dealt_in(self._bound, group)
         self._rows = cells.rows
         self.counts = self._dealt.counts(cells.rows)
 

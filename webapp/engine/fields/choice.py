@@ -16,7 +16,7 @@ from webapp.engine import cells as cellular
 from webapp.engine import text
 from webapp.engine.fields import values
 from webapp.engine.fields.amounts import Amount, whole
-from webapp.engine.fields.base import FieldType, Options, cells_below
+from webapp.engine.fields.base import FieldType, OptionsModel, cells_below
 
 if TYPE_CHECKING:
     from webapp.engine.block import Cells
@@ -28,12 +28,19 @@ _POOLS_KEPT = 8
 Values = Annotated[tuple[Any, ...], Field(min_length=1, max_length=limits.MAX_LIST_VALUES)]
 
 
+class Listed(OptionsModel):
+    """The values to choose from."""
+
+    values: Values
+
+
 class _Listed(FieldType):
     """Values out of ``options.values``; null among them makes blank cells."""
 
     category = "choice"
+    options: Listed
 
-    def __init__(self, field: FieldSpec, options: Any, compiler: Compiler) -> None:
+    def __init__(self, field: FieldSpec, options: Listed, compiler: Compiler) -> None:
         super().__init__(field, options, compiler)
         self._pool = values.pool_of(options.values)
         self.dtype, self.json_text = self._pool.values.type, self._pool.json_text
@@ -65,12 +72,14 @@ class Custom(_Listed):
     aliases = ("custom values", "list", "random element", "one of", "random choice", "list values")
     example = "silver"
 
-    class Options(Options):
+    class Options(Listed):
         values: Values = Field(
             description="The values: texts, numbers, true and false, null, or whole JSON values. One kind for all "
             "keeps its type; mixed kinds become text.",
             examples=[["bronze", "silver", "gold"]],
         )
+
+    options: Options
 
     def fill(self, cells: Cells) -> pa.Array:
         return self._pool.at(cells_below(cells, len(self.options.values)))
@@ -85,7 +94,7 @@ class Enum(_Listed):
     aliases = ("enumeration", "weighted", "set of values", "pick list", "status")
     example = "paid"
 
-    class Options(Options):
+    class Options(Listed):
         values: Values = Field(
             description="The values, as in a custom list.", examples=[["open", "paid", "cancelled"]]
         )
@@ -95,9 +104,11 @@ class Enum(_Listed):
             examples=[[70, 25, 5]],
         )
 
-    def __init__(self, field: FieldSpec, options: Any, compiler: Compiler) -> None:
+    options: Options
+
+    def __init__(self, field: FieldSpec, options: Options, compiler: Compiler) -> None:
         super().__init__(field, options, compiler)
-        self._weighted = None
+        self._weighted: cellular.Weighted | None = None
         if options.weights is not None:
             self._weigh(options.weights, compiler)
 
@@ -153,6 +164,8 @@ class WeightedList(Enum):
             description="A weight for each value, in the same order; any scale.", examples=[[70, 25, 5]]
         )
 
+    options: Options
+
 
 class ListSequential(_Listed):
     """The values in turn, from the first again after the last."""
@@ -163,10 +176,12 @@ class ListSequential(_Listed):
     aliases = ("sequential list", "cycle", "round robin", "custom list sequential")
     example = "Monday"
 
-    class Options(Options):
+    class Options(Listed):
         values: Values = Field(
             description="The values, as in a custom list.", examples=[["north", "east", "south"]]
         )
+
+    options: Options
 
     def fill(self, cells: Cells) -> pa.Array:
         return self._pool.at(cells.rows % np.uint64(len(self.options.values)))
@@ -182,7 +197,7 @@ class Mapped(FieldType):
     aliases = ("map", "lookup", "mapping", "translate", "case map")
     example = "Germany"
 
-    class Options(Options):
+    class Options(OptionsModel):
         field: str = Field(
             min_length=1,
             max_length=limits.MAX_NAME_CHARS,
@@ -198,7 +213,9 @@ class Mapped(FieldType):
         )
         default: Any = Field(None, description="Written where the map says nothing, blank values included.")
 
-    def __init__(self, field: FieldSpec, options: Any, compiler: Compiler) -> None:
+    options: Options
+
+    def __init__(self, field: FieldSpec, options: Options, compiler: Compiler) -> None:
         super().__init__(field, options, compiler)
         self._pool = values.pool_of([*options.map.values(), options.default])
         self.dtype, self.json_text = self._pool.values.type, self._pool.json_text

@@ -127,12 +127,14 @@ class Code:
         if len(slot.cells) > 1:
             pieces = split_last(slot)
             for earlier in slot.adds:
+                counting = self._checks[earlier][0]
+                assert isinstance(counting, Check)  # machines move, and add nothing
                 for piece in pieces:
-                    piece.count(self._checks[earlier][0], earlier)
+                    piece.count(counting, earlier)
             self._slots[last : last + 1] = pieces
             slot = pieces[1]
-        rivals = [other for other in self._slots if other.forbidden is not None]
-        if slot.moves or any(number in other.adds or other.forbidden[0] in slot.adds for other in rivals):
+        rivals = [(other.adds, other.forbidden[0]) for other in self._slots if other.forbidden is not None]
+        if slot.moves or any(number in adds or forbidden in slot.adds for adds, forbidden in rivals):
             raise ValueError("two checks cannot both take values from one digit")
         bad = check.outputs.index(None)
         digit = np.full(check.modulus, slot.size)
@@ -155,7 +157,9 @@ class Code:
             self.sizes[-1] *= size
         self.space = prod(self.sizes)
         self._sums = {number: self._summands(number) for number in self._order}
-        names, kinds, offsets = [], [], []
+        names: list[str] = []
+        kinds: list[str] = []
+        offsets: list[int] = []
         for slot in (*self._slots, *(target for _, target in self._checks)):
             for at, kind, table in writers(slot, self._every):
                 slot.writers.append((f"{at}", table))
@@ -205,8 +209,11 @@ class Code:
                 for name, table in slot.writers:
                     records[name] = table.take(index)
         for slot in late:
+            assert slot.forbidden is not None
             number, digit = slot.forbidden
-            rest = self._sum(number, indices, leave=slot) % self._checks[number][0].modulus
+            counting = self._checks[number][0]
+            assert isinstance(counting, Check)
+            rest = self._sum(number, indices, leave=slot) % counting.modulus
             indices[slot] = indices[slot] + (indices[slot] >= digit.take(rest))
             for name, table in slot.writers:
                 records[name] = table.take(indices[slot])
@@ -219,18 +226,20 @@ class Code:
         return out
 
     def _sum(self, number: int, indices: dict[Slot, np.ndarray], leave: Slot | None = None) -> np.ndarray:
-        total = None
+        total: np.ndarray | None = None
         for slot, table in self._sums[number]:
             if slot is leave:
                 continue
             part = table.take(indices[slot])
             total = part if total is None else np.add(total, part, out=total)
+        assert total is not None  # a check counts one slot at least
         return total
 
     def _walk(self, number: int, indices: dict[Slot, np.ndarray]) -> np.ndarray:
-        state = self._starts[number]
+        state: int | np.ndarray = self._starts[number]
         for slot, table in self._sums[number]:
             state = table.take(state * slot.size + indices[slot])
+        assert isinstance(state, np.ndarray)  # an automaton reads one slot at least
         return state
 
     def text(self, draws: list[np.ndarray]) -> pa.Array:

@@ -16,11 +16,11 @@ from pydantic import Field
 from webapp import limits
 from webapp.engine import text
 from webapp.engine.fields.amounts import Amount
-from webapp.engine.fields.base import FieldType, IndexedType, Options
+from webapp.engine.fields.base import FieldType, IndexedType, OptionsModel
 from webapp.engine.fields.code_parts import DIGITS, UPPER, Gap, Run
 from webapp.engine.fields.codes import Code, CodeType
 from webapp.engine.fields.joining import joined
-from webapp.engine.fields.text_types import CharacterSequence
+from webapp.engine.fields.text_types import Masked
 
 if TYPE_CHECKING:
     from webapp.engine.block import Cells, Env
@@ -41,7 +41,7 @@ class Price(IndexedType):
     example = 24.99
     dtype = pa.decimal128(38, 2)
 
-    class Options(Options):
+    class Options(OptionsModel):
         min: Amount = Field(Decimal(1), description="Smallest price.")
         max: Amount = Field(Decimal(500), description="Largest price.")
         endings: tuple[Annotated[int, Field(ge=0, le=_CENT - 1)], ...] = Field(
@@ -52,7 +52,9 @@ class Price(IndexedType):
             examples=[[99]],
         )
 
-    def __init__(self, field: FieldSpec, options: Any, compiler: Compiler) -> None:
+    options: Options
+
+    def __init__(self, field: FieldSpec, options: Options, compiler: Compiler) -> None:
         super().__init__(field, options, compiler)
         endings = sorted(set(options.endings))
         self._endings = np.array(endings, np.int64)
@@ -103,7 +105,7 @@ class StockSymbol(IndexedType):
     max_length = 4
     size = 26**2 * (26 + 26**2)
 
-    def __init__(self, field: FieldSpec, options: Any, compiler: Compiler) -> None:
+    def __init__(self, field: FieldSpec, options: OptionsModel, compiler: Compiler) -> None:
         super().__init__(field, options, compiler)
         self._heads, self._tails = _symbol_parts()
 
@@ -122,7 +124,7 @@ def _symbol_parts() -> tuple[pa.StringArray, pa.StringArray]:
     return pa.array(pairs), pa.array([*UPPER, *pairs])
 
 
-class OrderNumber(CharacterSequence):
+class OrderNumber(Masked):
     """A mask of random characters: order numbers that tell nobody how many there are."""
 
     name = "order_number"
@@ -134,7 +136,7 @@ class OrderNumber(CharacterSequence):
     example = "ORD-40718265"
     option = "format"
 
-    class Options(Options):
+    class Options(OptionsModel):
         format: str = Field(
             "ORD-########",
             min_length=1,
@@ -144,8 +146,11 @@ class OrderNumber(CharacterSequence):
             examples=["^^-######"],
         )
 
-    def mask(self, options: Any) -> str:
-        return options.format
+    options: Options
+
+    @property
+    def mask(self) -> str:
+        return self.options.format
 
     @classmethod
     def capacity(cls) -> int:
@@ -166,7 +171,7 @@ class InvoiceNumber(FieldType):
     example = "INV-2026-000001"
     dtype = pa.string()
 
-    class Options(Options):
+    class Options(OptionsModel):
         format: str = Field(
             "INV-YYYY-######",
             min_length=1,
@@ -176,7 +181,9 @@ class InvoiceNumber(FieldType):
         )
         start: int = Field(1, ge=0, le=limits.MAX_INTEGER, description="Number of the first row.")
 
-    def __init__(self, field: FieldSpec, options: Any, compiler: Compiler) -> None:
+    options: Options
+
+    def __init__(self, field: FieldSpec, options: Options, compiler: Compiler) -> None:
         super().__init__(field, options, compiler)
         runs = re.findall("#+", options.format)
         if len(runs) != 1:
@@ -222,10 +229,12 @@ class Duns(CodeType):
     aliases = ("duns number", "dun and bradstreet", "d u n s")
     example = "15-048-3782"
 
-    class Options(Options):
+    class Options(OptionsModel):
         formatted: bool = Field(True, description="With hyphens: 15-048-3782.")
 
-    def __init__(self, field: FieldSpec, options: Any, compiler: Compiler) -> None:
+    options: Options
+
+    def __init__(self, field: FieldSpec, options: Options, compiler: Compiler) -> None:
         super().__init__(field, options, compiler)
         between = [Gap("-")] if options.formatted else []
         make = lambda: Code(Run(DIGITS, 2), *between, Run(DIGITS, 3), *between, Run(DIGITS, 4))  # noqa: E731

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
 
 from webapp.engine.fields import joining
-from webapp.engine.fields.base import FieldType
+from webapp.engine.fields.base import FieldType, OptionsModel
 from webapp.engine.fields.company_group import Companies, company_words, locale_and_end
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ class CompanyName(FieldType):
     localised = True
     dtype = pa.string()
 
-    def __init__(self, field: FieldSpec, options: Any, compiler: Compiler) -> None:
+    def __init__(self, field: FieldSpec, options: OptionsModel, compiler: Compiler) -> None:
         super().__init__(field, options, compiler)
         locale, _ = locale_and_end(compiler.group_of(field) if field.group else [field], compiler)
         self._words = company_words(compiler.vocabulary, locale)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from functools import cache
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, ClassVar, Literal
 
 import numpy as np
 import pyarrow as pa
@@ -13,7 +13,7 @@ from pydantic import AliasChoices, Field, field_validator
 
 from webapp import limits
 from webapp.engine.fields import joining
-from webapp.engine.fields.base import Options
+from webapp.engine.fields.base import OptionsModel
 from webapp.engine.fields.company_group import Companies, locale_and_end, longest_site, site_tails
 from webapp.engine.fields.names import HANDLE_NUMBERS, NUMBER_OF, handle_tails
 from webapp.engine.fields.person import SUFFIX_DIGITS, PersonField, handles, unique_handles
@@ -54,7 +54,7 @@ class Email(PersonField):
     )
     example = "anna.lee7@example.com"
 
-    class Options(Options):
+    class Options(OptionsModel):
         domain: str | None = Field(
             None,
             max_length=limits.MAX_AFFIX_CHARS,
@@ -70,7 +70,9 @@ class Email(PersonField):
                 raise ValueError(f'"{value}" is not a domain name.')
             return value
 
-    def __init__(self, field: FieldSpec, options: Any, compiler: Compiler) -> None:
+    options: Options
+
+    def __init__(self, field: FieldSpec, options: Options, compiler: Compiler) -> None:
         super().__init__(field, options, compiler)
         self._domains = (options.domain,) if options.domain else RESERVED_DOMAINS
         digits = SUFFIX_DIGITS if field.common.unique else 2
@@ -104,7 +106,7 @@ class SafeEmail(PersonField):
     aliases = ("example email", "test email", "ascii safe email", "free email")
     example = "anna.lee7@example.com"
 
-    def __init__(self, field: FieldSpec, options: Any, compiler: Compiler) -> None:
+    def __init__(self, field: FieldSpec, options: OptionsModel, compiler: Compiler) -> None:
         super().__init__(field, options, compiler)
         digits = SUFFIX_DIGITS if field.common.unique else 2
         self.max_length = self.names.longest_handle + digits + 1 + max(map(len, RESERVED_DOMAINS))
@@ -130,7 +132,7 @@ class CompanyEmail(PersonField):
     aliases = ("work email", "business email", "corporate email", "office email", "ascii company email")
     example = "anna.lee7@hartmann-group.example"
 
-    def __init__(self, field: FieldSpec, options: Any, compiler: Compiler) -> None:
+    def __init__(self, field: FieldSpec, options: OptionsModel, compiler: Compiler) -> None:
         super().__init__(field, options, compiler)
         self._company = self.reads(field.group or self.group_kind)
         locale, end = locale_and_end(compiler.members(*self._company), compiler)
@@ -173,14 +175,16 @@ class MessagingHandle(PersonField):
                "instagram", "matrix id", "screen handle", "chat name")  # fmt: skip
     example = "@anna.lee7"
 
-    class Options(Options):
+    class Options(OptionsModel):
         service: Literal["at", "plain", "matrix", "skype", "mastodon"] = Field(
             "at",
             description="at: @anna.lee7, as Telegram, Slack and X; plain: anna.lee7, as Discord; matrix: "
             "@anna.lee7:example.org; skype: live:anna.lee7; mastodon: @anna.lee7@example.org.",
         )
 
-    def __init__(self, field: FieldSpec, options: Any, compiler: Compiler) -> None:
+    options: Options
+
+    def __init__(self, field: FieldSpec, options: Options, compiler: Compiler) -> None:
         super().__init__(field, options, compiler)
         lead, self._end = _SERVICES[options.service]
         digits = SUFFIX_DIGITS if field.common.unique else 2
@@ -217,10 +221,10 @@ class PhoneNumber(PlaceField):
     label = "Phone number"
     category = "contact"
     description = "A valid telephone number of the row's country."
-    aliases = ("phone", "telephone", "telephone number", "tel", "fax", "home phone")
+    aliases: ClassVar[tuple[str, ...]] = ("phone", "telephone", "telephone number", "tel", "fax", "home phone")
     example = "+33 6 42 40 18 05"
 
-    class Options(Options):
+    class Options(OptionsModel):
         format: str = Field(
             "international",
             min_length=1,
@@ -239,7 +243,9 @@ class PhoneNumber(PlaceField):
             description="Country of the group's places, by name or code.",
         )
 
-    def __init__(self, field: FieldSpec, options: Any, compiler: Compiler) -> None:
+    options: Options
+
+    def __init__(self, field: FieldSpec, options: Options, compiler: Compiler) -> None:
         super().__init__(field, options, compiler)
         if options.country and self.geography.country_row(options.country) is None:
             text = f'There is no country "{options.country}".'
@@ -290,6 +296,7 @@ class PhoneNumber(PlaceField):
         return self._space
 
     def fill_unique(self, cells: Cells) -> pa.Array:
+        assert self._space is not None
         if self._pattern:
             return joining.pattern_at(self._pattern, cells.permuted(self._space))
         # Two rows with heads of one place get different numbers of it; those of two places differ in their heads.

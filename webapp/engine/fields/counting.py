@@ -15,8 +15,8 @@ from webapp import limits
 from webapp.engine import text
 from webapp.engine.fields import amounts, values
 from webapp.engine.fields.amounts import Amount
-from webapp.engine.fields.base import FieldType, Options
-from webapp.engine.fields.number import Number, Numeric, Sequence
+from webapp.engine.fields.base import FieldType, OptionsModel
+from webapp.engine.fields.number import Number, Numeric, Stepped, Steps
 
 if TYPE_CHECKING:
     from webapp.engine.block import Cells
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 _SYMBOL_CHARS = 10
 
 
-class Counter(Sequence):
+class Counter(Stepped):
     """start, start + step ... up to ``end``, and over again."""
 
     name = "counter"
@@ -35,8 +35,7 @@ class Counter(Sequence):
     aliases = ("count", "cyclic counter", "loop counter")
     example = 1
 
-    class Options(Options):
-        start: int = Field(1, ge=-limits.MAX_INTEGER, le=limits.MAX_INTEGER, description="First value.")
+    class Options(Steps):
         step: int = Field(
             1, ge=-limits.MAX_INTEGER, le=limits.MAX_INTEGER, description="Added from one row to the next."
         )
@@ -47,9 +46,11 @@ class Counter(Sequence):
             description="Not passed: the count then begins again at start. It never does if left out.",
         )
 
+    options: Options
+
     _period: int | None = None
 
-    def __init__(self, field: FieldSpec, options: Any, compiler: Compiler) -> None:
+    def __init__(self, field: FieldSpec, options: Options, compiler: Compiler) -> None:
         super().__init__(field, options, compiler)
         if options.end is not None and options.step:
             self._period = (options.end - options.start) // options.step + 1
@@ -66,7 +67,7 @@ class Counter(Sequence):
     def space(self) -> int | None:
         return self._period or super().space()
 
-    def bounds(self, rows: int) -> tuple[int, int]:
+    def bounds(self, rows: int) -> tuple[int, int] | None:
         return super().bounds(min(rows, self._period or rows))
 
 
@@ -81,7 +82,7 @@ class Cartesian(FieldType):
     example = "red small"
     dtype = pa.string()
 
-    class Options(Options):
+    class Options(OptionsModel):
         lists: Annotated[
             tuple[Annotated[tuple[Any, ...], Field(min_length=1, max_length=limits.MAX_LIST_VALUES)], ...],
             Field(min_length=1, max_length=limits.MAX_NESTING),
@@ -98,7 +99,9 @@ class Cartesian(FieldType):
             examples=[2],
         )
 
-    def __init__(self, field: FieldSpec, options: Any, compiler: Compiler) -> None:
+    options: Options
+
+    def __init__(self, field: FieldSpec, options: Options, compiler: Compiler) -> None:
         super().__init__(field, options, compiler)
         self._sizes = [len(listed) for listed in options.lists]
         self._pools = [values.pool_of(listed) for listed in options.lists]
@@ -178,13 +181,15 @@ class Percentage(Numeric):
     aliases = ("percent", "pct", "ratio percent")
     example = 42
 
-    class Options(Options):
+    class Options(OptionsModel):
         min: Amount = Field(Decimal(0), description="Least value.")
         max: Amount = Field(Decimal(100), description="Largest value.")
         decimals: int = Field(0, ge=0, le=limits.MAX_DECIMALS, description="Digits after the point.")
         symbol: bool = Field(False, description="Writes % behind the number; makes text.")
 
-    def __init__(self, field: FieldSpec, options: Any, compiler: Compiler) -> None:
+    options: Options
+
+    def __init__(self, field: FieldSpec, options: Options, compiler: Compiler) -> None:
         self.stringify = options.symbol
         given = {"min": options.min, "max": options.max, "decimals": options.decimals}
         super().__init__(field, Number.Options.model_validate(given), compiler)
@@ -214,7 +219,7 @@ class Money(Numeric):
     example = "$417.25"
     stringify = True
 
-    class Options(Options):
+    class Options(OptionsModel):
         min: Amount = Field(Decimal(0), description="Least amount.")
         max: Amount = Field(Decimal(1000), description="Largest amount.")
         symbol: str = Field(
@@ -225,7 +230,9 @@ class Money(Numeric):
         )
         decimals: int = Field(2, ge=0, le=limits.MAX_DECIMALS, description="Digits after the point.")
 
-    def __init__(self, field: FieldSpec, options: Any, compiler: Compiler) -> None:
+    options: Options
+
+    def __init__(self, field: FieldSpec, options: Options, compiler: Compiler) -> None:
         self.stringify, self._symbol = bool(options.symbol), options.symbol
         given = {"min": options.min, "max": options.max, "decimals": options.decimals}
         super().__init__(field, Number.Options.model_validate(given), compiler)

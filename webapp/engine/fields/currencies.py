@@ -13,7 +13,7 @@ from pydantic import Field
 
 from webapp.engine.fields import amounts, nations
 from webapp.engine.fields.amounts import Amount
-from webapp.engine.fields.base import FieldType, GroupKind, Options, longest, pooled
+from webapp.engine.fields.base import FieldType, GroupKind, OptionsModel, longest, pooled
 from webapp.engine.fields.geography import geography_of
 from webapp.engine.fields.spread import Spread
 from webapp.errors import Fault
@@ -37,7 +37,7 @@ class Currency(FieldType):
     aliases = ("currency amount", "money amount", "amount", "currency value", "salary")
     example = 482.17
 
-    class Options(Options):
+    class Options(OptionsModel):
         min: Amount | None = Field(
             None, description="Least amount; 1 if neither this nor max is given, else 0."
         )
@@ -47,7 +47,9 @@ class Currency(FieldType):
             None, description="Its standard deviation; a quarter of the mean if not given."
         )
 
-    def __init__(self, field: FieldSpec, options: Any, compiler: Compiler) -> None:
+    options: Options
+
+    def __init__(self, field: FieldSpec, options: Options, compiler: Compiler) -> None:
         super().__init__(field, options, compiler)
         before = len(compiler.faults)
         self._spread = Spread(field, _spread_of(options), compiler, _PLACES, "decimals")
@@ -65,6 +67,7 @@ class Currency(FieldType):
         return self._spread.size
 
     def fill_unique(self, cells: Cells) -> pa.Array:
+        assert self._spread.size is not None
         return amounts.column(self._spread.at(cells.permuted(self._spread.size)), _PLACES)
 
     def unique_hint(self) -> str:
@@ -98,7 +101,11 @@ class CurrencyKind(GroupKind):
     def __init__(self, fields: tuple[FieldSpec, ...], compiler: Compiler) -> None:
         super().__init__(fields, compiler)
         self._unique = any(field.common.unique for field in fields)
-        self._columns = {field.name: field.type.values(compiler, field) for field in fields}
+        self._columns = {
+            field.name: field.type.values(compiler, field)
+            for field in fields
+            if issubclass(field.type, _CurrencyField)
+        }
         self.size = len(next(iter(self._columns.values())))
         self._placed = bool(compiler.members(fields[0].group or self.kind, "place"))
 
@@ -128,7 +135,7 @@ class _CurrencyField(FieldType):
     beside = "place"
     dtype = pa.string()
 
-    def __init__(self, field: FieldSpec, options: Any, compiler: Compiler) -> None:
+    def __init__(self, field: FieldSpec, options: OptionsModel, compiler: Compiler) -> None:
         super().__init__(field, options, compiler)
         self._pool = self.values(compiler, field)
         self.max_length = longest(self._pool)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 import pyarrow as pa
@@ -67,7 +67,9 @@ class DatasetColumn(Outside):
                 raise ValueError("key_column belongs to the mode lookup")
             return self
 
-    def __init__(self, field: FieldSpec, options: Any, compiler: Compiler) -> None:
+    options: Options
+
+    def __init__(self, field: FieldSpec, options: Options, compiler: Compiler) -> None:
         super().__init__(field, options, compiler)
         if options.key is not None and compiler.require(field, "options.key", options.key) is not None:
             self.needs = (options.key,)

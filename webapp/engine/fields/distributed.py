@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from decimal import Decimal
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import pyarrow as pa
 from pydantic import Field
@@ -12,7 +12,7 @@ from pydantic import Field
 from webapp import limits
 from webapp.engine import distributions
 from webapp.engine.fields.amounts import Amount
-from webapp.engine.fields.base import FieldType, Options
+from webapp.engine.fields.base import FieldType, OptionsModel
 from webapp.engine.fields.number import Number, Numeric, Places
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 _HINT = "Unique numbers are drawn evenly: use type number, or take unique away."
 
 
-class Cut(Options):
+class Cut(OptionsModel):
     """Where values are cut off; the distribution keeps its shape between."""
 
     min: Amount | None = Field(None, description="Least value.")
@@ -35,7 +35,7 @@ class _Shaped(Numeric):
 
     shape: ClassVar[str]
 
-    def __init__(self, field: FieldSpec, options: Any, compiler: Compiler) -> None:
+    def __init__(self, field: FieldSpec, options: OptionsModel, compiler: Compiler) -> None:
         given = options.model_dump(by_alias=True, exclude_unset=True)
         super().__init__(
             field, Number.Options.model_validate({"distribution": self.shape, **given}), compiler
@@ -63,6 +63,8 @@ class Normal(_Shaped):
             None, description="Standard deviation; a sixth of max - min, or 166.67."
         )
 
+    options: Options
+
 
 class Lognormal(_Shaped):
     """Its logarithm is normal: incomes, durations, sizes."""
@@ -80,6 +82,8 @@ class Lognormal(_Shaped):
             None, description="Standard deviation of the values; a sixth of max - min, or 166.67."
         )
 
+    options: Options
+
 
 class Exponential(_Shaped):
     """Waiting times."""
@@ -93,6 +97,8 @@ class Exponential(_Shaped):
     class Options(Places, Cut):
         mean: Amount | None = Field(None, description="Mean; 100.")
         lambda_: Amount | None = Field(None, alias="lambda", description="Rate, in place of mean: 1 / mean.")
+
+    options: Options
 
 
 class Pareto(_Shaped):
@@ -108,6 +114,8 @@ class Pareto(_Shaped):
     class Options(Places, Cut):
         alpha: Amount | None = Field(None, description="Exponent; 2.5. The smaller, the heavier the tail.")
 
+    options: Options
+
 
 class Zipf(_Shaped):
     """Ranks: the k-th is k ** alpha times rarer than the first."""
@@ -122,7 +130,10 @@ class Zipf(_Shaped):
     class Options(Cut):
         alpha: Amount | None = Field(None, description="Exponent; 1.")
 
-    def places(self, options: Any) -> int:
+    options: Options
+
+    @property
+    def places(self) -> int:
         return 0
 
 
@@ -138,7 +149,10 @@ class Poisson(_Shaped):
     class Options(Cut):
         lambda_: Amount | None = Field(None, alias="lambda", description="Events on average; 10.")
 
-    def places(self, options: Any) -> int:
+    options: Options
+
+    @property
+    def places(self) -> int:
         return 0
 
 
@@ -158,9 +172,8 @@ class _Counted(FieldType):
     def unique_hint(self) -> str:
         return _HINT
 
-    def _share(self, compiler: Compiler) -> Fraction:
-        """The option ``probability``; a half after a fault."""
-        given = self.options.probability
+    def _share(self, given: Decimal, compiler: Compiler) -> Fraction:
+        """``given``, the option ``probability``; a half after a fault."""
         if 0 < given < 1:
             return Fraction(given)
         message = f"A probability here lies between 0 and 1, not {given}."
@@ -179,13 +192,15 @@ class Binomial(_Counted):
     aliases = ("successes",)
     example = 5
 
-    class Options(Options):
+    class Options(OptionsModel):
         trials: int = Field(10, ge=1, le=limits.MAX_TRIALS, description="Tries.")
         probability: Amount = Field(Decimal("0.5"), description="Chance of each, between 0 and 1.")
 
-    def __init__(self, field: FieldSpec, options: Any, compiler: Compiler) -> None:
+    options: Options
+
+    def __init__(self, field: FieldSpec, options: Options, compiler: Compiler) -> None:
         super().__init__(field, options, compiler)
-        self._draw = distributions.binomial(options.trials, self._share(compiler))
+        self._draw = distributions.binomial(options.trials, self._share(options.probability, compiler))
 
 
 class Geometric(_Counted):
@@ -197,13 +212,15 @@ class Geometric(_Counted):
     aliases = ("failures",)
     example = 1
 
-    class Options(Options):
+    class Options(OptionsModel):
         probability: Amount = Field(Decimal("0.5"), description="Chance of each try, between 0 and 1.")
 
-    def __init__(self, field: FieldSpec, options: Any, compiler: Compiler) -> None:
+    options: Options
+
+    def __init__(self, field: FieldSpec, options: Options, compiler: Compiler) -> None:
         super().__init__(field, options, compiler)
         try:
-            self._draw = distributions.geometric(self._share(compiler))
+            self._draw = distributions.geometric(self._share(options.probability, compiler))
         except distributions.TooWide:
             message = "So small a probability leads beyond 64 bits."
             compiler.fault(field, "options.probability", "out_of_range", message, "Raise it.")

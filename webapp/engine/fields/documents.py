@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -9,7 +10,7 @@ import pyarrow as pa
 from pydantic import AliasChoices, Field
 
 from webapp.engine.fields import national_ids
-from webapp.engine.fields.base import Options
+from webapp.engine.fields.base import OptionsModel
 from webapp.engine.fields.code_parts import DIGITS, UPPER, Gap, Run
 from webapp.engine.fields.codes import Code, CodeType, mixed
 from webapp.engine.fields.government import ByCountry
@@ -44,12 +45,14 @@ class NationalId(ByCountry):
                "citizen id", "identity card number", "pesel", "aadhaar", "personnummer", "codice fiscale")  # fmt: skip
     example = "523-47-8190"
 
-    class Options(Options):
+    class Options(OptionsModel):
         country: str | None = _country_option(_IDS)
 
-    def __init__(self, field: FieldSpec, options: Any, compiler: Compiler) -> None:
+    options: Options
+
+    def __init__(self, field: FieldSpec, options: Options, compiler: Compiler) -> None:
         super().__init__(field, options, compiler)
-        country = self.country(national_ids.COUNTRIES, "a number for people", "US", compiler)
+        country = self.country(options.country, national_ids.COUNTRIES, "a number for people", "US", compiler)
         self.use(national_ids.national_id(compiler.vocabulary, country))
 
 
@@ -91,12 +94,14 @@ class PassportNumber(ByCountry):
     aliases = ("passport", "passport no", "travel document number")
     example = "C48152617"
 
-    class Options(Options):
+    class Options(OptionsModel):
         country: str | None = _country_option(f"Known: {', '.join(PASSPORT_COUNTRIES)}")
 
-    def __init__(self, field: FieldSpec, options: Any, compiler: Compiler) -> None:
+    options: Options
+
+    def __init__(self, field: FieldSpec, options: Options, compiler: Compiler) -> None:
         super().__init__(field, options, compiler)
-        country = self.country(PASSPORT_COUNTRIES, "passports", "US", compiler)
+        country = self.country(options.country, PASSPORT_COUNTRIES, "passports", "US", compiler)
         self.use(compiler.vocabulary.shared(("passport", country), lambda: _passport(country)))
 
 
@@ -128,7 +133,7 @@ class DriverLicense(CodeType):
                "dl number", "driver's license number")  # fmt: skip
     example = "D4815261"
 
-    class Options(Options):
+    class Options(OptionsModel):
         state: str | None = Field(
             None,
             min_length=2,
@@ -137,7 +142,9 @@ class DriverLicense(CodeType):
             examples=["NY"],
         )
 
-    def __init__(self, field: FieldSpec, options: Any, compiler: Compiler) -> None:
+    options: Options
+
+    def __init__(self, field: FieldSpec, options: Options, compiler: Compiler) -> None:
         super().__init__(field, options, compiler)
         state = (options.state or "").upper()
         if state and state not in _LICENSES:
@@ -146,7 +153,7 @@ class DriverLicense(CodeType):
             return
         masks = [_LICENSES[state]] if state else list(dict.fromkeys(_LICENSES.values()))
         make = compiler.vocabulary.shared
-        self._codes = [make(("license", mask), lambda mask=mask: masked(mask, UPPER)) for mask in masks]
+        self._codes = [make(("license", mask), partial(masked, mask, UPPER)) for mask in masks]
         self.use(self._codes[0])
         self.max_length = max(code.width for code in self._codes)
         places = {mask: place for place, mask in enumerate(masks)}
@@ -186,10 +193,12 @@ class MedicareId(CodeType):
     )
     example = "1EG4-TE5-MK73"
 
-    class Options(Options):
+    class Options(OptionsModel):
         formatted: bool = Field(True, description="With hyphens: 1EG4-TE5-MK73.")
 
-    def __init__(self, field: FieldSpec, options: Any, compiler: Compiler) -> None:
+    options: Options
+
+    def __init__(self, field: FieldSpec, options: Options, compiler: Compiler) -> None:
         super().__init__(field, options, compiler)
         self.use(compiler.vocabulary.shared(("mbi", options.formatted), lambda: _medicare(options.formatted)))
 

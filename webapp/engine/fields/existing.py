@@ -56,7 +56,9 @@ class ForeignKey(Outside):
             description="Which rows may be drawn: a condition in the target's own language, as after WHERE.",
         )  # fmt: skip
 
-    def __init__(self, field: FieldSpec, options: Any, compiler: Compiler) -> None:
+    options: Options
+
+    def __init__(self, field: FieldSpec, options: Options, compiler: Compiler) -> None:
         super().__init__(field, options, compiler)
         self._rows: Existing = compiler.kind_of(field)
         answer = self._rows.answer
@@ -96,11 +98,11 @@ class ForeignKey(Outside):
         return low, high
 
     @classmethod
-    def part(cls, options: Any) -> str:
+    def part(cls, options: Options) -> str:
         return f"{cls.name}:{options.column}"
 
     @classmethod
-    def subject(cls, options: Any) -> str:
+    def subject(cls, options: Options) -> str:
         return f"{options.connection_id}\0{options.table}\0{options.filter}"
 
 
@@ -125,8 +127,8 @@ class Existing(GroupKind):
             if field.type.subject(field.options) != first.type.subject(first.options):
                 text = f'The group "{first.group}" already draws from another table, or with another filter.'
                 compiler.fault(field, "group", "two_tables", text, "Give this field another group.")
-        options = first.options
-        columns = sorted({field.options.column for field in fields})
+        options = _key_options(first)
+        columns = sorted({_key_options(field).column for field in fields})
         said = (("columns", columns), ("filter", options.filter.strip()), ("table", options.table))
         self.answer = compiler.ask(first, Question(options.connection_id, "keys", said))
         self.rows = 1 if self.answer is None else self.answer.table.num_rows
@@ -134,7 +136,7 @@ class Existing(GroupKind):
         self._choice: np.ndarray | None = None
         unique = [field for field in fields if field.common.unique]
         if unique and self.answer is not None and set(columns) <= set(self.answer.table.column_names):
-            self._choice = _first_of_each(self.answer.table, [field.options.column for field in unique])
+            self._choice = _first_of_each(self.answer.table, [_key_options(field).column for field in unique])
         self._unique = bool(unique)
 
     @property
@@ -162,6 +164,11 @@ class Existing(GroupKind):
             return ExistingRows(draws.below(self.rows, _CHOICE_SALT).view(np.int64), valid)
         place = draws.permuted(self.space()).view(np.int64)
         return ExistingRows(place if self._choice is None else self._choice[place], valid)
+
+
+def _key_options(field: FieldSpec) -> ForeignKey.Options:
+    assert isinstance(field.options, ForeignKey.Options)  # no other type is in a group of existing keys
+    return field.options
 
 
 def _share(fields: tuple[FieldSpec, ...], compiler: Compiler) -> tuple[int, int] | None:

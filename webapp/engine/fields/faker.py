@@ -12,7 +12,7 @@ from pydantic import Field
 
 from webapp import limits
 from webapp.engine.faker_pools import pools
-from webapp.engine.fields.base import FieldType, Options, longest
+from webapp.engine.fields.base import FieldType, OptionsModel, longest
 
 if TYPE_CHECKING:
     from webapp.engine.block import Cells, Env
@@ -36,7 +36,7 @@ class FakerType(FieldType):
     localised = True
     dtype = pa.string()
 
-    class Options(Options):
+    class Options(OptionsModel):
         method: str = Field(
             min_length=1,
             max_length=limits.MAX_NAME_CHARS,
@@ -49,9 +49,10 @@ class FakerType(FieldType):
             examples=[{"nb_words": 3}],
         )
 
-    def __init__(self, field: FieldSpec, options: Any, compiler: Compiler) -> None:
+    options: Options
+
+    def __init__(self, field: FieldSpec, options: Options, compiler: Compiler) -> None:
         super().__init__(field, options, compiler)
-        self._drawn: pools.Drawn | None = None
         arguments = json.dumps(options.arguments, sort_keys=True)
         if len(arguments) > limits.FAKER_ARGUMENT_CHARS:
             text = f"The arguments are longer than {limits.FAKER_ARGUMENT_CHARS:,} characters."
@@ -85,7 +86,7 @@ class FakerType(FieldType):
                 self.field, "locale", "no_such_locale", text, "Take the locale away, or name another method."
             )
             return
-        self._drawn = drawn
+        self._pool = drawn
         self.dtype, self.json_text = drawn.pool.values.type, drawn.pool.json_text
         if pa.types.is_string(self.dtype) and not drawn.clocked:
             self.max_length = longest(drawn.pool.values)
@@ -96,21 +97,22 @@ class FakerType(FieldType):
 
     def prepare(self, env: Env) -> pools.Drawn:
         """The pool of the request: one for each now where the method asks for the time."""
-        if not self._drawn.clocked:
-            return self._drawn
+        if not self._pool.clocked:
+            return self._pool
         asked = pools.Asked(
             self._asked.locale, self._asked.method, self._asked.arguments, int(env.now.timestamp())
         )
         return pools.drawn(asked)
 
     def space(self) -> int | None:
-        return None if self._drawn.pool.has_null else len(self._drawn.pool.distinct)
+        pool = self._pool.pool
+        return None if pool.has_null else len(pool.distinct)
 
     def space_in(self, state: pools.Drawn) -> int | None:
         return len(state.pool.distinct)
 
     def bounds(self, rows: int) -> tuple[int, int] | None:
-        return None if self._drawn.clocked else self._drawn.pool.bounds
+        return None if self._pool.clocked else self._pool.pool.bounds
 
     def unique_hint(self) -> str:
         return "The method leaves some values blank; blank cells are not unique."

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
@@ -10,7 +10,7 @@ from pydantic import AliasChoices, Field
 
 from webapp import limits
 from webapp.engine.fields import banks, checksums
-from webapp.engine.fields.base import FieldType, Options, PoolType
+from webapp.engine.fields.base import FieldType, OptionsModel, PoolType
 from webapp.engine.fields.code_parts import DIGITS, HEX, UPPER, Pick, Run
 from webapp.engine.fields.codes import Code, CodeType, mixed
 from webapp.engine.fields.countries import listed, of_locale
@@ -56,7 +56,7 @@ class Iban(FieldType):
     localised = True
     dtype = pa.string()
 
-    class Options(Options):
+    class Options(OptionsModel):
         countryCode: str | tuple[str, ...] | None = Field(  # noqa: N815 - the wire name of the published clients
             None,
             validation_alias=AliasChoices("countryCode", "country_code"),
@@ -65,7 +65,9 @@ class Iban(FieldType):
         )
         formatted: bool = Field(False, description="Groups of four characters with blanks between them.")
 
-    def __init__(self, field: FieldSpec, options: Any, compiler: Compiler) -> None:
+    options: Options
+
+    def __init__(self, field: FieldSpec, options: Options, compiler: Compiler) -> None:
         super().__init__(field, options, compiler)
         known = banks.countries(compiler.vocabulary)
         if options.countryCode is None:
@@ -114,7 +116,7 @@ class Bic(CodeType):
     joins = True
     localised = True
 
-    class Options(Options):
+    class Options(OptionsModel):
         country: str | None = Field(
             None,
             validation_alias=AliasChoices("country", "countryCode", "country_code"),
@@ -123,7 +125,9 @@ class Bic(CodeType):
         )
         branch: bool = Field(False, description="Three more characters for the branch.")
 
-    def __init__(self, field: FieldSpec, options: Any, compiler: Compiler) -> None:
+    options: Options
+
+    def __init__(self, field: FieldSpec, options: Options, compiler: Compiler) -> None:
         super().__init__(field, options, compiler)
         known = banks.bic_countries(compiler.vocabulary)
         if options.country is None:
@@ -167,10 +171,12 @@ class AccountNumber(CodeType):
     aliases = ("bank account", "bank account number", "account", "account no", "bban", "acct no")
     example = "8471936025"
 
-    class Options(Options):
+    class Options(OptionsModel):
         length: int = Field(10, ge=1, le=limits.MAX_CODE_CHARS, description="How many digits.")
 
-    def __init__(self, field: FieldSpec, options: Any, compiler: Compiler) -> None:
+    options: Options
+
+    def __init__(self, field: FieldSpec, options: Options, compiler: Compiler) -> None:
         super().__init__(field, options, compiler)
         length = options.length
         self.use(compiler.vocabulary.shared(("account", length), lambda: _account(length)))
@@ -194,7 +200,7 @@ class AccountName(PoolType):
     aliases = ("bank account name", "account type", "bank account type")
     example = "Personal Savings Account"
 
-    def __init__(self, field: FieldSpec, options: Any, compiler: Compiler) -> None:
+    def __init__(self, field: FieldSpec, options: OptionsModel, compiler: Compiler) -> None:
         super().__init__(field, options, compiler)
         self.use(compiler.vocabulary.shared("account names", _account_names))
 
@@ -217,7 +223,7 @@ class RoutingNumber(CodeType):
     aliases = ("routing number", "aba", "aba routing number", "routing transit number", "bank routing number")
     example = "021384705"
 
-    def __init__(self, field: FieldSpec, options: Any, compiler: Compiler) -> None:
+    def __init__(self, field: FieldSpec, options: OptionsModel, compiler: Compiler) -> None:
         super().__init__(field, options, compiler)
         self.use(compiler.vocabulary.shared("routing", _routing))
 
@@ -242,6 +248,6 @@ class EthereumAddress(CodeType):
     aliases = ("ethereum", "eth address", "wallet address")
     example = "0x9f2c4b7d1e8a36507c4d2f9e8b1a6c3d5e7f0912"
 
-    def __init__(self, field: FieldSpec, options: Any, compiler: Compiler) -> None:
+    def __init__(self, field: FieldSpec, options: OptionsModel, compiler: Compiler) -> None:
         super().__init__(field, options, compiler)
         self.use(compiler.vocabulary.shared("ethereum", lambda: Code("0x", Run(HEX, 40))))

@@ -13,7 +13,7 @@ from webapp.engine.expressions import operators, types, unique, vectors
 from webapp.engine.expressions.errors import FormulaError, ValueFault
 from webapp.engine.expressions.expression import Expression, compile_formula
 from webapp.engine.expressions.nodes import Node, literal, read
-from webapp.engine.fields.base import FieldType, Options
+from webapp.engine.fields.base import FieldType, OptionsModel
 from webapp.errors import Fault
 
 if TYPE_CHECKING:
@@ -37,10 +37,11 @@ class Reckoned(FieldType):
             self.max_length, self.needs = expression.longest, expression.needs
 
     def fill(self, cells: Cells) -> pa.Array:
+        assert self.expression is not None  # a column with a fault is never filled
         return self.expression.column(cells)
 
     def bounds(self, rows: int) -> tuple[int, int] | None:
-        return self.expression and self.expression.bounds
+        return None if self.expression is None else self.expression.bounds
 
     def refuses(self, name: str, fixed: pa.Array) -> str:
         return refuses(self.compiled, name, fixed)
@@ -82,7 +83,7 @@ class Formula(Reckoned):
     aliases = ("expression", "calculated", "computed", "calculation", "calculated field")
     example = 41.97
 
-    class Options(Options):
+    class Options(OptionsModel):
         expression: str = Field(
             max_length=limits.MAX_FORMULA_CHARS,
             description="Field names, numbers, texts, + - * / // %, comparisons, and, or, not, functions: "
@@ -98,12 +99,14 @@ class Formula(Reckoned):
                 return {"expression" if key == "value" else key: value for key, value in given.items()}
             return given
 
-    def __init__(self, field: FieldSpec, options: Any, compiler: Compiler) -> None:
+    options: Options
+
+    def __init__(self, field: FieldSpec, options: Options, compiler: Compiler) -> None:
         super().__init__(field, options, compiler)
         self.use(compile_formula(compiler, field, "options.expression", options.expression))
 
 
-class One(Options):
+class One(OptionsModel):
     """A condition, and the value or formula that holds where it is true."""
 
     when: str = Field(max_length=limits.MAX_FORMULA_CHARS, description="A condition, such as amount > 100.")
@@ -122,7 +125,7 @@ class Case(Reckoned):
     aliases = ("case when", "conditional", "if then else", "if else", "switch")
     example = "gold"
 
-    class Options(Options):
+    class Options(OptionsModel):
         cases: list[One] = Field(
             min_length=1, max_length=limits.MAX_CASES,
             description="Conditions with their values, tried in order: {when, then} or {when, then_formula}.",
@@ -147,18 +150,24 @@ class Case(Reckoned):
             one = {key: given[key] for key in ("when", "then", "then_formula") if key in given}
             return {"cases": [one], **{key: value for key, value in given.items() if key not in one}}
 
-    def __init__(self, field: FieldSpec, options: Any, compiler: Compiler) -> None:
+    options: Options
+
+    def __init__(self, field: FieldSpec, options: Options, compiler: Compiler) -> None:
         super().__init__(field, options, compiler)
-        self._compiler, self._salts = compiler, []
-        tests, values = [], []
+        self._compiler = compiler
+        self._salts: list[int] = []
+        tests: list[Expression | None] = []
+        values: list[Expression | Node | None] = []
         for place, one in enumerate(options.cases):
             path = f"options.cases[{place}]"
             tests.append(self._formula(f"{path}.when", one.when))
             values.append(self._value(f"{path}.then", one.then, one.then_formula))
         values.append(self._value("options.else", options.otherwise, options.otherwise_formula))
         self._read = [one for one in (*tests, *values) if isinstance(one, Expression)]
-        complete = None not in tests and None not in values
-        self.use(self._together(tests, values) if complete else None)
+        sound_tests = [one for one in tests if one is not None]
+        sound_values = [one for one in values if one is not None]
+        complete = len(sound_tests) == len(tests) and len(sound_values) == len(values)
+        self.use(self._together(sound_tests, sound_values) if complete else None)
         del self._compiler
 
     @property

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
 from pydantic import AliasChoices, Field
 
 from webapp.engine.fields import checksums, national
-from webapp.engine.fields.base import Options
+from webapp.engine.fields.base import OptionsModel
 from webapp.engine.fields.code_parts import DIGITS, Gap, Pick, Run
 from webapp.engine.fields.codes import Code, CodeType
 from webapp.engine.fields.countries import listed, of_locale
@@ -38,7 +38,7 @@ class Ssn(CodeType):
     aliases = ("social security number", "social security", "us ssn", "ssn number")
     example = "523-47-8190"
 
-    def __init__(self, field: FieldSpec, options: Any, compiler: Compiler) -> None:
+    def __init__(self, field: FieldSpec, options: OptionsModel, compiler: Compiler) -> None:
         super().__init__(field, options, compiler)
         self.use(compiler.vocabulary.shared("ssn", _ssn))
         self._size = self.code.capacity - len(_VOID)
@@ -88,7 +88,7 @@ class Ein(CodeType):
     aliases = ("employer identification number", "fein", "federal tax id", "us tax id")
     example = "71-2501911"
 
-    def __init__(self, field: FieldSpec, options: Any, compiler: Compiler) -> None:
+    def __init__(self, field: FieldSpec, options: OptionsModel, compiler: Compiler) -> None:
         super().__init__(field, options, compiler)
         self.use(national.tax_number(compiler.vocabulary, "US"))
 
@@ -99,9 +99,12 @@ class ByCountry(CodeType):
     category = "government"
     localised = True
 
-    def country(self, known: tuple[str, ...], what: str, default: str, compiler: Compiler) -> str:
-        if self.options.country is not None:
-            found = listed(self.field, self.options.country, known, "country", what, compiler)
+    def country(
+        self, asked: str | None, known: tuple[str, ...], what: str, default: str, compiler: Compiler
+    ) -> str:
+        """``asked``, the option, as ``known`` spells it, else the locale's, else ``default``."""
+        if asked is not None:
+            found = listed(self.field, asked, known, "country", what, compiler)
             return found[0] if found else default
         locale = compiler.locale_of(self.field)
         found = of_locale(locale, known)
@@ -120,7 +123,7 @@ class TaxId(ByCountry):
     aliases = ("tin", "tax number", "tax identification number", "taxpayer id", "steuer id", "tax identifier")
     example = "71-2501911"
 
-    class Options(Options):
+    class Options(OptionsModel):
         country: str | None = Field(
             None,
             validation_alias=AliasChoices("country", "countryCode", "country_code"),
@@ -128,9 +131,11 @@ class TaxId(ByCountry):
             examples=["DE"],
         )
 
-    def __init__(self, field: FieldSpec, options: Any, compiler: Compiler) -> None:
+    options: Options
+
+    def __init__(self, field: FieldSpec, options: Options, compiler: Compiler) -> None:
         super().__init__(field, options, compiler)
-        country = self.country(national.TAX_COUNTRIES, "a tax number", "US", compiler)
+        country = self.country(options.country, national.TAX_COUNTRIES, "a tax number", "US", compiler)
         self.use(national.tax_number(compiler.vocabulary, country))
 
 
@@ -143,7 +148,7 @@ class VatId(ByCountry):
     aliases = ("vat", "vat number", "vatin", "ust id", "vat registration number")
     example = "DE742471958"
 
-    class Options(Options):
+    class Options(OptionsModel):
         country: str | None = Field(
             None,
             validation_alias=AliasChoices("country", "countryCode", "country_code"),
@@ -151,16 +156,18 @@ class VatId(ByCountry):
             examples=["FR"],
         )
 
-    def __init__(self, field: FieldSpec, options: Any, compiler: Compiler) -> None:
+    options: Options
+
+    def __init__(self, field: FieldSpec, options: Options, compiler: Compiler) -> None:
         super().__init__(field, options, compiler)
-        country = self.country(national.VAT_COUNTRIES, "a VAT number", "DE", compiler)
+        country = self.country(options.country, national.VAT_COUNTRIES, "a VAT number", "DE", compiler)
         self.use(national.vat_number(compiler.vocabulary, country))
 
 
 class _Fixed(CodeType):
     category = "government"
 
-    def __init__(self, field: FieldSpec, options: Any, compiler: Compiler) -> None:
+    def __init__(self, field: FieldSpec, options: OptionsModel, compiler: Compiler) -> None:
         super().__init__(field, options, compiler)
         self.use(compiler.vocabulary.shared(self.name, self.scheme))
 

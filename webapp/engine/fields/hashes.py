@@ -13,7 +13,7 @@ import pyarrow as pa
 from pydantic import Field
 
 from webapp import limits
-from webapp.engine.fields.base import FieldType, Options
+from webapp.engine.fields.base import FieldType, OptionsModel
 from webapp.engine.fields.code_parts import DIGITS, HEX, LOWER, UPPER, Part, Run
 from webapp.engine.fields.codes import Code, CodeType
 from webapp.engine.fields.identity import texts, words
@@ -43,16 +43,18 @@ class _Digest(FieldType):
     size: ClassVar[int]
     """Bytes."""
 
-    class Options(Options):
+    class Options(OptionsModel):
         case: Literal["lower", "upper"] = Field("lower", description="How the digits a to f are written.")
 
-    def __init__(self, field: FieldSpec, options: Any, compiler: Compiler) -> None:
+    options: Options
+
+    def __init__(self, field: FieldSpec, options: Options, compiler: Compiler) -> None:
         super().__init__(field, options, compiler)
         self.max_length = 2 * self.size
 
     def fill(self, cells: Cells) -> pa.Array:
         drawn = np.ascontiguousarray(words(cells, -(-self.size // 8)).T).view(np.uint8)
-        digits = hexlify(np.ascontiguousarray(drawn[:, : self.size]))
+        digits = hexlify(np.ascontiguousarray(drawn[:, : self.size]).data)
         spelled = digits.upper() if self.options.case == "upper" else digits
         return texts(np.frombuffer(spelled, np.uint8), 2 * self.size)
 
@@ -113,7 +115,9 @@ class _Secret(CodeType):
         return (self._unique or self.code).capacity
 
     def fill_unique(self, cells: Cells) -> pa.Array:
-        return self._unique.text(self._unique.draw_unique(cells))
+        code = self._unique
+        assert code is not None  # made where the field is unique
+        return code.text(code.draw_unique(cells))
 
 
 def _letters(alphabet: str, count: int, telling: str | None) -> list[Part]:
@@ -133,13 +137,15 @@ class Token(_Secret):
     aliases = ("access token", "session token", "refresh token", "bearer token", "csrf token", "nonce")
     example = "kR3vX0mQ8sT1bYw7Jd5cLz2nHf9gAe6u"
 
-    class Options(Options):
+    class Options(OptionsModel):
         length: int = Field(32, ge=1, le=limits.MAX_CODE_CHARS, description="How many letters.")
         alphabet: Literal["alphanumeric", "urlsafe", "hex", "base32"] = Field(
             "alphanumeric", description="What the letters are; urlsafe has - and _ too."
         )
 
-    def __init__(self, field: FieldSpec, options: Any, compiler: Compiler) -> None:
+    options: Options
+
+    def __init__(self, field: FieldSpec, options: Options, compiler: Compiler) -> None:
         super().__init__(field, options, compiler)
         alphabet, length = _ALPHABETS[options.alphabet], options.length
         make = lambda telling: Code(*_letters(alphabet, length, telling))  # noqa: E731
@@ -155,7 +161,7 @@ class ApiKey(_Secret):
     aliases = ("apikey", "secret key", "client secret", "access key", "app key", "publishable key")
     example = "key_test_kR3vX0mQ8sT1bYw7Jd5cLz2n"
 
-    class Options(Options):
+    class Options(OptionsModel):
         lead: str = Field(
             "key_test_",
             max_length=limits.MAX_AFFIX_CHARS,
@@ -165,7 +171,9 @@ class ApiKey(_Secret):
         )
         length: int = Field(24, ge=1, le=limits.MAX_CODE_CHARS, description="How many letters follow.")
 
-    def __init__(self, field: FieldSpec, options: Any, compiler: Compiler) -> None:
+    options: Options
+
+    def __init__(self, field: FieldSpec, options: Options, compiler: Compiler) -> None:
         super().__init__(field, options, compiler)
         lead, length = options.lead, options.length
         alphabet = _ALPHABETS["alphanumeric"]
@@ -235,7 +243,7 @@ class PasswordHash(_Secret):
     )
     example = "$2b$12$R9h/cIPz0gi.URNNX3kh2OPST9/PgBkqquzi.Ss7KIUgO2t0jWMUW"
 
-    class Options(Options):
+    class Options(OptionsModel):
         algorithm: Literal["bcrypt", "argon2id", "pbkdf2_sha256", "sha512_crypt"] = Field(
             "bcrypt", description="Whose form the hash has; pbkdf2_sha256 as Django writes it."
         )
@@ -248,7 +256,9 @@ class PasswordHash(_Secret):
             examples=[10],
         )
 
-    def __init__(self, field: FieldSpec, options: Any, compiler: Compiler) -> None:
+    options: Options
+
+    def __init__(self, field: FieldSpec, options: Options, compiler: Compiler) -> None:
         super().__init__(field, options, compiler)
         make, usual, known = _SCHEMES[options.algorithm]
         cost = usual if options.cost is None else options.cost

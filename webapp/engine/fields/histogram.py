@@ -52,9 +52,11 @@ def compiled(options: Any, units: Units, fault: Callable[..., None]) -> Histogra
             text = "A histogram's bins say what its least and its largest value are."
             refuse(option, "not_for_this_distribution", text, f"Take {option} away.")
     bins = _read(options, refuse)
-    starts = [units.of(where, least) for where, least, *_ in bins]
-    ends = [units.of(where, end) for where, _, end, _ in bins]
-    if told or not bins or None in starts or None in ends:
+    read_starts = [units.of(where, least) for where, least, *_ in bins]
+    read_ends = [units.of(where, end) for where, _, end, _ in bins]
+    starts = [start for start in read_starts if start is not None]
+    ends = [end for end in read_ends if end is not None]
+    if told or not bins or len(starts) < len(bins) or len(ends) < len(bins):
         return None
     last = max(ends)
     for (where, *_), start, end in zip(bins, starts, ends, strict=True):

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from binascii import hexlify
 from functools import cache
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 import pyarrow as pa
@@ -17,7 +17,7 @@ from pydantic import AliasChoices, Field
 from webapp import limits
 from webapp.engine import cells as cellular
 from webapp.engine.fields import joining
-from webapp.engine.fields.base import FieldType, Options
+from webapp.engine.fields.base import FieldType, OptionsModel
 
 if TYPE_CHECKING:
     from webapp.engine.block import Cells, Env
@@ -47,7 +47,7 @@ class _Identifier(FieldType):
     category = "identity"
     dtype = pa.string()
 
-    def space(self) -> int:
+    def space(self) -> int | None:
         return _UNBOUNDED
 
     def fill_unique(self, cells: Cells) -> pa.Array:
@@ -64,7 +64,7 @@ class Uuid(_Identifier):
     example = "3f2b8c1e-7a4d-4e0b-9c5f-1d2e3a4b5c6d"
     max_length = 36
 
-    class Options(Options):
+    class Options(OptionsModel):
         version: Literal[4, 7] = Field(4, description="4: random. 7: rises from row to row, starting at now.")
         primaryKey: bool = Field(  # noqa: N815 - the wire name of the published clients
             False,
@@ -72,7 +72,9 @@ class Uuid(_Identifier):
             description="The key of the row: unique, and never blank.",
         )
 
-    def __init__(self, field: FieldSpec, options: Any, compiler: Compiler) -> None:
+    options: Options
+
+    def __init__(self, field: FieldSpec, options: Options, compiler: Compiler) -> None:
         super().__init__(field, options, compiler)
         self.primary = options.primaryKey
         if options.primaryKey and field.common.percent_blank:
@@ -150,10 +152,12 @@ class NanoId(_Identifier):
     aliases = ("nano id", "short id")
     example = "V1StGXR8_Z5jdHi6B-myT"
 
-    class Options(Options):
+    class Options(OptionsModel):
         size: int = Field(21, ge=2, le=limits.MAX_PAD_DIGITS, description="Letters.")
 
-    def __init__(self, field: FieldSpec, options: Any, compiler: Compiler) -> None:
+    options: Options
+
+    def __init__(self, field: FieldSpec, options: Options, compiler: Compiler) -> None:
         super().__init__(field, options, compiler)
         self.max_length = options.size
         self._pairs = (options.size + 1) // 2
@@ -202,7 +206,7 @@ class MongoObjectId(_Identifier):
         parts["second"] = (count >> _U24) + np.uint64(cells.state)
         parts["process"] = process >> 8 & 0xFFFFFFFF
         parts["rest"] = (count & np.uint64(0xFFFFFF)) | np.uint64((process & 0xFF) << 24)
-        return texts(np.frombuffer(hexlify(parts), np.uint8), 24)
+        return texts(np.frombuffer(hexlify(parts.data), np.uint8), 24)
 
 
 _OBJECT_ID = np.dtype([("second", ">u4"), ("process", ">u4"), ("rest", ">u4")])
@@ -224,7 +228,7 @@ def uuid_text(high: np.ndarray, low: np.ndarray) -> pa.Array:
         return joining.few_texts([_hyphenated(f"{left:016x}", f"{right:016x}") for left, right in pairs])
     halves = np.empty((high.size, 2), ">u8")
     halves[:, 0], halves[:, 1] = high, low
-    digits = np.frombuffer(hexlify(halves), _DIGITS)
+    digits = np.frombuffer(hexlify(halves.data), _DIGITS)
     out = np.full(36 * high.size, ord("-"), np.uint8)
     grouped = out.view(_GROUPS)
     for group in "abcde":
@@ -255,9 +259,9 @@ def texts(letters: np.ndarray, width: int) -> pa.Array:
 
 def _offsets(n: int, width: int) -> np.ndarray:
     kept = _kept_offsets(width)
-    return kept[: n + 1] if n < kept.size else np.arange(0, (n + 1) * width, width, np.int32)
+    return kept[: n + 1] if n < kept.size else np.arange(0, (n + 1) * width, width, dtype=np.int32)
 
 
 @cache
 def _kept_offsets(width: int) -> np.ndarray:
-    return np.arange(0, (limits.BLOCK_ROWS + 1) * width, width, np.int32)
+    return np.arange(0, (limits.BLOCK_ROWS + 1) * width, width, dtype=np.int32)

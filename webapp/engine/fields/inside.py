@@ -12,8 +12,8 @@ from webapp import limits
 from webapp.engine import cells as cellular
 from webapp.engine import picks, text
 from webapp.engine.cardinality import Cardinality, Counts, Spread
-from webapp.engine.fields.base import RELATION, FieldType, Options
-from webapp.engine.fields.children import Brood, first_children
+from webapp.engine.fields.base import RELATION, FieldType, OptionsModel
+from webapp.engine.fields.children import Brood, dealt_in, first_children
 from webapp.engine.fields.structure import Count
 from webapp.engine.kinship import Unrelated
 from webapp.engine.records import Held
@@ -39,7 +39,7 @@ class Template(FieldType):
     aliases = ("child template", "nested template", "sub template", "children")
     example: ClassVar[Any] = [{"sku": "A-17", "quantity": 2}]
 
-    class Options(Options):
+    class Options(OptionsModel):
         template_id: str = Field(
             max_length=limits.MAX_NAME_CHARS, description="The template; self for its own.",
             json_schema_extra=picks.template("inside"),
@@ -57,9 +57,12 @@ class Template(FieldType):
             3, ge=1, le=limits.MAX_NESTING, description="How deep templates stand in one another."
         )
 
-    def __init__(self, field: FieldSpec, options: Any, compiler: Compiler) -> None:
+    options: Options
+
+    def __init__(self, field: FieldSpec, options: Options, compiler: Compiler) -> None:
         super().__init__(field, options, compiler)
-        self.dtype, self._shown = pa.null(), ()
+        self.dtype = pa.null()
+        self._shown: tuple[str, ...] = ()
         self._counts: Counts | None = None
         self._bound: dict[int, Cardinality] = {}
         self._group: str | None = None
@@ -102,7 +105,7 @@ class Template(FieldType):
         element = pa.field("item", self._struct, metadata={b"max_items": str(most).encode()})
         self.dtype = pa.list_(element) if options.array else self._struct
 
-    def _most(self, field: FieldSpec, options: Any, compiler: Compiler, owner: FieldSpec | None) -> int:
+    def _most(self, field: FieldSpec, options: Options, compiler: Compiler, owner: FieldSpec | None) -> int:
         """The largest number of elements."""
         stated = (
             "quantity" if options.quantity is not None else "count" if options.count is not None else None
@@ -124,7 +127,7 @@ class Template(FieldType):
             try:
                 self._rows = compiler.kin.rows(compiler.address)
                 self._counts = compiler.kin.counts(self._address)
-                return max(1, self._counts.max)
+                return max(1, self._counted_by.max)
             except Unrelated as error:
                 compiler.fault(
                     field, "options.template_id", "unrelated", str(error), "Change that cardinality."
@@ -136,6 +139,11 @@ class Template(FieldType):
         low, high = (options.quantity,) * 2 if options.quantity is not None else (count.min, count.max)
         self._counts = Counts(limits.MAX_PARENTS // max(1, high), Spread(low, high))
         return max(1, high)
+
+    @property
+    def _counted_by(self) -> Counts:
+        assert self._counts is not None  # an array has them
+        return self._counts
 
     def rows_in(self, state: Any) -> int | None:
         return self._rows if self._group is not None else None
@@ -152,14 +160,13 @@ class Template(FieldType):
             return None
         if not self.options.array:
             return Held(1, False, address=self._address)
-        return Held(self._counts.max, True, address=self._address, counts=self._counted)
+        return Held(self._counted_by.max, True, address=self._address, counts=self._counted)
 
     def _counted(self, bound: Bound, key: np.uint64, rows: np.ndarray) -> np.ndarray:
         if self._group is None:
             return self._dealt(key).counts(rows)
         other = bound.relatives[self._address]
-        relation = other.layer.groups[self._group, RELATION].kind
-        return relation.dealt(other.keys[f"group:{self._group}:{RELATION}"]).counts(rows)
+        return dealt_in(other, self._group).counts(rows)
 
     def fill(self, cells: Cells) -> pa.Array:
         if not self._shown:
@@ -182,7 +189,7 @@ class Template(FieldType):
         if found is None:
             if len(self._bound) >= limits.KEYS_KEPT:
                 self._bound.clear()
-            found = self._bound[int(key)] = self._counts.bind(cellular.derive(key, _DEAL_SALT))
+            found = self._bound[int(key)] = self._counted_by.bind(cellular.derive(key, _DEAL_SALT))
         return found
 
     def _objects(self, block: Block) -> pa.Array:

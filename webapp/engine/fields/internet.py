@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from functools import cache, lru_cache
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, ClassVar, Literal
 
 import numpy as np
 import pyarrow as pa
@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 from pydantic import Field
 
 from webapp import limits
-from webapp.engine.fields.base import IndexedType, Options, PoolType, longest
+from webapp.engine.fields.base import IndexedType, OptionsModel, PoolType, longest
 from webapp.engine.fields.code_parts import DIGITS, LOWER, UPPER, Run
 from webapp.engine.fields.codes import Code, CodeType, text_of
 from webapp.engine.fields.company_group import Companies, locale_and_end, longest_site, site_tails
@@ -31,7 +31,8 @@ _TLD = re.compile(r"\.?([a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?(\.[a-z0-9]([a-z0-9-]{
 _SCHEME = "https://"
 
 _SYMBOLS = "!#$%&*+-=?@^_"
-_CLASSES = {"lower": LOWER, "upper": UPPER, "digits": DIGITS, "symbols": _SYMBOLS}
+_Class = Literal["lower", "upper", "digits", "symbols"]
+_CLASSES: dict[_Class, str] = {"lower": LOWER, "upper": UPPER, "digits": DIGITS, "symbols": _SYMBOLS}
 _END_SALT, _TURN_SALT = 59, 60
 
 
@@ -52,14 +53,14 @@ class DomainName(IndexedType):
     label = "Domain Name"
     category = "internet"
     description = "The name of a site, under a domain that is reserved for examples."
-    aliases = ("domain", "website domain", "site", "safe domain name")
+    aliases: ClassVar[tuple[str, ...]] = ("domain", "website domain", "site", "safe domain name")
     example = "brightriver-labs.example"
     group_kind = "company"
     solitary = True
     joins = True
     dtype = pa.string()
 
-    class Options(Options):
+    class Options(OptionsModel):
         tld: str | None = Field(
             None,
             max_length=limits.MAX_NAME_CHARS,
@@ -67,7 +68,9 @@ class DomainName(IndexedType):
             examples=["com"],
         )
 
-    def __init__(self, field: FieldSpec, options: Any, compiler: Compiler) -> None:
+    options: Options
+
+    def __init__(self, field: FieldSpec, options: Options, compiler: Compiler) -> None:
         super().__init__(field, options, compiler)
         if options.tld is not None and not is_domain(options.tld):
             text = f'"{options.tld}" cannot be the end of a domain name.'
@@ -131,11 +134,12 @@ class Url(DomainName):
     aliases = ("uri", "web address", "website", "link", "web page")
     example = "https://brightriver-labs.example/articles/17"
 
-    def __init__(self, field: FieldSpec, options: Any, compiler: Compiler) -> None:
+    def __init__(self, field: FieldSpec, options: DomainName.Options, compiler: Compiler) -> None:
         super().__init__(field, options, compiler)
         vocabulary = compiler.vocabulary
         self._pages = vocabulary.shared("pages", lambda: _pages(vocabulary))
         self._names = vocabulary.shared("secure sites", lambda: _secure(vocabulary))
+        assert self.max_length is not None  # a domain name's is known
         self.max_length += len(_SCHEME) + vocabulary.shared("longest page", lambda: longest(self._pages))
 
     def of_company(self, cells: Cells) -> tuple[Part, ...]:
@@ -168,13 +172,15 @@ class Password(CodeType):
     aliases = ("secret", "pwd", "passphrase")
     example = "wR7#kfT2_mQz9b+A"
 
-    class Options(Options):
+    class Options(OptionsModel):
         length: int = Field(16, ge=1, le=limits.MAX_CODE_CHARS, description="How many characters.")
-        classes: tuple[Literal["lower", "upper", "digits", "symbols"], ...] = Field(
+        classes: tuple[_Class, ...] = Field(
             tuple(_CLASSES), min_length=1, description="Which kinds of characters."
         )
 
-    def __init__(self, field: FieldSpec, options: Any, compiler: Compiler) -> None:
+    options: Options
+
+    def __init__(self, field: FieldSpec, options: Options, compiler: Compiler) -> None:
         super().__init__(field, options, compiler)
         classes = tuple(name for name in _CLASSES if name in options.classes)
         if len(classes) > options.length:
@@ -204,7 +210,7 @@ def _turns(width: int) -> np.ndarray:
     return (np.arange(width) + np.arange(width)[:, None]) % width
 
 
-def _password(length: int, classes: tuple[str, ...]) -> Code:
+def _password(length: int, classes: tuple[_Class, ...]) -> Code:
     any_of = "".join(_CLASSES[name] for name in classes)
     every = length // len(classes)
     parts: list[Run] = []
@@ -233,7 +239,7 @@ class UserAgent(PoolType):
     )
     example = "Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0"
 
-    def __init__(self, field: FieldSpec, options: Any, compiler: Compiler) -> None:
+    def __init__(self, field: FieldSpec, options: OptionsModel, compiler: Compiler) -> None:
         super().__init__(field, options, compiler)
         self.use(compiler.vocabulary.words("user_agent"))
 
@@ -248,7 +254,7 @@ class HttpMethod(PoolType):
     aliases = ("request method", "http verb")
     example = "GET"
 
-    def __init__(self, field: FieldSpec, options: Any, compiler: Compiler) -> None:
+    def __init__(self, field: FieldSpec, options: OptionsModel, compiler: Compiler) -> None:
         super().__init__(field, options, compiler)
         self.use(_methods())
 
@@ -268,7 +274,7 @@ class HttpStatus(PoolType):
     aliases = ("http status code", "status code", "response code")
     example = 200
 
-    def __init__(self, field: FieldSpec, options: Any, compiler: Compiler) -> None:
+    def __init__(self, field: FieldSpec, options: OptionsModel, compiler: Compiler) -> None:
         super().__init__(field, options, compiler)
         self.use(_statuses())
 
@@ -290,7 +296,7 @@ class MimeType(PoolType):
     aliases = ("media type", "content type")
     example = "application/pdf"
 
-    def __init__(self, field: FieldSpec, options: Any, compiler: Compiler) -> None:
+    def __init__(self, field: FieldSpec, options: OptionsModel, compiler: Compiler) -> None:
         super().__init__(field, options, compiler)
         vocabulary = compiler.vocabulary
         self.use(
@@ -307,11 +313,11 @@ class FileName(IndexedType):
     label = "File Name"
     category = "internet"
     description = "The name of a file with its extension."
-    aliases = ("filename", "file")
+    aliases: ClassVar[tuple[str, ...]] = ("filename", "file")
     example = "report-0417.pdf"
     dtype = pa.string()
 
-    class Options(Options):
+    class Options(OptionsModel):
         extension: str | None = Field(
             None,
             max_length=20,
@@ -320,7 +326,9 @@ class FileName(IndexedType):
             examples=["pdf"],
         )
 
-    def __init__(self, field: FieldSpec, options: Any, compiler: Compiler) -> None:
+    options: Options
+
+    def __init__(self, field: FieldSpec, options: Options, compiler: Compiler) -> None:
         super().__init__(field, options, compiler)
         vocabulary, extension = compiler.vocabulary, options.extension
         self._stems = vocabulary.words("file_stem")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hmac
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import orjson
@@ -12,7 +12,7 @@ import pyarrow as pa
 from pydantic import Field
 
 from webapp import limits
-from webapp.engine.fields.base import FieldType, Options
+from webapp.engine.fields.base import FieldType, OptionsModel
 from webapp.engine.fields.code_parts import DIGITS, LOWER, UPPER, Run
 from webapp.engine.fields.codes import Code, text_of
 
@@ -47,7 +47,7 @@ class Jwt(FieldType):
     )
     dtype = pa.string()
 
-    class Options(Options):
+    class Options(OptionsModel):
         secret: str = Field(
             _SECRET,
             min_length=_LEAST_SECRET,
@@ -63,7 +63,9 @@ class Jwt(FieldType):
             3600, ge=1, le=10 * _YEAR, description="Seconds from the issue, which is now, to the expiry."
         )
 
-    def __init__(self, field: FieldSpec, options: Any, compiler: Compiler) -> None:
+    options: Options
+
+    def __init__(self, field: FieldSpec, options: Options, compiler: Compiler) -> None:
         super().__init__(field, options, compiler)
         self._key = options.secret.encode()
         self.max_length = _layout(options.issuer, options.expires_in, 10**9).width + 1 + _SIGNED + 8

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, ClassVar, Literal
 
 import numpy as np
 import pyarrow as pa
 from pydantic import Field
 
 from webapp.engine.fields import values
-from webapp.engine.fields.base import Options, PoolType
+from webapp.engine.fields.base import OptionsModel, PoolType
 
 if TYPE_CHECKING:
     from webapp.engine.block import Cells
@@ -37,7 +37,7 @@ class ListType(PoolType):
 
     count: ClassVar[int]
 
-    def __init__(self, field: FieldSpec, options: Any, compiler: Compiler) -> None:
+    def __init__(self, field: FieldSpec, options: OptionsModel, compiler: Compiler) -> None:
         super().__init__(field, options, compiler)
         key = ("listed", self.name, options)
         found = compiler.vocabulary.shared(key, lambda: listed(self.words(compiler.vocabulary)))
@@ -83,10 +83,12 @@ class NaughtyString(ListType):
     example = "1'; DROP TABLE users-- 1"
     count = 245
 
-    class Options(Options):
+    class Options(OptionsModel):
         kind: Literal[
             "any", "reserved", "number", "quoting", "whitespace", "unicode", "emoji", "injection", "long"
         ] = Field("any", description="What is awkward about it.")
+
+    options: Options
 
     def words(self, vocabulary: Vocabulary) -> pa.Array:
         table = vocabulary.table("naughty_string")

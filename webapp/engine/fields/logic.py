@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 import pyarrow as pa
@@ -15,7 +15,7 @@ from webapp.engine import picks, placeholders, postprocess
 from webapp.engine.expressions import types, unique
 from webapp.engine.expressions.build import BUILT_IN
 from webapp.engine.expressions.expression import Expression, compile_formula
-from webapp.engine.fields.base import FieldType, Options
+from webapp.engine.fields.base import FieldType, OptionsModel
 from webapp.engine.fields.formulas import Reckoned
 from webapp.errors import Fault
 
@@ -36,10 +36,12 @@ class Constant(FieldType):
     aliases = ("fixed", "static", "literal", "fixed value")
     example = "EU"
 
-    class Options(Options):
+    class Options(OptionsModel):
         value: Any = Field(description="Any JSON value.")
 
-    def __init__(self, field: FieldSpec, options: Any, compiler: Compiler) -> None:
+    options: Options
+
+    def __init__(self, field: FieldSpec, options: Options, compiler: Compiler) -> None:
         super().__init__(field, options, compiler)
         self._pool = postprocess.fixed(options.value, pa.null() if options.value is None else pa.int64())
         self.dtype = self._pool.type
@@ -63,8 +65,10 @@ class Null(FieldType):
     example = None
     dtype = pa.null()
 
-    class Options(Options):
+    class Options(OptionsModel):
         value: None = Field(None, description="Always null.")
+
+    options: Options
 
     def fill(self, cells: Cells) -> pa.Array:
         return pa.nulls(cells.n)
@@ -77,11 +81,11 @@ class Derived(Reckoned):
     label = "Derived"
     category = "logic"
     description = "Text built from other fields of the row, such as {{first}}.{{last}}."
-    aliases = ("derived value", "concatenate", "concat")
+    aliases: ClassVar[tuple[str, ...]] = ("derived value", "concatenate", "concat")
     example = "ann.lee"
     dtype = pa.string()
 
-    class Options(Options):
+    class Options(OptionsModel):
         value: str = Field(
             max_length=limits.MAX_FORMULA_CHARS,
             description="Text with {{field}} or {{formula}} in it; filters: json, upper, lower, date('YYYY-MM-DD'). "
@@ -89,7 +93,9 @@ class Derived(Reckoned):
             json_schema_extra=picks.PATTERN,
         )
 
-    def __init__(self, field: FieldSpec, options: Any, compiler: Compiler) -> None:
+    options: Options
+
+    def __init__(self, field: FieldSpec, options: Options, compiler: Compiler) -> None:
         super().__init__(field, options, compiler)
         self._pattern: placeholders.Pattern | None = None
         self._made: dict[str, Expression] = {}
@@ -129,8 +135,8 @@ class Derived(Reckoned):
             elif part.quoted or _names_field(part.name, compiler):
                 column = compiler.require(self.field, "options.value", part.name)
                 needs.append(part.name)
-                own = column is not None and compiler.level_of(part.name) == 0 and not part.filters
-                parts.append((None, _spelled(column) if own else None))
+                own = compiler.level_of(part.name) == 0 and not part.filters
+                parts.append((None, _spelled(column) if column is not None and own else None))
             else:
                 made = self._made.get(part.name) or self._expression(part, salts, compiler)
                 if made is not None:
@@ -152,7 +158,7 @@ class Derived(Reckoned):
 
     def fill(self, cells: Cells) -> pa.Array:
         if self._pattern is None:
-            return self.expression.column(cells)
+            return super().fill(cells)
 
         def column(name: str) -> pa.Array:
             made = self._made.get(name)
@@ -185,7 +191,7 @@ class TemplateString(Derived):
     )
     example = "Dear Ann Lee"
 
-    class Options(Options):
+    class Options(Derived.Options):
         value: str = Field(
             min_length=1,
             max_length=limits.MAX_FORMULA_CHARS,
@@ -193,6 +199,8 @@ class TemplateString(Derived):
             description="Text with {{field}} or {{formula}} in it; filters: json, upper, lower, date('YYYY-MM-DD').",
             json_schema_extra=picks.PATTERN,
         )
+
+    options: Options
 
     def _is_formula(self, source: str) -> bool:
         return False

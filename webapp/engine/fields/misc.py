@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from functools import cache
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from pydantic import Field
 
-from webapp.engine.fields.base import IndexedType, Options, PoolType
+from webapp.engine.fields.base import IndexedType, OptionsModel, PoolType
 from webapp.engine.fields.code_parts import HEX, Run
 from webapp.engine.fields.codes import Code, CodeType
 from webapp.engine.fields.joining import FEW_ROWS, joined
@@ -34,7 +34,7 @@ class Color(PoolType):
     example = "Dark Turquoise"
     localised = True
 
-    def __init__(self, field: FieldSpec, options: Any, compiler: Compiler) -> None:
+    def __init__(self, field: FieldSpec, options: OptionsModel, compiler: Compiler) -> None:
         super().__init__(field, options, compiler)
         self.use(compiler.vocabulary.words("color", compiler.locale_of(field)))
 
@@ -49,10 +49,12 @@ class HexColor(CodeType):
     aliases = ("color hex", "hex colour", "html color", "color code", "hex color code", "safe hex color")
     example = "#4e9f2c"
 
-    class Options(Options):
+    class Options(OptionsModel):
         case: Literal["lower", "upper"] = Field("lower", description="How the digits a to f are written.")
 
-    def __init__(self, field: FieldSpec, options: Any, compiler: Compiler) -> None:
+    options: Options
+
+    def __init__(self, field: FieldSpec, options: Options, compiler: Compiler) -> None:
         super().__init__(field, options, compiler)
         digits = HEX if options.case == "lower" else HEX.upper()
         self.use(compiler.vocabulary.shared(("hex color", digits), lambda: Code("#", Run(digits, 6))))

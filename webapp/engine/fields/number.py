@@ -14,7 +14,7 @@ from webapp import limits
 from webapp.engine import cells as cellular
 from webapp.engine import text
 from webapp.engine.fields import amounts, values
-from webapp.engine.fields.base import FieldType, Options
+from webapp.engine.fields.base import FieldType, OptionsModel
 from webapp.engine.fields.spread import Bounds, Shape, Spread
 
 if TYPE_CHECKING:
@@ -30,17 +30,18 @@ class Numeric(FieldType):
     stringify = False
     places_option = "decimals"
 
-    def __init__(self, field: FieldSpec, options: Any, compiler: Compiler) -> None:
+    def __init__(self, field: FieldSpec, options: OptionsModel, compiler: Compiler) -> None:
         super().__init__(field, options, compiler)
-        self._places = self.places(options)
+        self._places = self.places
         self._spread = Spread(field, options, compiler, self._places, self.places_option)
         self.dtype = pa.string() if self.stringify else amounts.kind(self._places)
         if self.stringify and hasattr(self._spread, "low"):
             self.max_length = amounts.longest(self._spread.low, self._spread.high, self._places)
 
-    def places(self, options: Any) -> int:
+    @property
+    def places(self) -> int:
         """Digits after the point."""
-        return options.decimals or 0
+        return getattr(self.options, "decimals", None) or 0
 
     def fill(self, cells: Cells) -> pa.Array:
         return self._column(self._spread.draw(cells.bits()))
@@ -49,6 +50,7 @@ class Numeric(FieldType):
         return self._spread.size
 
     def fill_unique(self, cells: Cells) -> pa.Array:
+        assert self._spread.size is not None
         return self._column(self._spread.at(cells.permuted(self._spread.size)))
 
     def _column(self, units: np.ndarray) -> pa.Array:
@@ -62,7 +64,7 @@ class Numeric(FieldType):
         return "Unique numbers are drawn evenly: take the distribution away, or take unique away."
 
 
-class Places(Options):
+class Places(OptionsModel):
     """Digits after the point, and whether the number is written as text."""
 
     decimals: int | None = Field(
@@ -70,7 +72,7 @@ class Places(Options):
     )
 
 
-class AsText(Options):
+class AsText(OptionsModel):
     """Whether the number is written as text."""
 
     stringify: bool = Field(False, description="Writes the number as text.")
@@ -91,7 +93,9 @@ class Number(Numeric):
     class Options(AsText, Shape, Places, Bounds):
         pass
 
-    def __init__(self, field: FieldSpec, options: Any, compiler: Compiler) -> None:
+    options: Options
+
+    def __init__(self, field: FieldSpec, options: Options, compiler: Compiler) -> None:
         self.stringify = options.stringify
         super().__init__(field, options, compiler)
 
@@ -119,7 +123,7 @@ class Float(Numeric):
     example = 417.25
     places_option = "precision"
 
-    class Precision(Options):
+    class Precision(OptionsModel):
         """Digits after the point."""
 
         precision: Annotated[int, Field(ge=0, le=limits.MAX_DECIMALS)] = Field(
@@ -129,8 +133,11 @@ class Float(Numeric):
     class Options(Shape, Precision, Bounds):
         pass
 
-    def places(self, options: Any) -> int:
-        return options.precision
+    options: Options
+
+    @property
+    def places(self) -> int:
+        return self.options.precision
 
     @classmethod
     def capacity(cls) -> int:
@@ -147,14 +154,16 @@ class Boolean(FieldType):
     aliases = ("bool", "bit", "flag", "true false", "yes no", "pybool", "is active")
     example = True
 
-    class Options(Options):
+    class Options(OptionsModel):
         truthy: Any = Field(True, description="Written for true: any value.")
         falsy: Any = Field(False, description="Written for false: any value.")
         probability: amounts.Amount | None = Field(
             None, description="Share of true, from 0 to 1; a half if left out."
         )
 
-    def __init__(self, field: FieldSpec, options: Any, compiler: Compiler) -> None:
+    options: Options
+
+    def __init__(self, field: FieldSpec, options: Options, compiler: Compiler) -> None:
         super().__init__(field, options, compiler)
         self._pool = values.pool_of([options.falsy, options.truthy])
         self.dtype, self.json_text = self._pool.values.type, self._pool.json_text
@@ -219,30 +228,26 @@ class RowNumber(FieldType):
         return self.fill(cells)
 
 
-class Sequence(FieldType):
-    """start + step x row, each value ``repeat`` times, with leading zeros up to ``pad`` digits."""
+class Steps(OptionsModel):
+    """Where a count begins, and how it goes on."""
 
-    name = "sequence"
-    label = "Sequence"
+    start: int = Field(1, ge=-limits.MAX_INTEGER, le=limits.MAX_INTEGER, description="First value.")
+    step: int = Field(
+        1, ge=-limits.MAX_INTEGER, le=limits.MAX_INTEGER, description="Added from one value to the next."
+    )
+
+
+class Stepped(FieldType):
+    """start + step x the number of steps that a row lies from the start."""
+
     category = "number"
-    description = "An arithmetic sequence with a start and a step."
-    aliases = ("series", "increment", "number sequence")
-    example = 1
+    options: Steps
+    _repeat: int = 1
+    _pad: int = 0
 
-    class Options(Options):
-        start: int = Field(1, ge=-limits.MAX_INTEGER, le=limits.MAX_INTEGER, description="First value.")
-        step: int = Field(
-            1, ge=-limits.MAX_INTEGER, le=limits.MAX_INTEGER, description="Added from one value to the next."
-        )
-        repeat: int = Field(1, ge=1, le=limits.MAX_INTEGER, description="How many rows share a value.")
-        pad: int = Field(
-            0, ge=0, le=limits.MAX_PAD_DIGITS, description="Leading zeros up to so many digits; makes text."
-        )
-
-    def __init__(self, field: FieldSpec, options: Any, compiler: Compiler) -> None:
+    def __init__(self, field: FieldSpec, options: Steps, compiler: Compiler) -> None:
         super().__init__(field, options, compiler)
-        self._repeat, self._pad = getattr(options, "repeat", 1), getattr(options, "pad", 0)
-        self.dtype = pa.string() if self._pad else pa.int64()
+        self.dtype = pa.int64()
         if options.step == 0:
             compiler.fault(
                 field, "options.step", "wrong_value", "A step of 0 never moves.", "Use type constant."
@@ -268,6 +273,30 @@ class Sequence(FieldType):
 
     def fill_unique(self, cells: Cells) -> pa.Array:
         return self.fill(cells)
+
+
+class Sequence(Stepped):
+    """start + step x row, each value ``repeat`` times, with leading zeros up to ``pad`` digits."""
+
+    name = "sequence"
+    label = "Sequence"
+    description = "An arithmetic sequence with a start and a step."
+    aliases = ("series", "increment", "number sequence")
+    example = 1
+
+    class Options(Steps):
+        repeat: int = Field(1, ge=1, le=limits.MAX_INTEGER, description="How many rows share a value.")
+        pad: int = Field(
+            0, ge=0, le=limits.MAX_PAD_DIGITS, description="Leading zeros up to so many digits; makes text."
+        )
+
+    options: Options
+
+    def __init__(self, field: FieldSpec, options: Options, compiler: Compiler) -> None:
+        super().__init__(field, options, compiler)
+        self._repeat, self._pad = options.repeat, options.pad
+        if self._pad:
+            self.dtype = pa.string()
 
     def unique_hint(self) -> str:
         return "Set repeat to 1."

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 import pyarrow as pa
@@ -15,7 +15,7 @@ from webapp.engine import cells as cellular
 from webapp.engine import dates, durations, moments, text
 from webapp.engine.durations import DAY, Duration
 from webapp.engine.errors import SpecError
-from webapp.engine.fields.base import FieldType, Options, pooled
+from webapp.engine.fields.base import FieldType, OptionsModel, pooled
 from webapp.engine.fields.between import Spelled, spelling
 from webapp.errors import Fault
 
@@ -93,7 +93,9 @@ class DateRelative(_Lengths):
             "months where min or max name months.",
         )
 
-    def __init__(self, field: FieldSpec, options: Any, compiler: Compiler) -> None:
+    options: Options
+
+    def __init__(self, field: FieldSpec, options: Options, compiler: Compiler) -> None:
         super().__init__(field, options, compiler)
         self.dtype = pa.date32()
         self.needs = (options.field,)
@@ -178,7 +180,8 @@ class DateRelative(_Lengths):
 
     def _moved(self, numbers: np.ndarray, cells: Cells) -> np.ndarray:
         """Days or microseconds after the offset; none leaves the years 1 to 9999."""
-        months, micros = self._fixed.months, self._fixed.micros
+        months: int | np.ndarray = self._fixed.months
+        micros: int | np.ndarray = self._fixed.micros
         if self.options.offset is None:
             drawn = cellular.between(cells.bits(), self._low, self._high)
             months, micros = drawn * self._unit.months, drawn * self._unit.micros
@@ -218,7 +221,9 @@ class TimeSeries(_Lengths):
             examples=["10min"],
         )
 
-    def __init__(self, field: FieldSpec, options: Any, compiler: Compiler) -> None:
+    options: Options
+
+    def __init__(self, field: FieldSpec, options: Options, compiler: Compiler) -> None:
         super().__init__(field, options, compiler)
         self._start = self._begin(compiler)
         self._step = self._length("interval", compiler) or Duration(0, _SECOND)
@@ -235,7 +240,7 @@ class TimeSeries(_Lengths):
         self._grain = _SECOND if whole else _MILLISECOND
         self._spell = spelling(field, options.format, compiler, True)
         self.dtype = _MOMENT if options.format is None else pa.string()
-        if self._spell is not None:
+        if self._spell is not None and options.format is not None:
             self.max_length = dates.longest(options.format)
 
     def _begin(self, compiler: Compiler) -> moments.Moment:
@@ -300,7 +305,7 @@ class Length(_Lengths):
     aliases = ("time span", "timespan", "interval", "elapsed time", "length of time")
     example = "PT1H31M4S"
 
-    class Options(Options):
+    class Options(OptionsModel):
         min: str = Field(
             "1min", max_length=limits.MAX_NAME_CHARS, description="Least, such as 30s or 1h 30min."
         )
@@ -309,7 +314,9 @@ class Length(_Lengths):
             "iso", description="iso: PT1H31M4S (ISO 8601). clock: 01:31:04. seconds: the number 5464."
         )
 
-    def __init__(self, field: FieldSpec, options: Any, compiler: Compiler) -> None:
+    options: Options
+
+    def __init__(self, field: FieldSpec, options: Options, compiler: Compiler) -> None:
         super().__init__(field, options, compiler)
         before = len(compiler.faults)
         self._low, self._high = (self._seconds(option, compiler) for option in ("min", "max"))

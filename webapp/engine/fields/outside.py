@@ -6,7 +6,7 @@ has the stand-in of the kind that the field says.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 import numpy as np
 import pyarrow as pa
@@ -16,7 +16,7 @@ from pydantic import Field
 from webapp import limits
 from webapp.engine import budget, outside, picks, placeholders, postprocess
 from webapp.engine import cells as cellular
-from webapp.engine.fields.base import FieldType, GroupKind, Options, pooled
+from webapp.engine.fields.base import FieldType, GroupKind, OptionsModel, pooled
 from webapp.engine.outside import Answer, Kind, Question
 from webapp.errors import did_you_mean
 
@@ -30,7 +30,7 @@ REDACTED = "[redacted]"
 _POOLED = 65_536  # a pool is escaped whole, so a larger one is not shared by the blocks
 
 
-class Fetched(Options):
+class Fetched(OptionsModel):
     """What every type says of its answer."""
 
     on_empty: Literal["error", "blank", "default"] = Field(
@@ -52,6 +52,21 @@ class Fetched(Options):
         return self.on_empty == "default"
 
 
+class Answered(Protocol):
+    """What `Outside` reads of the options of a type."""
+
+    @property
+    def on_empty(self) -> str: ...
+    @property
+    def default(self) -> str | int | float | bool | None: ...
+    @property
+    def kind(self) -> Kind | None: ...
+    @property
+    def decimals(self) -> int: ...
+    @property
+    def falls_back(self) -> bool: ...
+
+
 class Outside(FieldType):
     """A column out of an answer: ``use`` makes it ready, `picked` takes values by their number."""
 
@@ -59,8 +74,9 @@ class Outside(FieldType):
     measures = True
     _kind: Kind = "text"
 
-    def __init__(self, field: FieldSpec, options: Any, compiler: Compiler) -> None:
+    def __init__(self, field: FieldSpec, options: Answered, compiler: Compiler) -> None:
         super().__init__(field, options, compiler)
+        self._answered = options
         self.redacted = field.common.sensitive
         self._default: pa.Array | None = None
         self._pool = outside.stand_in(options.kind or self._kind, options.decimals)
@@ -77,7 +93,7 @@ class Outside(FieldType):
 
     def use(self, answer: Answer, name: str | None, compiler: Compiler) -> None:
         """Takes column ``name`` (None: the first) of an answer as the values."""
-        options, columns = self.options, answer.table.column_names
+        options, columns = self._answered, answer.table.column_names
         if name is not None and name not in columns:
             text = f'The answer has no column "{name}"; it has {", ".join(columns)}.'
             compiler.fault(self.field, "options.column", "unknown_column", text, did_you_mean(name, columns))
@@ -108,7 +124,7 @@ class Outside(FieldType):
 
     def empty(self, compiler: Compiler, text: str) -> None:
         """Refuses an answer without rows, unless the field says what to do."""
-        if self.options.on_empty == "error":
+        if self._answered.on_empty == "error":
             hint = "Write on_empty: blank, or on_empty: default and a default."
             compiler.fault(self.field, "", "empty_answer", text, hint)
 
@@ -175,7 +191,9 @@ class DbResponse(Outside):
             description="Which column of the answer is shown; the first, if not said.",
         )  # fmt: skip
 
-    def __init__(self, field: FieldSpec, options: Any, compiler: Compiler) -> None:
+    options: Options
+
+    def __init__(self, field: FieldSpec, options: Options, compiler: Compiler) -> None:
         super().__init__(field, options, compiler)
         self._answer: Answer | None = None
         self._counts: np.ndarray | None = None
@@ -249,33 +267,34 @@ class DbResponse(Outside):
             return self.stood_in(cells.n)
         place = pc.index_in(keys, value_set=answer.keys)
         if place.null_count:
-            return self._partly(cells, place)
-        return self._of_sets(cells, place.to_numpy())
+            return self._partly(cells, answer, place)
+        return self._of_sets(cells, answer, place.to_numpy())
 
-    def _of_sets(self, cells: Cells, place: np.ndarray) -> pa.Array:
+    def _of_sets(self, cells: Cells, answer: Answer, place: np.ndarray) -> pa.Array:
+        assert self._counts is not None  # an answer to a query with fields in it has them
         counts = self._counts[place]
         drawn = cellular.below_each(cells.group(), counts.astype(np.uint64)).view(np.int64)
         there = counts > 0
-        index = np.where(there, self._answer.starts[place] + drawn, 0)
+        index = np.where(there, answer.starts[place] + drawn, 0)
         return self.picked(index, None if there.all() else there)
 
-    def _partly(self, cells: Cells, place: pa.Array) -> pa.Array:
+    def _partly(self, cells: Cells, answer: Answer, place: pa.Array) -> pa.Array:
         """Rows whose set of values nobody has asked for are blank: a look that calls nobody."""
         unknown = place.is_null().to_numpy(zero_copy_only=False)
         if unknown.all():
             return pa.nulls(cells.n, self.dtype)
-        made = self._of_sets(cells, pc.fill_null(place, 0).to_numpy())
+        made = self._of_sets(cells, answer, pc.fill_null(place, 0).to_numpy())
         return postprocess.blanked(made, unknown)
 
     def unique_hint(self) -> str:
         return "What is fetched may repeat. Keys of a table can be unique: use the type foreign_key."
 
     @classmethod
-    def part(cls, options: Any) -> str:
+    def part(cls, options: Options) -> str:
         return f"{cls.name}:{options.column or ''}"
 
     @classmethod
-    def subject(cls, options: Any) -> str:
+    def subject(cls, options: Options) -> str:
         return f"{options.connection_id}\0{options.query}"
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, ClassVar, Literal
 
 import numpy as np
 import pyarrow as pa
@@ -11,7 +11,7 @@ from pydantic import Field
 
 from webapp.engine import cells as cellular
 from webapp.engine.fields import joining
-from webapp.engine.fields.base import FieldType, Options, longest, pooled
+from webapp.engine.fields.base import FieldType, OptionsModel, longest, pooled
 from webapp.engine.fields.names import (
     DEFAULT_LOCALE,
     FEMALE,
@@ -42,7 +42,7 @@ class PersonField(FieldType):
     localised = True
     dtype = pa.string()
 
-    def __init__(self, field: FieldSpec, options: Any, compiler: Compiler) -> None:
+    def __init__(self, field: FieldSpec, options: OptionsModel, compiler: Compiler) -> None:
         super().__init__(field, options, compiler)
         self.group = compiler.group_of(field)
         self.alone = len(self.group) == 1
@@ -61,12 +61,13 @@ class _NamePool(PersonField):
 
     which: ClassVar[Literal["first", "last"]]
 
-    def __init__(self, field: FieldSpec, options: Any, compiler: Compiler) -> None:
+    def __init__(self, field: FieldSpec, options: OptionsModel, compiler: Compiler) -> None:
         super().__init__(field, options, compiler)
         self.pool = getattr(self.names, self.which)
         self.max_length = getattr(self.names, f"longest_{self.which}")
-        self._asked = SEXES.index(options.sex) if getattr(options, "sex", None) else None
-        self._distinct = None
+        asked = getattr(options, "sex", None)  # only given names have the option
+        self._asked = SEXES.index(asked) if asked else None
+        self._distinct: np.ndarray | None = None
         if field.common.unique and self.alone:
             key = ("distinct", self.which, self.locale, self._asked)
             self._distinct = compiler.vocabulary.shared(
@@ -80,7 +81,9 @@ class _NamePool(PersonField):
         return None if self._distinct is None else self._distinct.size
 
     def fill_unique(self, cells: Cells) -> pa.Array:
-        return joining.chosen(self.pool, self._distinct[cells.permuted(self._distinct.size)])
+        distinct = self._distinct
+        assert distinct is not None  # else the field could not be unique
+        return joining.chosen(self.pool, distinct[cells.permuted(distinct.size)])
 
 
 class FirstName(_NamePool):
@@ -95,8 +98,10 @@ class FirstName(_NamePool):
     example = "Anna"
     which = "first"
 
-    class Options(Options):
+    class Options(OptionsModel):
         sex: Literal["female", "male"] | None = Field(None, description="Names of women or of men only.")
+
+    options: Options
 
 
 class LastName(_NamePool):
@@ -119,7 +124,7 @@ class MiddleName(PersonField):
     aliases = ("second name", "mname")
     example = "Grace"
 
-    def __init__(self, field: FieldSpec, options: Any, compiler: Compiler) -> None:
+    def __init__(self, field: FieldSpec, options: OptionsModel, compiler: Compiler) -> None:
         super().__init__(field, options, compiler)
         self.max_length = self.names.longest_first
 
@@ -142,7 +147,7 @@ class Name(PersonField):
     )  # fmt: skip
     example = "Anna Lee"
 
-    def __init__(self, field: FieldSpec, options: Any, compiler: Compiler) -> None:
+    def __init__(self, field: FieldSpec, options: OptionsModel, compiler: Compiler) -> None:
         super().__init__(field, options, compiler)
         self.max_length = self.names.longest_first + self.names.longest_last + len(self.names.between)
         self._pairs = None
@@ -163,7 +168,10 @@ class Name(PersonField):
         return None if self._pairs is None else sum(first.size * last.size for first, last in self._pairs)
 
     def fill_unique(self, cells: Cells) -> pa.Array:
-        index = cells.permuted(self.space())
+        space = self.space()
+        assert self._pairs is not None  # else the field could not be unique
+        assert space is not None
+        index = cells.permuted(space)
         women, men = self._pairs
         split = np.uint64(women[0].size * women[1].size)
         first, last = np.empty(index.size, np.uint64), np.empty(index.size, np.uint64)
@@ -183,7 +191,7 @@ class Username(PersonField):
     aliases = ("user name", "user", "login", "nickname", "handle", "screen name", "user id name")
     example = "ann.lee7"
 
-    def __init__(self, field: FieldSpec, options: Any, compiler: Compiler) -> None:
+    def __init__(self, field: FieldSpec, options: OptionsModel, compiler: Compiler) -> None:
         super().__init__(field, options, compiler)
         self.max_length = self.names.longest_handle + (SUFFIX_DIGITS if field.common.unique else 2)
 
@@ -227,8 +235,10 @@ class Gender(PersonField):
     localised = False
     _pool = pa.array(["Female", "Male", "Non-binary"])
 
-    class Options(Options):
+    class Options(OptionsModel):
         nonbinary: int = Field(0, ge=0, le=100, description="How many people in a hundred are non-binary.")
+
+    options: Options
 
     def fill(self, cells: Cells) -> pa.Array:
         people = cells.group()
@@ -247,7 +257,7 @@ class JobTitle(PersonField):
     aliases = ("job", "occupation", "profession", "job name", "position", "job role")
     example = "Software Engineer"
 
-    def __init__(self, field: FieldSpec, options: Any, compiler: Compiler) -> None:
+    def __init__(self, field: FieldSpec, options: OptionsModel, compiler: Compiler) -> None:
         super().__init__(field, options, compiler)
         self._jobs = jobs_of(compiler.vocabulary)
         english = self.locale.startswith("en") or not compiler.vocabulary.has_words("job_title", self.locale)
@@ -279,7 +289,7 @@ class Department(PersonField):
     example = "Engineering"
     localised = False
 
-    def __init__(self, field: FieldSpec, options: Any, compiler: Compiler) -> None:
+    def __init__(self, field: FieldSpec, options: OptionsModel, compiler: Compiler) -> None:
         super().__init__(field, options, compiler)
         self._pool = jobs_of(compiler.vocabulary).departments
         self.max_length = compiler.vocabulary.shared(("longest department",), lambda: longest(self._pool))
@@ -303,13 +313,15 @@ class Avatar(PersonField):
     aliases = ("avatar url", "profile picture", "profile image", "photo", "user image", "picture")
     example = "https://api.dicebear.com/9.x/initials/svg?seed=anna.lee7"
 
-    class Options(Options):
+    class Options(OptionsModel):
         style: Literal["initials", "identicon", "shapes", "bottts"] = Field(
             "initials", description="How the picture is drawn: initials, a pattern, shapes or a robot."
         )
         format: Literal["svg", "png"] = Field("svg", description="Format of the picture.")
 
-    def __init__(self, field: FieldSpec, options: Any, compiler: Compiler) -> None:
+    options: Options
+
+    def __init__(self, field: FieldSpec, options: Options, compiler: Compiler) -> None:
         super().__init__(field, options, compiler)
         start = f"https://api.dicebear.com/9.x/{options.style}/{options.format}?seed="
         self.max_length = len(start) + self.names.longest_handle + SUFFIX_DIGITS

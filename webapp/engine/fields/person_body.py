@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from functools import cache
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 import pyarrow as pa
 from pydantic import Field
 
 from webapp.engine import cells as cellular
-from webapp.engine.fields.base import Options, PoolType, pooled
+from webapp.engine.fields.base import OptionsModel, PoolType, pooled
 from webapp.engine.fields.names import FEMALE, MALE
 from webapp.engine.fields.person import PersonField
 from webapp.engine.fields.person_group import People
@@ -35,7 +35,7 @@ class BloodType(PoolType):
     aliases = ("blood group", "abo", "bloodtype", "rh factor")
     example = "O+"
 
-    def __init__(self, field: FieldSpec, options: Any, compiler: Compiler) -> None:
+    def __init__(self, field: FieldSpec, options: OptionsModel, compiler: Compiler) -> None:
         super().__init__(field, options, compiler)
         self.use(_groups(), None if field.common.unique else cellular.Weighted(list(_BLOOD.values())))
 
@@ -111,12 +111,14 @@ class Height(_Body):
     aliases = ("body height", "stature", "height cm", "person height", "height in cm")
     example = 172
 
-    class Options(Options):
+    class Options(OptionsModel):
         unit: Literal["cm", "m", "in", "ft"] = Field(
             "cm", description="Centimetres, metres with two decimals, inches, or feet and inches as 5'8\"."
         )
 
-    def __init__(self, field: FieldSpec, options: Any, compiler: Compiler) -> None:
+    options: Options
+
+    def __init__(self, field: FieldSpec, options: Options, compiler: Compiler) -> None:
         super().__init__(field, options, compiler)
         self.dtype = {"m": pa.decimal128(38, 2), "ft": pa.string()}.get(options.unit, pa.int64())
         self.max_length = len("5'11\"") if options.unit == "ft" else None
@@ -148,8 +150,10 @@ class Weight(_Body):
     example = 74.5
     dtype = pa.decimal128(38, 1)
 
-    class Options(Options):
+    class Options(OptionsModel):
         unit: Literal["kg", "lb"] = Field("kg", description="Kilograms or pounds, with one decimal.")
+
+    options: Options
 
     def fill(self, cells: Cells) -> pa.Array:
         grams = _grams(cells.group())

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
@@ -12,7 +12,7 @@ from pydantic import Field
 from webapp import limits
 from webapp.engine import dates
 from webapp.engine.fields import titles
-from webapp.engine.fields.base import Options, longest, pooled
+from webapp.engine.fields.base import OptionsModel, longest, pooled
 from webapp.engine.fields.births import AGES
 from webapp.engine.fields.names import MALE
 from webapp.engine.fields.person import PersonField
@@ -49,7 +49,7 @@ class Title(PersonField):
     )
     example = "Ms."
 
-    def __init__(self, field: FieldSpec, options: Any, compiler: Compiler) -> None:
+    def __init__(self, field: FieldSpec, options: OptionsModel, compiler: Compiler) -> None:
         super().__init__(field, options, compiler)
         self._pool = titles.titles(self.locale)
         self.max_length = longest(self._pool)
@@ -82,7 +82,7 @@ class Suffix(PersonField):
         return pooled(titles.suffixes(), ((people.honour >> _U32) * count >> _U32).view(np.int64))
 
 
-class Ages(Options):
+class Ages(OptionsModel):
     """How old people are."""
 
     min: int = Field(AGES[0], ge=0, le=limits.MAX_AGE, description="Age in whole years, at the least.")
@@ -102,6 +102,8 @@ class Age(PersonField):
 
     class Options(Ages):
         pass
+
+    options: Options
 
     def fill(self, cells: Cells) -> pa.Array:
         return pa.array(cells.group().age)
@@ -126,7 +128,9 @@ class DateOfBirth(PersonField):
             examples=["MM/DD/YYYY", "%d.%m.%Y"],
         )
 
-    def __init__(self, field: FieldSpec, options: Any, compiler: Compiler) -> None:
+    options: Options
+
+    def __init__(self, field: FieldSpec, options: Options, compiler: Compiler) -> None:
         super().__init__(field, options, compiler)
         self.dtype = pa.date32() if options.format is None else pa.string()
         if options.format is None:
@@ -152,6 +156,7 @@ class DateOfBirth(PersonField):
         if self.options.format is None:
             return made
         born = people.born
+        assert born is not None  # this field is in the group
         if cells.n < _SMALL_BLOCK and born.size > _SMALL_POOL:
             return self._spell(made)
         return pooled(_days(born.low, born.size, self.options.format), days - born.low)

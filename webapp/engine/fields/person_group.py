@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 
@@ -111,7 +111,7 @@ class People(Salted):
         return ((self.bits(_WORK_SALT) & _LOW_32) * counts >> _U32) + starts
 
     @property
-    def born(self) -> births.Born:
+    def born(self) -> births.Born | None:
         """The days of birth there are to choose from; only where a field of `births.BORN` is in the group."""
         return self._narrowed.born
 
@@ -119,12 +119,15 @@ class People(Salted):
     def birth(self) -> np.ndarray:
         """``int64[n]``: days since 1970-01-01."""
         born = self._narrowed.born
+        assert born is not None
         return born.low + cellular.below(self.bits(_BIRTH_SALT), born.size).view(np.int64)
 
     @Lazy
     def age(self) -> np.ndarray:
         """``int64[n]``: whole years at the request's now."""
-        return self._narrowed.born.ages(self.birth)
+        born = self._narrowed.born
+        assert born is not None
+        return born.ages(self.birth)
 
     @property
     def marital(self) -> np.ndarray:
@@ -163,7 +166,9 @@ class Person(GroupKind):
         self._sex = _asked_sex(fields, compiler)
         self._ages = births.asked_ages(fields, compiler)
         self._salts = _SALTS if len(fields) >= joining.SALTS_PAY else 0
-        self._whole = self._narrow(None, None, self._sex, None)
+        whole = self._narrow(None, None, self._sex, None)
+        assert whole is not None  # each sex has names
+        self._whole = whole
 
     def prepare(self, env: Env, fixed: dict[str, Any]) -> tuple[Narrowed, list[Fault]]:
         born, unborn = births.born(self._ages, env.now, fixed, self.fields)
@@ -255,6 +260,10 @@ class Person(GroupKind):
         return np.empty(0, np.int64), np.empty(0, np.int64)
 
 
+@overload
+def locale_of_group(fields: Sequence[FieldSpec], compiler: Compiler, default: str) -> str: ...
+@overload
+def locale_of_group(fields: Sequence[FieldSpec], compiler: Compiler, default: None) -> str | None: ...
 def locale_of_group(fields: Sequence[FieldSpec], compiler: Compiler, default: str | None) -> str | None:
     """The one locale of a group: the one that fields of it name, else the template's, else ``default``."""
     named = _locales_named(fields, compiler)
@@ -279,7 +288,7 @@ def _locales_named(fields: Sequence[FieldSpec], compiler: Compiler) -> dict[str,
 
 
 def _asked_sex(fields: tuple[FieldSpec, ...], compiler: Compiler) -> int | None:
-    asked = [(field, field.options.sex) for field in fields if getattr(field.options, "sex", None)]
+    asked = [(field, sex) for field in fields if (sex := getattr(field.options, "sex", None))]
     if len({sex for _, sex in asked}) > 1:
         text = "Fields that share one person have one sex."
         compiler.fault(asked[-1][0], "options.sex", "conflict", text, "Give one of them a group of its own.")

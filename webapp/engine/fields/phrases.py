@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from math import prod
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from webapp.engine.fields.base import FieldType, longest
+from webapp.engine.fields.base import FieldType, OptionsModel, longest
 from webapp.engine.fields.joining import joined
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ class PhraseType(FieldType):
     end: ClassVar[str] = ""
     count: ClassVar[int]
 
-    def __init__(self, field: FieldSpec, options: Any, compiler: Compiler) -> None:
+    def __init__(self, field: FieldSpec, options: OptionsModel, compiler: Compiler) -> None:
         super().__init__(field, options, compiler)
         self._pools = compiler.vocabulary.shared(
             ("phrase", self.name), lambda: self._parts(compiler.vocabulary)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, ClassVar, Literal
 
 import numpy as np
 import pyarrow as pa
@@ -12,7 +12,7 @@ from pydantic import Field
 
 from webapp import limits
 from webapp.engine.fields import joining
-from webapp.engine.fields.base import FieldType, Options, longest
+from webapp.engine.fields.base import FieldType, OptionsModel, longest
 from webapp.engine.fields.geography import Geography, geography_of
 from webapp.engine.fields.place_group import (
     ANCHORS,
@@ -44,7 +44,7 @@ class PlaceField(FieldType):
     localised = True
     dtype = pa.string()
 
-    def __init__(self, field: FieldSpec, options: Any, compiler: Compiler) -> None:
+    def __init__(self, field: FieldSpec, options: OptionsModel, compiler: Compiler) -> None:
         super().__init__(field, options, compiler)
         self.geography = geography_of(compiler.vocabulary)
         self._vocabulary = compiler.vocabulary
@@ -52,7 +52,7 @@ class PlaceField(FieldType):
         self.country = country_of_group(self.members, compiler)
         self._anchor_size = None
         if field.common.unique and anchored(self.members) is field:
-            self._anchor_size = anchor_of_group(self.members, compiler).parts.count.size
+            self._anchor_size = anchor_of_group(self.members, field, compiler).parts.count.size
 
     def space(self) -> int | None:
         return self._anchor_size
@@ -77,7 +77,7 @@ class _Column(PlaceField):
 
     vector: ClassVar[Literal["city", "country", "state", "time_zone"]]
 
-    def __init__(self, field: FieldSpec, options: Any, compiler: Compiler) -> None:
+    def __init__(self, field: FieldSpec, options: OptionsModel, compiler: Compiler) -> None:
         super().__init__(field, options, compiler)
         self._pool = self.pool()
         self.max_length = self.longest_in(self.key(), self._pool)
@@ -144,8 +144,10 @@ class CountryCode(_Column):
     example = "FR"
     vector = "country"
 
-    class Options(Options):
+    class Options(OptionsModel):
         format: Literal["alpha2", "alpha3", "numeric"] = Field("alpha2", description="FR, FRA or 250.")
+
+    options: Options
 
     def pool(self) -> pa.Array:
         return self.geography.countries[self.options.format]
@@ -207,7 +209,7 @@ class TimeZone(PlaceField):
     aliases = ("tz", "timezone name", "iana time zone")
     example = "Europe/Paris"
 
-    def __init__(self, field: FieldSpec, options: Any, compiler: Compiler) -> None:
+    def __init__(self, field: FieldSpec, options: OptionsModel, compiler: Compiler) -> None:
         super().__init__(field, options, compiler)
         self.max_length = self.longest_in("zones", self.geography.zone_names)
 
@@ -287,7 +289,7 @@ class ZipCode(PlaceField):
     aliases = ("zip", "zipcode", "postcode", "post code", "postal", "plz", "pin code", "postal zip")
     example = "69003"
 
-    class Options(Options):
+    class Options(OptionsModel):
         format: str | None = Field(
             None,
             min_length=1,
@@ -300,20 +302,21 @@ class ZipCode(PlaceField):
             ),
         )
 
+    options: Options
+
     PLUS_FOUR: ClassVar[str] = "#####-####"
 
-    def __init__(self, field: FieldSpec, options: Any, compiler: Compiler) -> None:
+    def __init__(self, field: FieldSpec, options: Options, compiler: Compiler) -> None:
         super().__init__(field, options, compiler)
         own = self.longest_in("postal heads", self.geography.postal_heads)
         own += self.longest_in("postal tails", self.geography.postal_tails)
         self.max_length = max(own + len("-0000"), len(options.format or ""))
-        self._free = options.format is not None and not (
-            options.format == self.PLUS_FOUR and self.country == "US"
-        )
+        own_codes = options.format == self.PLUS_FOUR and self.country == "US"
+        self._pattern = None if own_codes else options.format
 
     def fill(self, cells: Cells) -> pa.Array:
-        if self._free:
-            return joining.patterned(self.options.format, cells)
+        if self._pattern is not None:
+            return joining.patterned(self._pattern, cells)
         places: Places = cells.group()
         tables = self.geography
         head, tail = places.postal
@@ -331,10 +334,13 @@ class ZipCode(PlaceField):
         )
 
     def space(self) -> int | None:
-        return joining.pattern_space(self.options.format) if self._free else None
+        return None if self._pattern is None else joining.pattern_space(self._pattern)
 
     def fill_unique(self, cells: Cells) -> pa.Array:
-        return joining.pattern_at(self.options.format, cells.permuted(self.space()))
+        space = self.space()
+        assert self._pattern is not None  # else the field could not be unique
+        assert space is not None
+        return joining.pattern_at(self._pattern, cells.permuted(space))
 
     def unique_hint(self) -> str:
         return (

@@ -5,14 +5,14 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from functools import cache
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 import pyarrow as pa
 from pydantic import Field
 
 from webapp.engine.fields import joining, nations
-from webapp.engine.fields.base import Options, pooled
+from webapp.engine.fields.base import OptionsModel, pooled
 from webapp.engine.fields.place import COORDINATE_PLACES, PlaceField, latitude_units, longitude_units
 from webapp.engine.fields.place_group import Places
 
@@ -76,7 +76,7 @@ def _fractions(end: str) -> pa.StringArray:
 class _OfCountry(PlaceField):
     """A type whose values hang on the country alone."""
 
-    def __init__(self, field: FieldSpec, options: Any, compiler: Compiler) -> None:
+    def __init__(self, field: FieldSpec, options: OptionsModel, compiler: Compiler) -> None:
         super().__init__(field, options, compiler)
         self._known = nations.of_country(compiler.vocabulary, self.geography, self.source())
         self.max_length = self._known.longest
@@ -118,8 +118,10 @@ class Language(_OfCountry):
     aliases = ("spoken language", "native language", "language name", "mother tongue", "language code")
     example = "French"
 
-    class Options(Options):
+    class Options(OptionsModel):
         format: Literal["name", "code"] = Field("name", description="French, or its ISO 639 code: fr.")
+
+    options: Options
 
     def source(self) -> Callable[[Geography], Sequence[str]]:
         return nations.languages if self.options.format == "name" else nations.language_codes

@@ -166,18 +166,18 @@ class Place(GroupKind):
     def __init__(self, fields: tuple[FieldSpec, ...], compiler: Compiler) -> None:
         super().__init__(fields, compiler)
         check_locales(fields, compiler)
-        asked = [field for field in fields if getattr(field.options, "country", None)]
-        if len({field.options.country for field in asked}) > 1:
+        asked = [(field, country) for field in fields if (country := getattr(field.options, "country", None))]
+        if len({country for _, country in asked}) > 1:
             text = "Fields that share one place have one country."
             compiler.fault(
-                asked[-1], "options.country", "conflict", text, "Give one of them a group of its own."
+                asked[-1][0], "options.country", "conflict", text, "Give one of them a group of its own."
             )
         self._geography = geography_of(compiler.vocabulary)
         self._whole = Chosen(pool_of_group(fields, compiler))
         self._closed = unique_phones(fields)
         self._salts = _SALTS if len(fields) >= joining.SALTS_PAY else 0
         self._anchored = anchored(fields)
-        self._anchor = None if self._anchored is None else anchor_of_group(fields, compiler)
+        self._anchor = None if self._anchored is None else anchor_of_group(fields, self._anchored, compiler)
         self._spoken = spoken_of_group(fields, compiler)
 
     def prepare(self, env: Env, fixed: dict[str, Any]) -> tuple[Chosen, list[Fault]]:
@@ -191,6 +191,7 @@ class Place(GroupKind):
         code = None
         for name, value in fixed.items():
             text = str(value).strip()
+            cities: np.ndarray | None
             if types[name] == "zip_code":
                 cities, code = self._cities_with_code(text)
             else:
@@ -305,9 +306,9 @@ def unique_phones(fields: Sequence[FieldSpec]) -> bool:
     return any(field.common.unique and field.type.name in NUMBERS for field in fields)
 
 
-def anchor_of_group(fields: Sequence[FieldSpec], compiler: Compiler) -> Anchor:
+def anchor_of_group(fields: Sequence[FieldSpec], unique: FieldSpec, compiler: Compiler) -> Anchor:
     """The values of the unique field that a group's places are drawn by."""
-    column = ANCHORS[anchored(fields).type.name]
+    column = ANCHORS[unique.type.name]
     return geography_of(compiler.vocabulary).anchor(country_of_group(fields, compiler), column)
 
 

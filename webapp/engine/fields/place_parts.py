@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
 from pydantic import Field
 
 from webapp.engine.fields import joining
-from webapp.engine.fields.base import IndexedType, Options
+from webapp.engine.fields.base import IndexedType, OptionsModel
 from webapp.engine.fields.codes import text_of
 from webapp.engine.fields.place import COORDINATE_PLACES, PlaceField, latitude_units, longitude_units
 from webapp.engine.fields.place_group import Places
@@ -30,7 +30,7 @@ class StreetNumber(PlaceField):
     aliases = ("house number", "building number", "house no", "street no", "civic number")
     example = "12"
 
-    def __init__(self, field: FieldSpec, options: Any, compiler: Compiler) -> None:
+    def __init__(self, field: FieldSpec, options: OptionsModel, compiler: Compiler) -> None:
         super().__init__(field, options, compiler)
         streets = self.geography.streets
         self._pool = compiler.vocabulary.shared(
@@ -71,10 +71,12 @@ class Geohash(PlaceField):
     aliases = ("geo hash", "location hash", "grid cell")
     example = "u05kq2320"
 
-    class Options(Options):
+    class Options(OptionsModel):
         precision: int = Field(9, ge=1, le=12, description="Characters: 5 are some 5 km, 9 some 5 m.")
 
-    def __init__(self, field: FieldSpec, options: Any, compiler: Compiler) -> None:
+    options: Options
+
+    def __init__(self, field: FieldSpec, options: Options, compiler: Compiler) -> None:
         super().__init__(field, options, compiler)
         self.max_length = options.precision
 
@@ -140,7 +142,7 @@ class AddressLine2(IndexedType):
     localised = True
     dtype = pa.string()
 
-    def __init__(self, field: FieldSpec, options: Any, compiler: Compiler) -> None:
+    def __init__(self, field: FieldSpec, options: OptionsModel, compiler: Compiler) -> None:
         super().__init__(field, options, compiler)
         locale = compiler.locale_of(field)
         language = (locale or "en").partition("_")[0]
@@ -151,7 +153,7 @@ class AddressLine2(IndexedType):
         self.size = len(self._pool)
         self.max_length = max(map(len, _WORDS[language])) - len("{}") + len(str(_NUMBERS))
 
-    def _unknown(self, field: FieldSpec, locale: str, compiler: Compiler) -> None:
+    def _unknown(self, field: FieldSpec, locale: str | None, compiler: Compiler) -> None:
         text = f"No words for flats and floors are known for {locale}"
         if field.common.locale:
             hint = f"Known languages: {', '.join(sorted(_WORDS))}."

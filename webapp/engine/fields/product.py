@@ -10,7 +10,7 @@ import pyarrow as pa
 from pydantic import Field
 
 from webapp.engine.fields import checksums
-from webapp.engine.fields.base import FieldType, GroupKind, Options, longest, pooled
+from webapp.engine.fields.base import FieldType, GroupKind, OptionsModel, longest, pooled
 from webapp.engine.fields.code_parts import DIGITS, UPPER, Gap, Pick, Run
 from webapp.engine.fields.codes import Code, CodeType
 from webapp.engine.fields.joining import joined
@@ -79,6 +79,7 @@ class ProductKind(GroupKind):
             kind = by_name[name]
             if value is None:
                 continue
+            assert issubclass(kind, _ProductField)
             fits = np.array([kind.is_of(goods, thing, str(value)) for thing in things])
             if fits.any() and self._size is None:
                 things = things[fits]
@@ -111,7 +112,7 @@ class _ProductField(FieldType):
     group_kind = "product"
     dtype = pa.string()
 
-    def __init__(self, field: FieldSpec, options: Any, compiler: Compiler) -> None:
+    def __init__(self, field: FieldSpec, options: OptionsModel, compiler: Compiler) -> None:
         super().__init__(field, options, compiler)
         self._goods = catalogue(compiler)
 
@@ -121,7 +122,7 @@ class _ProductField(FieldType):
 
     @staticmethod
     @abstractmethod
-    def is_of(goods: Catalogue, thing: int, value: str) -> bool:
+    def is_of(goods: Catalogue, thing: np.integer, value: str) -> bool:
         """Whether ``value`` of this field may stand beside a thing."""
 
 
@@ -134,7 +135,7 @@ class Product(_ProductField):
     aliases = ("product type", "item", "merchandise", "commerce product", "product grocery")
     example = "Desk Lamp"
 
-    def __init__(self, field: FieldSpec, options: Any, compiler: Compiler) -> None:
+    def __init__(self, field: FieldSpec, options: OptionsModel, compiler: Compiler) -> None:
         super().__init__(field, options, compiler)
         self.max_length = longest(self._goods.things)
 
@@ -145,7 +146,7 @@ class Product(_ProductField):
         return len(self._goods.things)
 
     @staticmethod
-    def is_of(goods: Catalogue, thing: int, value: str) -> bool:
+    def is_of(goods: Catalogue, thing: np.integer, value: str) -> bool:
         return goods.things[thing].as_py() == value
 
 
@@ -158,7 +159,7 @@ class ProductName(_ProductField):
     aliases = ("product title", "item name", "commerce product name")
     example = "Rustic Walnut Desk Lamp"
 
-    def __init__(self, field: FieldSpec, options: Any, compiler: Compiler) -> None:
+    def __init__(self, field: FieldSpec, options: OptionsModel, compiler: Compiler) -> None:
         super().__init__(field, options, compiler)
         self.max_length = longest(self._goods.things) + longest(self._goods.epithets)
 
@@ -170,7 +171,7 @@ class ProductName(_ProductField):
         return self._goods.size
 
     @staticmethod
-    def is_of(goods: Catalogue, thing: int, value: str) -> bool:
+    def is_of(goods: Catalogue, thing: np.integer, value: str) -> bool:
         return value.endswith(f" {goods.things[thing].as_py()}")
 
 
@@ -190,7 +191,7 @@ class ProductCategory(_ProductField):
     )
     example = "Furniture"
 
-    def __init__(self, field: FieldSpec, options: Any, compiler: Compiler) -> None:
+    def __init__(self, field: FieldSpec, options: OptionsModel, compiler: Compiler) -> None:
         super().__init__(field, options, compiler)
         self.max_length = longest(self._goods.categories)
 
@@ -201,7 +202,7 @@ class ProductCategory(_ProductField):
         return len(self._goods.categories)
 
     @staticmethod
-    def is_of(goods: Catalogue, thing: int, value: str) -> bool:
+    def is_of(goods: Catalogue, thing: np.integer, value: str) -> bool:
         return goods.categories[int(goods.category[thing])].as_py() == value
 
 
@@ -221,10 +222,12 @@ class Sku(_ProductField):
     )
     example = "FUR-7K2M9X"
 
-    class Options(Options):
+    class Options(OptionsModel):
         length: int = Field(6, ge=1, le=11, description="Characters after the hyphen.")
 
-    def __init__(self, field: FieldSpec, options: Any, compiler: Compiler) -> None:
+    options: Options
+
+    def __init__(self, field: FieldSpec, options: Options, compiler: Compiler) -> None:
         super().__init__(field, options, compiler)
         length = options.length
         # Without I, O, 0 and 1, which people mix up.
@@ -245,7 +248,7 @@ class Sku(_ProductField):
         return self._text(cells, cells.permuted(self._tails))
 
     @staticmethod
-    def is_of(goods: Catalogue, thing: int, value: str) -> bool:
+    def is_of(goods: Catalogue, thing: np.integer, value: str) -> bool:
         return value.startswith(f"{goods.codes[int(goods.category[thing])]}-")
 
     def _text(self, cells: Cells, tail: np.ndarray) -> pa.Array:
@@ -256,7 +259,7 @@ class Sku(_ProductField):
 class _ArticleNumber(CodeType):
     category = "company"
 
-    def __init__(self, field: FieldSpec, options: Any, compiler: Compiler) -> None:
+    def __init__(self, field: FieldSpec, options: OptionsModel, compiler: Compiler) -> None:
         super().__init__(field, options, compiler)
         self.use(compiler.vocabulary.shared(self.name, lambda: Code(*self.parts())))
 

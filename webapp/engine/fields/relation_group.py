@@ -15,10 +15,10 @@ from pydantic import Field, model_validator
 
 from webapp import limits
 from webapp.engine import cells as cellular
-from webapp.engine import parents
+from webapp.engine import parents, picks
 from webapp.engine.cardinality import Cardinality as Dealt
-from webapp.engine.cardinality import Spread
-from webapp.engine.fields.base import RELATION, GroupKind, Options
+from webapp.engine.cardinality import Counts, Spread
+from webapp.engine.fields.base import RELATION, GroupKind, OptionsModel
 from webapp.engine.kinship import Unrelated
 from webapp.errors import Fault
 
@@ -35,7 +35,7 @@ _TAKERS = {
 }
 
 
-class Cardinality(Options):
+class Cardinality(OptionsModel):
     """How many children each parent has."""
 
     min: int = Field(1, ge=0, le=limits.MAX_ARRAY_PRODUCT)
@@ -67,6 +67,41 @@ class Cardinality(Options):
         return Spread(self.min, self.max, self.distribution, mean, self.weights, exponent)
 
 
+class ReferenceOptions(OptionsModel):
+    """Which template a reference leads to, and how its rows are chosen."""
+
+    template_id: str = Field(
+        max_length=limits.MAX_NAME_CHARS, description="The template whose rows are taken; self for its own.",
+        json_schema_extra=picks.template("parent"),
+    )  # fmt: skip
+    field: str | None = Field(
+        None, max_length=limits.MAX_NAME_CHARS, description="Which of its fields is shown; its key, if not said.",
+        json_schema_extra=picks.field_of("template_id", "its key"),
+    )  # fmt: skip
+    cardinality: Cardinality | None = Field(
+        None, description="How many rows of this template each row of the other one has.",
+        json_schema_extra=picks.RANGE,
+    )  # fmt: skip
+    layout: Literal["together", "mixed"] = Field(
+        "together", description="With cardinality: whether the children of a row lie beside each other."
+    )
+    distribution: Literal["uniform", "zipf", "normal"] = Field(
+        "uniform", description="How rows are chosen: evenly, a few often, or around the middle."
+    )
+    exponent: Decimal | None = Field(None, gt=0, le=10, description="How steep zipf is; 1 if not said.")
+    roots: int = Field(
+        1, ge=1, le=limits.MAX_INTEGER, description="For self: how many first rows have none above."
+    )
+
+    @model_validator(mode="before")
+    @classmethod
+    def _plain_number(cls, value: Any) -> Any:
+        if isinstance(value, dict) and type(value.get("cardinality")) is int:
+            count = value["cardinality"]
+            return {**value, "cardinality": {"min": count, "max": count}}
+        return value
+
+
 @dataclass(frozen=True, slots=True)
 class ParentRows:
     """The rows of the other template that a block's rows take.
@@ -90,11 +125,13 @@ class Relation(GroupKind):
     def __init__(self, fields: tuple[FieldSpec, ...], compiler: Compiler) -> None:
         super().__init__(fields, compiler)
         first = fields[0]
-        asked = first.options.template_id
+        asked = _template_of(first)
         self.address = compiler.kin.address(asked, compiler.address)
-        self.counts, self.rows = None, 0
+        self.counts: Counts | None = None
+        self.rows = 0
         self._dealt: dict[int, Dealt] = {}
-        self._by_row = self._picker = self._blank = None
+        self._picker: parents.Picker | None = None
+        self._blank: tuple[int, int] | None = None
         if self.address is None:
             text = f'There is no template "{asked}".' if asked else "A reference names a template."
             compiler.fault(
@@ -102,7 +139,7 @@ class Relation(GroupKind):
             )
             return
         for field in fields[1:]:
-            if compiler.kin.address(field.options.template_id, compiler.address) != self.address:
+            if compiler.kin.address(_template_of(field), compiler.address) != self.address:
                 text = f'The group "{first.group}" already takes rows of another template.'
                 compiler.fault(field, "group", "two_templates", text, "Give this field another group.")
         stated = self._stated(fields, compiler)
@@ -257,6 +294,7 @@ class Relation(GroupKind):
         if found is None:
             if len(self._dealt) >= limits.KEYS_KEPT:
                 self._dealt.clear()
+            assert self.counts is not None  # only children by cardinality are dealt out
             found = self._dealt[int(key)] = self.counts.bind(key, self.layout == "mixed")
         return found
 
@@ -271,9 +309,10 @@ class Relation(GroupKind):
             rows, having = parents.manager(key, draws.rows, self.roots)
             return ParentRows(rows, having if valid is None else valid & having)
         if self._unique is None:
+            assert self._picker is not None
             return ParentRows(self._picker.draw(key, draws.rows), valid, among=self.rows)
         rank = draws.rows
-        if valid is not None:
+        if self._blank is not None:
             rank = cellular.filled_rank(self._blank_key(draws), draws.rows, *self._blank)
             rank = np.maximum(rank, 0).view(np.uint64)
         return ParentRows(parents.match(key, rank, self.rows), valid)
@@ -285,6 +324,11 @@ class Relation(GroupKind):
 
     def _blank_key(self, draws: Draws) -> np.uint64:
         return cellular.derive(draws.key, _BLANK_SALT)
+
+
+def _template_of(field: FieldSpec) -> str:
+    assert isinstance(field.options, ReferenceOptions)  # no other type is in a group of references
+    return field.options.template_id
 
 
 def rows_for(filled: int, numerator: int, denominator: int) -> int:

@@ -6,16 +6,14 @@ number alone, so nothing of the other template is kept: what a field reads of it
 
 from __future__ import annotations
 
-from decimal import Decimal
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
-from pydantic import Field, model_validator
+from pydantic import Field
 
 from webapp import limits
-from webapp.engine import picks
-from webapp.engine.fields.base import RELATION, FieldType, Options
-from webapp.engine.fields.relation_group import Cardinality, Relation
+from webapp.engine.fields.base import RELATION, FieldType, OptionsModel
+from webapp.engine.fields.relation_group import ReferenceOptions, Relation
 
 if TYPE_CHECKING:
     from webapp.engine.block import Cells
@@ -38,42 +36,16 @@ class Reference(FieldType):
     group_kind = RELATION
     blank_together = True
 
-    class Options(Options):
-        template_id: str = Field(
-            max_length=limits.MAX_NAME_CHARS, description="The template whose rows are taken; self for its own.",
-            json_schema_extra=picks.template("parent"),
-        )  # fmt: skip
-        field: str | None = Field(
-            None, max_length=limits.MAX_NAME_CHARS, description="Which of its fields is shown; its key, if not said.",
-            json_schema_extra=picks.field_of("template_id", "its key"),
-        )  # fmt: skip
-        cardinality: Cardinality | None = Field(
-            None, description="How many rows of this template each row of the other one has.",
-            json_schema_extra=picks.RANGE,
-        )  # fmt: skip
-        layout: Literal["together", "mixed"] = Field(
-            "together", description="With cardinality: whether the children of a row lie beside each other."
-        )
-        distribution: Literal["uniform", "zipf", "normal"] = Field(
-            "uniform", description="How rows are chosen: evenly, a few often, or around the middle."
-        )
-        exponent: Decimal | None = Field(None, gt=0, le=10, description="How steep zipf is; 1 if not said.")
-        roots: int = Field(
-            1, ge=1, le=limits.MAX_INTEGER, description="For self: how many first rows have none above."
-        )
+    class Options(ReferenceOptions):
+        pass
 
-        @model_validator(mode="before")
-        @classmethod
-        def _plain_number(cls, value: Any) -> Any:
-            if isinstance(value, dict) and type(value.get("cardinality")) is int:
-                count = value["cardinality"]
-                return {**value, "cardinality": {"min": count, "max": count}}
-            return value
+    options: Options
 
-    def __init__(self, field: FieldSpec, options: Any, compiler: Compiler) -> None:
+    def __init__(self, field: FieldSpec, options: Options, compiler: Compiler) -> None:
         super().__init__(field, options, compiler)
         self._kind: Relation = compiler.kind_of(field)
-        self.dtype, self._column = pa.null(), None
+        self.dtype = pa.null()
+        self._column: Column | None = None
         if self._kind.address is None:
             return
         self._shown = options.field or key_of(compiler.kin.known(self._kind.address).spec.fields, field.name)
@@ -120,11 +92,11 @@ class Reference(FieldType):
         return self._kind.address
 
     @classmethod
-    def part(cls, options: Any) -> str:
+    def part(cls, options: Options) -> str:
         return f"{cls.name}:{options.field}"
 
     @classmethod
-    def subject(cls, options: Any) -> str:
+    def subject(cls, options: Options) -> str:
         return options.template_id
 
 
@@ -159,12 +131,14 @@ class Position(FieldType):
     example = 1
     dtype = pa.int64()
 
-    class Options(Options):
+    class Options(OptionsModel):
         start: int = Field(
             1, ge=-limits.MAX_INTEGER, le=limits.MAX_INTEGER, description="What the first child has."
         )
 
-    def __init__(self, field: FieldSpec, options: Any, compiler: Compiler) -> None:
+    options: Options
+
+    def __init__(self, field: FieldSpec, options: Options, compiler: Compiler) -> None:
         super().__init__(field, options, compiler)
         owner = compiler.kin.owner(compiler.address)
         self._group = RELATION

@@ -12,8 +12,8 @@ from pydantic import AliasChoices, Field
 
 from webapp import limits
 from webapp.engine import budget, postprocess, text, totals
-from webapp.engine.fields.base import RELATION, FieldType, Options
-from webapp.engine.fields.children import cut
+from webapp.engine.fields.base import RELATION, FieldType, OptionsModel
+from webapp.engine.fields.children import cut, dealt_in
 from webapp.engine.kinship import Unrelated
 
 if TYPE_CHECKING:
@@ -26,12 +26,20 @@ _LARGEST = 2**63 - 1
 _SOURCES = AliasChoices("field", "source", "source_field")
 
 
+class Reading(OptionsModel):
+    """Which field is read."""
+
+    field: str
+
+
 class Backwards(FieldType):
     """A column that reads another one at earlier rows. Reaching itself is a cycle, which the compiler refuses."""
 
     category = "logic"
+    options: Reading
+    _read_as: pa.DataType
 
-    def __init__(self, field: FieldSpec, options: Any, compiler: Compiler) -> None:
+    def __init__(self, field: FieldSpec, options: Reading, compiler: Compiler) -> None:
         super().__init__(field, options, compiler)
         self.dtype = pa.null()
         if compiler.in_array:
@@ -74,7 +82,7 @@ class Previous(Backwards):
     aliases = ("previous value", "prev", "lag", "previous row value", "row before")
     example = 417
 
-    class Options(Options):
+    class Options(Reading):
         field: str = Field(
             min_length=1,
             max_length=limits.MAX_NAME_CHARS,
@@ -85,6 +93,8 @@ class Previous(Backwards):
         default: Any = Field(
             None, description="Written in the first rows, which have none so far back; blank if left out."
         )
+
+    options: Options
 
     def read(self, source: Column, compiler: Compiler) -> None:
         self._source, self._read_as = source, source.dtype
@@ -154,7 +164,7 @@ class RunningTotal(Backwards):
     aliases = ("cumulative sum", "cumulative total", "running sum", "balance")
     example = 1042
 
-    class Options(Options):
+    class Options(Reading):
         field: str = Field(
             min_length=1,
             max_length=limits.MAX_NAME_CHARS,
@@ -165,9 +175,13 @@ class RunningTotal(Backwards):
             "table", description="Where it begins: with the first row, or with the first child of each parent."
         )
 
+    options: Options
+
     def read(self, source: Column, compiler: Compiler) -> None:
-        self._read_as, self._bounds = source.dtype, None
-        self._length, self._owner = limits.TOTAL_ROWS, None
+        self._read_as = source.dtype
+        self._bounds: tuple[int, int] | None = None
+        self._length = limits.TOTAL_ROWS
+        self._owner: str | None = None
         if self.options.within == "parent":
             self._owned(compiler)
         name = self.options.field
@@ -184,7 +198,7 @@ class RunningTotal(Backwards):
             hint = "Name a field of type number, or another one with a least and a largest value."
             compiler.fault(self.field, "options.field", "unbounded", message, hint)
             return
-        self._bounds = tuple(end * self._length for end in (min(0, found[0]), max(0, found[1])))
+        self._bounds = min(0, found[0]) * self._length, max(0, found[1]) * self._length
         if max(map(abs, self._bounds)) > _LARGEST:
             message = f'The sum of "{name}" over {self._length:,} rows can pass what 64 bits hold.'
             compiler.fault(
@@ -218,18 +232,17 @@ class RunningTotal(Backwards):
     def bounds(self, rows: int) -> tuple[int, int] | None:
         return self._bounds
 
-    def _within(self, cells: Cells) -> np.ndarray:
+    def _within(self, cells: Cells, owner: str) -> np.ndarray:
         """``int64[n]``: what the siblings up to each row have together."""
-        things = cells.thing(self._owner, RELATION)
-        bound = cells.bound
-        dealt = bound.layer.groups[self._owner, RELATION].kind.dealt(bound.keys[f"group:{self._owner}:{RELATION}"])
+        things = cells.thing(owner, RELATION)
+        dealt = dealt_in(cells.bound, owner)
         parents, which = np.unique(things.rows, return_inverse=True)
         counts = dealt.counts(parents)
         made = np.empty(cells.n, np.int64)
         for piece in cut(counts):
             here = np.flatnonzero((which >= piece.start) & (which < piece.stop))
             rows, sizes = dealt.children(parents[piece])
-            values = _units(_column(cells, self.options.field, rows))
+            values = _numbers(_column(cells, self.options.field, rows))
             running = np.cumsum(values)  # may wrap round; the differences below do not
             first = (np.cumsum(sizes) - sizes)[which[here] - piece.start]
             made[here] = running[first + things.position[here]] - running[first] + values[first]
@@ -243,7 +256,7 @@ class RunningTotal(Backwards):
 
     def fill(self, cells: Cells) -> pa.Array:
         if self._owner is not None:
-            return self._typed(self._within(cells))
+            return self._typed(self._within(cells, self._owner))
         # The request's own list holds what it found, so that the key is put together once.
         known = cells.state or _found(cells)
         name = self.options.field
@@ -252,12 +265,12 @@ class RunningTotal(Backwards):
             end = start + count
             return np.concatenate(
                 [
-                    _units(_column(cells, name, np.arange(at, min(at + limits.BLOCK_ROWS, end), dtype=np.uint64)))
+                    _numbers(_column(cells, name, np.arange(at, min(at + limits.BLOCK_ROWS, end), dtype=np.uint64)))
                     for at in range(start, end, limits.BLOCK_ROWS)
                 ]
             )
 
-        sums = known[0].through(cells.rows, lambda: _units(cells.column(name)), units)
+        sums = known[0].through(cells.rows, lambda: _numbers(cells.column(name)), units)
         return self._typed(sums)
 
     def _typed(self, sums: np.ndarray) -> pa.Array:
@@ -275,6 +288,12 @@ def _found(cells: Cells) -> list[totals.Totals]:
 
 def _column(cells: Cells, name: str, rows: np.ndarray) -> pa.Array:
     return budget.in_parts(lambda part: cells.at_rows(part, keep=False).column(name), rows)
+
+
+def _numbers(column: pa.Array) -> np.ndarray:
+    found = _units(column)
+    assert found is not None  # `read` rejects what is no number
+    return found
 
 
 def _units(column: pa.Array) -> np.ndarray | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import cache
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 import pyarrow as pa
@@ -12,7 +12,7 @@ from pydantic import Field
 
 from webapp import limits
 from webapp.engine import prose, text
-from webapp.engine.fields.base import FieldType, IndexedType, Options
+from webapp.engine.fields.base import FieldType, IndexedType, OptionsModel
 from webapp.engine.fields.joining import joined
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ class Slug(FieldType):
     example = "river-keep-young"
     dtype = pa.string()
 
-    class Options(Options):
+    class Options(OptionsModel):
         count: int | None = Field(
             None, ge=1, le=limits.MAX_WORDS, description="How many common words; 3 if left out."
         )
@@ -53,22 +53,24 @@ class Slug(FieldType):
             description="Name of a field, such as a title, whose text is written as a slug.",
         )
 
-    def __init__(self, field: FieldSpec, options: Any, compiler: Compiler) -> None:
+    options: Options
+
+    def __init__(self, field: FieldSpec, options: Options, compiler: Compiler) -> None:
         super().__init__(field, options, compiler)
         if options.field is not None:
-            self._read(options, compiler)
+            self._read(options.field, options, compiler)
             return
         vocabulary = compiler.vocabulary
         self._count = 3 if options.count is None else options.count
         self._pool = vocabulary.shared("slug words", lambda: prose.WordPool(_plain(vocabulary.words("word"))))
         self.max_length = self._count * (self._pool.longest + 1) - 1
 
-    def _read(self, options: Any, compiler: Compiler) -> None:
+    def _read(self, name: str, options: Options, compiler: Compiler) -> None:
         if options.count is not None:
             message = f'The words are those of "{options.field}".'
             compiler.fault(self.field, "options.count", "conflict", message, "Give count or field.")
-        source = compiler.require(self.field, "options.field", options.field)
-        self.needs = (options.field,)
+        source = compiler.require(self.field, "options.field", name)
+        self.needs = (name,)
         if source is not None and pa.types.is_nested(source.dtype):
             message = f'"{options.field}" holds objects or arrays, which are no text.'
             compiler.fault(
@@ -97,7 +99,9 @@ class Slug(FieldType):
         return self._pool.size ** prose.carried(self._count, self._pool.size)
 
     def fill_unique(self, cells: Cells) -> pa.Array:
-        dealt = cells.permuted(self.space())
+        space = self.space()
+        assert space is not None  # else the field could not be unique
+        dealt = cells.permuted(space)
         return self._hyphened(prose.words(self._pool, cells.key, cells.rows, self._count, dealt))
 
     def unique_hint(self) -> str:
@@ -132,16 +136,19 @@ class NatoPhonetic(IndexedType):
     example = "Kilo Sierra Bravo"
     dtype = pa.string()
 
-    class Options(Options):
+    class Options(OptionsModel):
         count: int = Field(3, ge=1, le=_MOST_LETTERS, description="How many words.")
 
-    def __init__(self, field: FieldSpec, options: Any, compiler: Compiler) -> None:
+    options: Options
+
+    def __init__(self, field: FieldSpec, options: Options, compiler: Compiler) -> None:
         super().__init__(field, options, compiler)
         self.size = len(_SPELLING) ** options.count
         self.max_length = options.count * (max(map(len, _SPELLING)) + 1) - 1
 
     def at(self, index: np.ndarray, cells: Cells) -> pa.Array:
-        parts, left = [], self.options.count
+        parts: list[tuple[pa.Array, np.ndarray]] = []
+        left = self.options.count
         while left:
             took = min(2, left)
             index, word = np.divmod(index, np.uint64(len(_SPELLING) ** took))

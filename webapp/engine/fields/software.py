@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import cache
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 import pyarrow as pa
@@ -11,7 +11,7 @@ from pydantic import Field
 
 from webapp import limits
 from webapp.engine.fields import internet
-from webapp.engine.fields.base import IndexedType, Options, longest
+from webapp.engine.fields.base import IndexedType, OptionsModel, longest
 from webapp.engine.fields.joining import Part, digit_table, joined
 
 if TYPE_CHECKING:
@@ -60,7 +60,7 @@ class Hostname(IndexedType):
     example = "db-07.brightriver.example"
     dtype = pa.string()
 
-    class Options(Options):
+    class Options(OptionsModel):
         domain: str | None = Field(
             None,
             max_length=limits.MAX_NAME_CHARS,
@@ -68,7 +68,9 @@ class Hostname(IndexedType):
             examples=["corp.internal"],
         )
 
-    def __init__(self, field: FieldSpec, options: Any, compiler: Compiler) -> None:
+    options: Options
+
+    def __init__(self, field: FieldSpec, options: Options, compiler: Compiler) -> None:
         super().__init__(field, options, compiler)
         if options.domain is not None and not internet.is_domain(options.domain):
             text = f'"{options.domain}" cannot be the end of a host name.'
@@ -120,12 +122,14 @@ class Port(IndexedType):
     example = 8443
     dtype = pa.int64()
 
-    class Options(Options):
+    class Options(OptionsModel):
         range: Literal["any", "system", "user", "dynamic"] = Field(
             "any", description="system: 1 to 1023; user: 1024 to 49151; dynamic: 49152 to 65535."
         )
 
-    def __init__(self, field: FieldSpec, options: Any, compiler: Compiler) -> None:
+    options: Options
+
+    def __init__(self, field: FieldSpec, options: Options, compiler: Compiler) -> None:
         super().__init__(field, options, compiler)
         self._low, self._high = _PORTS[options.range]
         self.size = self._high - self._low + 1
@@ -161,11 +165,14 @@ class FilePath(internet.FileName):
     class Options(internet.FileName.Options):
         system: Literal["unix", "windows"] = Field("unix", description="How paths are written.")
 
-    def __init__(self, field: FieldSpec, options: Any, compiler: Compiler) -> None:
+    options: Options
+
+    def __init__(self, field: FieldSpec, options: Options, compiler: Compiler) -> None:
         super().__init__(field, options, compiler)
         self._folders = _folders(options.system)
         self._files = self.size
         self.size *= len(self._folders)
+        assert self.max_length is not None  # a file name's is known
         self.max_length += longest(self._folders)
 
     def at(self, index: np.ndarray, cells: Cells) -> pa.Array:
@@ -200,14 +207,16 @@ class ImageUrl(IndexedType):
     dtype = pa.string()
     size = 10**6
 
-    class Options(Options):
+    class Options(OptionsModel):
         width: int = Field(640, ge=1, le=limits.MAX_PIXELS, description="Width in pixels.")
         height: int = Field(480, ge=1, le=limits.MAX_PIXELS, description="Height in pixels.")
         format: Literal["jpg", "png", "gif", "webp", "svg"] = Field(
             "jpg", description="Format of the picture."
         )
 
-    def __init__(self, field: FieldSpec, options: Any, compiler: Compiler) -> None:
+    options: Options
+
+    def __init__(self, field: FieldSpec, options: Options, compiler: Compiler) -> None:
         super().__init__(field, options, compiler)
         start = f"https://images.example/{options.width}x{options.height}/"
         end = f".{options.format}"
@@ -244,13 +253,15 @@ class Semver(IndexedType):
     example = "3.14.2"
     dtype = pa.string()
 
-    class Options(Options):
+    class Options(OptionsModel):
         max_major: int = Field(9, ge=0, le=99, description="The largest major version.")
         prerelease: bool = Field(
             False, description="Lets versions end in -alpha.1, -beta.2, -rc.1 and so on too."
         )
 
-    def __init__(self, field: FieldSpec, options: Any, compiler: Compiler) -> None:
+    options: Options
+
+    def __init__(self, field: FieldSpec, options: Options, compiler: Compiler) -> None:
         super().__init__(field, options, compiler)
         self._stages = _STAGES if options.prerelease else _STAGES[:1]
         self._heads, self._minors = _majors(options.max_major), _hundred(".")
@@ -292,7 +303,7 @@ class BundleId(IndexedType):
     example = "com.brightriver.labs"
     dtype = pa.string()
 
-    def __init__(self, field: FieldSpec, options: Any, compiler: Compiler) -> None:
+    def __init__(self, field: FieldSpec, options: OptionsModel, compiler: Compiler) -> None:
         super().__init__(field, options, compiler)
         vocabulary = compiler.vocabulary
         self._starts = vocabulary.shared("bundle starts", lambda: pa.array(["com.", "io.", "org.", "net."]))

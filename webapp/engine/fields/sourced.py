@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from webapp.engine import digests, masking
 from webapp.engine.errors import SpecError
-from webapp.engine.fields.base import EXISTING, RELATION, FieldType, pooled
+from webapp.engine.fields.base import EXISTING, RELATION, FieldType, OptionsModel, pooled
 from webapp.engine.real import read
 from webapp.errors import Fault, did_you_mean
 
@@ -41,7 +41,7 @@ class SourceColumn(FieldType):
     dtype = pa.string()
     max_length = len("example")
 
-    def __init__(self, field: FieldSpec, options: Any, compiler: Compiler) -> None:
+    def __init__(self, field: FieldSpec, options: OptionsModel, compiler: Compiler) -> None:
         super().__init__(field, options, compiler)
         if compiler.source is None:
             text = "There is no source here to take it from: an example stands for it."
@@ -70,7 +70,7 @@ class Sourced(FieldType):
         """The source's column that says whose value it is, where the mask asks for one."""
         self.probe: masking.Masker | None = None
         taken_too = [one for one in compiler.group_of(field) if column_of(one, self.real.columns) is not None]
-        self.beside = masking.joined(taken_too, field) if self.sensitive else ()
+        self.replaced_with = masking.joined(taken_too, field) if self.sensitive else ()
         """The fields of its place that are replaced as one with it."""
         if self.sensitive:
             self._mask(compiler)
@@ -96,7 +96,7 @@ class Sourced(FieldType):
         try:
             probe = self.masker("", None)
             empty = pa.array([], self.dtype)
-            others = {one.name: pa.array([], pa.string()) for one in self.beside}
+            others = {one.name: pa.array([], pa.string()) for one in self.replaced_with}
             beside = others or (pa.array([], pa.string()) if probe.needs else None)
             self.dtype = probe.mask(empty, beside).type
         except SpecError as error:
@@ -128,7 +128,7 @@ class Sourced(FieldType):
         now = env.now if env is not None else None
         made_here = replace(self.field, common=self.field.common.model_copy(update={"column": None}))
         return masking.masker_of(
-            made_here, self._vocabulary, self.keys, run=run, locale=self._locale, now=now, beside=self.beside
+            made_here, self._vocabulary, self.keys, run=run, locale=self._locale, now=now, beside=self.replaced_with
         )
 
     def prepare(self, env: Env) -> Any:
@@ -145,10 +145,10 @@ class Sourced(FieldType):
         if not self.sensitive:
             return found
         person: Any = None
-        if self.beside:
+        if self.replaced_with:
             person = {
                 one.name: self.real.at(str(column_of(one, self.real.columns)), cells.rows)
-                for one in self.beside
+                for one in self.replaced_with
             }
         elif self.person is not None:
             person = self.real.at(self.person, cells.rows)

@@ -14,7 +14,7 @@ from webapp.engine import cells as cellular
 from webapp.engine import distributions
 from webapp.engine.fields import histogram
 from webapp.engine.fields.amounts import Amount, Units
-from webapp.engine.fields.base import Options
+from webapp.engine.fields.base import OptionsModel
 
 if TYPE_CHECKING:
     from webapp.engine.compiler import Compiler
@@ -42,7 +42,7 @@ _MAX_EXPONENT = 50
 _MANY = Field(max_length=limits.MAX_LIST_VALUES)
 
 
-class Bounds(Options):
+class Bounds(OptionsModel):
     """Least and largest number, and the step between neighbours."""
 
     min: Amount | None = Field(None, description="Least value; 0 if neither this nor max is given.")
@@ -50,7 +50,7 @@ class Bounds(Options):
     step: Amount | None = Field(None, description="Distance between neighbouring values, counted from min.")
 
 
-class Bin(Options):
+class Bin(OptionsModel):
     """A stretch of a histogram."""
 
     from_: Amount = Field(alias="from", description="Least value.")
@@ -58,7 +58,7 @@ class Bin(Options):
     weight: Amount = Field(Decimal(1), description="Share of the values, on any scale.")
 
 
-class Shape(Options):
+class Shape(OptionsModel):
     """Which distribution, and its parameters."""
 
     distribution: Distribution = Field(
@@ -132,6 +132,7 @@ class Spread:
     def draw(self, random: np.ndarray) -> np.ndarray:
         """``int64[n]`` of units for random bits."""
         if self._draw is None:
+            assert self.size is not None  # even values are counted
             return self.at(cellular.below(random, self.size))
         return self._placed(self._draw.draw(random))
 

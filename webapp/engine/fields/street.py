@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
 from pydantic import AliasChoices, Field
 
 from webapp.engine.fields import joining
-from webapp.engine.fields.base import Options
+from webapp.engine.fields.base import OptionsModel
 from webapp.engine.fields.place import PlaceField
 from webapp.engine.fields.place_group import Places, spoken_of_group
 
@@ -28,7 +28,7 @@ class StreetName(PlaceField):
     aliases = ("street", "street suffix")
     example = "rue Lesage"
 
-    def __init__(self, field: FieldSpec, options: Any, compiler: Compiler) -> None:
+    def __init__(self, field: FieldSpec, options: OptionsModel, compiler: Compiler) -> None:
         super().__init__(field, options, compiler)
         self.max_length = self.longest_in("streets", self.geography.streets.names)
 
@@ -42,7 +42,7 @@ class StreetName(PlaceField):
 class _StreetLine(PlaceField):
     """Street and number, in the order and the words of the country."""
 
-    def __init__(self, field: FieldSpec, options: Any, compiler: Compiler) -> None:
+    def __init__(self, field: FieldSpec, options: OptionsModel, compiler: Compiler) -> None:
         super().__init__(field, options, compiler)
         streets = self.geography.streets
         self.max_length = self.longest_in("street lines", streets.names) + len(" 10000")
@@ -67,8 +67,11 @@ class _StreetLine(PlaceField):
         places: Places = cells.group()
         streets = self.geography.streets
         if unique:
+            space = self.space()
+            assert self._single is not None  # else the field could not be unique
+            assert space is not None
             first_street, _, first_number, numbers = self._single
-            street, house = np.divmod(cells.permuted(self.space()), np.uint64(numbers))
+            street, house = np.divmod(cells.permuted(space), np.uint64(numbers))
             street, house = street + np.uint64(first_street), house + np.uint64(first_number)
         else:
             street, house = places.street, places.house
@@ -105,7 +108,7 @@ class Address(_StreetLine):
     aliases = ("full address", "postal address", "mailing address", "location")
     example = "12 rue Lesage, 69003 Lyon, France"
 
-    class Options(Options):
+    class Options(OptionsModel):
         use_full_address: bool = Field(
             True,
             alias="useFullAddress",
@@ -113,11 +116,14 @@ class Address(_StreetLine):
             description="With postal code, city and country; otherwise street and number only.",
         )
 
-    def __init__(self, field: FieldSpec, options: Any, compiler: Compiler) -> None:
+    options: Options
+
+    def __init__(self, field: FieldSpec, options: Options, compiler: Compiler) -> None:
         super().__init__(field, options, compiler)
         if options.use_full_address:
             tables = self.geography
             before, after = tables.lines
+            assert self.max_length is not None  # a street's is known
             self.max_length += self.longest_in("lines before", before) + self.longest_in("lines after", after)
             self.max_length += self.longest_in("postal heads", tables.postal_heads)
             self.max_length += self.longest_in("postal tails", tables.postal_tails)

@@ -10,7 +10,7 @@ from pydantic import Field, model_validator
 
 from webapp import limits
 from webapp.engine import cells as cellular
-from webapp.engine.fields.base import FieldType, Options
+from webapp.engine.fields.base import FieldType, OptionsModel
 from webapp.engine.formats.nested import json_texts
 from webapp.engine.records import Held
 from webapp.engine.text import decode
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from webapp.engine.spec import FieldSpec
 
 
-class Count(Options):
+class Count(OptionsModel):
     """How many elements an array has."""
 
     min: int = Field(1, ge=0, le=limits.MAX_ARRAY_PRODUCT)
@@ -46,15 +46,17 @@ class Nested(FieldType):
     label = "Nested"
     category = "structure"
     description = "An object, or an array of objects, with fields of its own."
-    aliases = ("object", "nested object", "json object", "sub document", "embedded")
+    aliases: ClassVar[tuple[str, ...]] = ("object", "nested object", "json object", "sub document", "embedded")
     example: ClassVar[Any] = {"sku": "A-17", "quantity": 2}
 
-    class Options(Options):
+    class Options(OptionsModel):
         fields: tuple[Any, ...] = Field((), description="Field definitions, as in a template.")
         array: bool = Field(False, description="Makes an array of objects.")
         count: Count | int = Field(Count(), description="Elements of the array: a number, or min and max.")
 
-    def __init__(self, field: FieldSpec, options: Any, compiler: Compiler) -> None:
+    options: Options
+
+    def __init__(self, field: FieldSpec, options: Options, compiler: Compiler) -> None:
         super().__init__(field, options, compiler)
         self._low, self._high = _counts(field, options.count, compiler)
         if "count" in options.model_fields_set and not options.array:
@@ -102,7 +104,7 @@ class Json(Nested):
     example: ClassVar[Any] = {"sku": "A-17", "quantity": 2}
     json_text = True
 
-    def __init__(self, field: FieldSpec, options: Any, compiler: Compiler) -> None:
+    def __init__(self, field: FieldSpec, options: Nested.Options, compiler: Compiler) -> None:
         super().__init__(field, options, compiler)
         self.dtype = pa.string()
 
@@ -121,7 +123,7 @@ class Array(FieldType):
     aliases = ("list of values", "array of", "repeated field", "repeating element", "set of", "multi value")
     example: ClassVar[Any] = [4, 8, 1]
 
-    class Options(Options):
+    class Options(OptionsModel):
         of: dict[str, Any] | None = Field(
             None,
             description="What the elements are: a field with type and options, and without a name.",
@@ -129,7 +131,9 @@ class Array(FieldType):
         )
         count: Count | int = Field(Count(), description="Elements of the array: a number, or min and max.")
 
-    def __init__(self, field: FieldSpec, options: Any, compiler: Compiler) -> None:
+    options: Options
+
+    def __init__(self, field: FieldSpec, options: Options, compiler: Compiler) -> None:
         super().__init__(field, options, compiler)
         self._low, self._high = _counts(field, options.count, compiler)
         self._element = field.children[0]

@@ -12,7 +12,7 @@ import pyarrow as pa
 from pydantic import Field
 
 from webapp.engine.fields import values
-from webapp.engine.fields.base import FieldType, GroupKind, Options, longest, pooled
+from webapp.engine.fields.base import FieldType, GroupKind, OptionsModel, longest, pooled
 from webapp.engine.fields.geography import Range
 from webapp.errors import Fault
 
@@ -63,10 +63,13 @@ class TableKind(GroupKind):
         self._vocabulary = compiler.vocabulary
         self._size = compiler.vocabulary.table(self.table).num_rows
         self.anchored = anchored(fields)
-        self._anchor = None
+        self._anchor: Shown | None = None
         if self.anchored is not None:
-            column = self.anchored.type.column(self.anchored.options)
-            self._anchor = shown(compiler.vocabulary, self.table, column)
+            self._anchor = self._shown(self.anchored)
+
+    def _shown(self, field: FieldSpec) -> Shown:
+        assert issubclass(field.type, RowField)  # no other type is in such a group
+        return shown(self._vocabulary, self.table, field.type.column(field.options))
 
     def prepare(self, env: Env, fixed: dict[str, Any]) -> tuple[np.ndarray | None, list[Fault]]:
         """The rows to choose from; None: all."""
@@ -76,7 +79,7 @@ class TableKind(GroupKind):
             if value is None:
                 continue
             field = by_name[name]
-            column = shown(self._vocabulary, self.table, field.type.column(field.options))
+            column = self._shown(field)
             wanted = np.flatnonzero(column.at == column.texts.index(str(value)).as_py())
             found = wanted if rows is None else np.intersect1d(rows, wanted)
             if found.size and self._anchor is None:
@@ -102,23 +105,27 @@ def anchored(fields: Sequence[FieldSpec]) -> FieldSpec | None:
     return next((field for field in fields if field.common.unique), None)
 
 
-class TableField(FieldType):
+class RowField(FieldType):
+    """A field of a group that shares a row of a table."""
+
+    @classmethod
+    @abstractmethod
+    def column(cls, options: Any) -> str:
+        """Which column of the table it shows."""
+
+
+class TableField(RowField):
     """A column of the group's row. A subclass says of which table, and how many texts of it differ."""
 
     dtype = pa.string()
     table: ClassVar[str]
     count: ClassVar[int]
 
-    def __init__(self, field: FieldSpec, options: Any, compiler: Compiler) -> None:
+    def __init__(self, field: FieldSpec, options: OptionsModel, compiler: Compiler) -> None:
         super().__init__(field, options, compiler)
         self._shown = shown(compiler.vocabulary, self.table, self.column(options))
         self.max_length = longest(self._shown.texts)
         self._anchor = anchored(compiler.group_of(field))
-
-    @classmethod
-    @abstractmethod
-    def column(cls, options: Any) -> str:
-        """Which column of the table it shows."""
 
     @classmethod
     def part(cls, options: Any) -> str:
@@ -209,11 +216,13 @@ class Airline(TableField):
     group_kind = table = "airline"
     count = 120
 
-    class Options(Options):
+    class Options(OptionsModel):
         format: Literal["name", "iata", "icao"] = Field("name", description="Lufthansa, LH or DLH.")
 
+    options: Options
+
     @classmethod
-    def column(cls, options: Any) -> str:
+    def column(cls, options: Options) -> str:
         return options.format
 
 
@@ -238,11 +247,13 @@ class Icd10Code(TableField):
     group_kind = table = "diagnosis"
     count = 318
 
-    class Options(Options):
+    class Options(OptionsModel):
         format: Literal["code", "name"] = Field("code", description="J45.9, or what it stands for.")
 
+    options: Options
+
     @classmethod
-    def column(cls, options: Any) -> str:
+    def column(cls, options: Options) -> str:
         return options.format
 
 
@@ -264,11 +275,13 @@ class Unit(TableField):
     group_kind = table = "unit"
     count = 126
 
-    class Options(Options):
+    class Options(OptionsModel):
         format: Literal["name", "symbol", "quantity"] = Field("name", description="kilogram, kg or mass.")
 
+    options: Options
+
     @classmethod
-    def column(cls, options: Any) -> str:
+    def column(cls, options: Options) -> str:
         return options.format
 
 
@@ -297,11 +310,13 @@ class Degree(TableField):
     group_kind = table = "degree"
     count = 220
 
-    class Options(Options):
+    class Options(OptionsModel):
         format: Literal["name", "abbreviation", "level"] = Field(
             "name", description="Bachelor of Science in Physics, B.Sc. or Bachelor."
         )
 
+    options: Options
+
     @classmethod
-    def column(cls, options: Any) -> str:
+    def column(cls, options: Options) -> str:
         return options.format

@@ -12,7 +12,7 @@ from pydantic import AliasChoices, Field
 
 from webapp import limits
 from webapp.engine import prose, regex
-from webapp.engine.fields.base import FieldType, Options, PoolType
+from webapp.engine.fields.base import FieldType, OptionsModel, PoolType
 from webapp.engine.regex_tree import Chars, Node, Repeat, Sequence
 
 if TYPE_CHECKING:
@@ -33,10 +33,12 @@ class Words(FieldType):
     dtype = pa.string()
     localised = True
 
-    class Options(Options):
+    class Options(OptionsModel):
         count: int = Field(3, ge=1, le=limits.MAX_WORDS, description="How many words.")
 
-    def __init__(self, field: FieldSpec, options: Any, compiler: Compiler) -> None:
+    options: Options
+
+    def __init__(self, field: FieldSpec, options: Options, compiler: Compiler) -> None:
         super().__init__(field, options, compiler)
         locale = compiler.locale_of(field)
         vocabulary = compiler.vocabulary
@@ -63,9 +65,9 @@ class _Running(FieldType):
     dtype = pa.string()
     words_of: ClassVar[str] = "word"
 
-    def __init__(self, field: FieldSpec, options: Any, compiler: Compiler) -> None:
+    def __init__(self, field: FieldSpec, options: OptionsModel, compiler: Compiler) -> None:
         super().__init__(field, options, compiler)
-        self._layout = self.layout(options)
+        self._layout = self.layout()
         locale = compiler.locale_of(field) if self.localised else None
         vocabulary, separators = compiler.vocabulary, self._layout.separators
         make = lambda: prose.WordPool(vocabulary.words(self.words_of, locale), separators)  # noqa: E731
@@ -73,7 +75,7 @@ class _Running(FieldType):
         self.max_length = self._layout.longest(self._pool.longest)
 
     @abstractmethod
-    def layout(self, options: Any) -> prose.Layout:
+    def layout(self) -> prose.Layout:
         """How the sentences stand."""
 
     def fill(self, cells: Cells) -> pa.Array:
@@ -96,11 +98,13 @@ class Sentences(_Running):
     example = "Together bank heart whom also single."
     localised = True
 
-    class Options(Options):
+    class Options(OptionsModel):
         count: int = Field(1, ge=1, le=limits.MAX_WORDS, description="How many sentences.")
 
-    def layout(self, options: Any) -> prose.Layout:
-        return prose.Layout(1, options.count, options.count, 4, 12, (" ", "", ""))
+    options: Options
+
+    def layout(self) -> prose.Layout:
+        return prose.Layout(1, self.options.count, self.options.count, 4, 12, (" ", "", ""))
 
 
 class Paragraphs(_Running):
@@ -113,11 +117,13 @@ class Paragraphs(_Running):
     example = "Few town likely. Reach though bit wall. Suffer year art cup sea."
     localised = True
 
-    class Options(Options):
+    class Options(OptionsModel):
         count: int = Field(1, ge=1, le=limits.MAX_WORDS, description="How many paragraphs.")
 
-    def layout(self, options: Any) -> prose.Layout:
-        return prose.Layout(options.count, 2, 5, 4, 12, (" ", "\n\n", ""))
+    options: Options
+
+    def layout(self) -> prose.Layout:
+        return prose.Layout(self.options.count, 2, 5, 4, 12, (" ", "\n\n", ""))
 
 
 class Lorem(_Running):
@@ -130,7 +136,7 @@ class Lorem(_Running):
     example = "Dolor sit amet quia ipsum velit."
     words_of = "lorem"
 
-    class Options(Options):
+    class Options(OptionsModel):
         lineCount: int = Field(  # noqa: N815 - the wire name of the published clients
             1,
             ge=1,
@@ -139,8 +145,10 @@ class Lorem(_Running):
             description="How many lines.",
         )
 
-    def layout(self, options: Any) -> prose.Layout:
-        return prose.Layout(options.lineCount, 1, 1, 5, 12, ("", "\n", ""))
+    options: Options
+
+    def layout(self) -> prose.Layout:
+        return prose.Layout(self.options.lineCount, 1, 1, 5, 12, ("", "\n", ""))
 
 
 class _Pattern(FieldType):
@@ -165,12 +173,14 @@ class _Pattern(FieldType):
             compiler.fault(self.field, f"options.{self.option}", "bad_expression", str(error), hint)
 
     def fill(self, cells: Cells) -> pa.Array:
+        assert self.pattern is not None  # a column with a fault is never filled
         return self.pattern.draw(cells.key, cells.rows)
 
     def space(self) -> int | None:
         return None if self.pattern is None or self.pattern.refusal() else self.pattern.space
 
     def fill_unique(self, cells: Cells) -> pa.Array:
+        assert self.pattern is not None
         return self.pattern.unrank(cells.key, cells.rows, cells.permuted(self.pattern.space))
 
     def unique_hint(self) -> str:
@@ -188,7 +198,7 @@ class Regexp(_Pattern):
     example = "GHX-4921"
     option = "string"
 
-    class Options(Options):
+    class Options(OptionsModel):
         string: str = Field(
             validation_alias=AliasChoices("string", "pattern", "regex", "regexp", "expression"),
             description="The expression: literals, classes such as [A-Z] and \\d, groups, alternatives, repeats. "
@@ -197,7 +207,9 @@ class Regexp(_Pattern):
             examples=[r"[A-Z]{3}-\d{4}", r"(GB|DE)\d{2}[A-Z0-9]{4,8}"],
         )
 
-    def __init__(self, field: FieldSpec, options: Any, compiler: Compiler) -> None:
+    options: Options
+
+    def __init__(self, field: FieldSpec, options: Options, compiler: Compiler) -> None:
         super().__init__(field, options, compiler)
         self.compile(lambda: regex.compile_pattern(options.string), compiler)
 
@@ -212,7 +224,7 @@ class RandomString(_Pattern):
     example = "k3TfQ9zLw0aB"
     option = "alphabet"
 
-    class Options(Options):
+    class Options(OptionsModel):
         min: int | None = Field(
             None, ge=0, le=limits.MAX_PATTERN_PLACES, description="Shortest length; 16, or max if less."
         )
@@ -226,7 +238,9 @@ class RandomString(_Pattern):
             description="The characters to choose from; letters and digits if left out.",
         )
 
-    def __init__(self, field: FieldSpec, options: Any, compiler: Compiler) -> None:
+    options: Options
+
+    def __init__(self, field: FieldSpec, options: Options, compiler: Compiler) -> None:
         super().__init__(field, options, compiler)
         low, high = options.min, options.max
         if low is not None and high is not None and low > high:
@@ -252,8 +266,21 @@ _MASK = {
 }
 
 
-class CharacterSequence(_Pattern):
+class Masked(_Pattern):
     """A mask whose marks stand for random characters."""
+
+    def __init__(self, field: FieldSpec, options: OptionsModel, compiler: Compiler) -> None:
+        super().__init__(field, options, compiler)
+        self.compile(lambda: _masked(self.mask, "#@^*"), compiler)
+
+    @property
+    @abstractmethod
+    def mask(self) -> str:
+        """The mask in the options."""
+
+
+class CharacterSequence(Masked):
+    """A mask of characters of any kind."""
 
     name = "character_sequence"
     label = "Character sequence"
@@ -262,7 +289,7 @@ class CharacterSequence(_Pattern):
     example = "AB-4921-kx"
     option = "mask"
 
-    class Options(Options):
+    class Options(OptionsModel):
         mask: str = Field(
             "^^-####-@@",
             min_length=1,
@@ -273,13 +300,11 @@ class CharacterSequence(_Pattern):
             examples=["###-##-####", r"\#^^##"],
         )
 
-    def __init__(self, field: FieldSpec, options: Any, compiler: Compiler) -> None:
-        super().__init__(field, options, compiler)
-        self.compile(lambda: _masked(self.mask(options), "#@^*"), compiler)
+    options: Options
 
-    def mask(self, options: Any) -> str:
-        """The mask in ``options``."""
-        return options.mask
+    @property
+    def mask(self) -> str:
+        return self.options.mask
 
 
 class DigitSequence(_Pattern):
@@ -292,7 +317,7 @@ class DigitSequence(_Pattern):
     example = "417-55-2093"
     option = "format"
 
-    class Options(Options):
+    class Options(OptionsModel):
         format: str = Field(
             "###-##-####",
             min_length=1,
@@ -302,7 +327,9 @@ class DigitSequence(_Pattern):
             examples=["(###) ###-####", r"\## of ##"],
         )
 
-    def __init__(self, field: FieldSpec, options: Any, compiler: Compiler) -> None:
+    options: Options
+
+    def __init__(self, field: FieldSpec, options: Options, compiler: Compiler) -> None:
         super().__init__(field, options, compiler)
         self.compile(lambda: _masked(options.format, "#"), compiler)
 
@@ -329,6 +356,6 @@ class Emoji(PoolType):
     aliases = ("emoticon", "smiley")
     example = "🚀"
 
-    def __init__(self, field: FieldSpec, options: Any, compiler: Compiler) -> None:
+    def __init__(self, field: FieldSpec, options: OptionsModel, compiler: Compiler) -> None:
         super().__init__(field, options, compiler)
         self.use(compiler.vocabulary.words("emoji"))

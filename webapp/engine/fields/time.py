@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from datetime import datetime
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, ClassVar, Literal
 
 import numpy as np
 import pyarrow as pa
@@ -15,8 +15,8 @@ from webapp import limits
 from webapp.engine import cells as cellular
 from webapp.engine import dates, durations, moments
 from webapp.engine.errors import SpecError
-from webapp.engine.fields.base import FieldType, Options, PoolType
-from webapp.engine.fields.between import DAY_SECONDS, DEFAULT_SPAN, Between, Lying, Point, Spelled
+from webapp.engine.fields.base import FieldType, OptionsModel, PoolType
+from webapp.engine.fields.between import DAY_SECONDS, DEFAULT_SPAN, Between, Lying, Point, Spelled, spelling
 from webapp.errors import Fault
 
 if TYPE_CHECKING:
@@ -29,8 +29,29 @@ _SMALL_POOL = 8192
 _SMALL_BLOCK = 256
 
 
-class Date(Point):
+class Days(Point):
     """A day."""
+
+    unit = DAY_SECONDS
+
+    class Options(Spelled, Between):
+        pass
+
+    options: Options
+
+    def __init__(self, field: FieldSpec, options: Options, compiler: Compiler) -> None:
+        super().__init__(field, options, compiler)
+        self._spell = spelling(field, options.format, compiler, clock=False)
+        self.dtype = pa.date32() if self._spell is None else pa.string()
+        if self._spell is not None and options.format is not None:
+            self.max_length = dates.longest(options.format)
+
+    def _tells_apart(self) -> bool:
+        return self.options.format is None or dates.tells_apart(self.options.format, day=True, clock=False)
+
+
+class Date(Days):
+    """A day, by any distribution."""
 
     name = "date"
     label = "Date"
@@ -47,23 +68,14 @@ class Date(Point):
         "future date",
     )
     example = "2024-05-17"
-    unit = DAY_SECONDS
 
-    class Options(Lying, Spelled, Between):
+    class Options(Lying, Days.Options):
         pass
 
-    def __init__(self, field: FieldSpec, options: Any, compiler: Compiler) -> None:
-        super().__init__(field, options, compiler)
-        self._spell = self.spelling(compiler, clock=False)
-        self.dtype = pa.date32() if self._spell is None else pa.string()
-        if self._spell is not None:
-            self.max_length = dates.longest(options.format)
-
-    def _tells_apart(self) -> bool:
-        return self.options.format is None or dates.tells_apart(self.options.format, day=True, clock=False)
+    options: Options
 
     def column(self, units: np.ndarray, cells: Cells) -> pa.Array:
-        if self._spell is None:
+        if self._spell is None or self.options.format is None:
             return _date32(units)
         span = cells.state
         if span.size > _POOL_DAYS or (cells.n < _SMALL_BLOCK and span.size > _SMALL_POOL):
@@ -109,7 +121,7 @@ class DateTime(Point):
     example = "2024-05-17T08:31:04Z"
     unit = 1
 
-    class Past(Options):
+    class Past(OptionsModel):
         """Which side of now."""
 
         past: bool | None = Field(
@@ -119,15 +131,17 @@ class DateTime(Point):
     class Options(Lying, Spelled, Past, Between):
         pass
 
-    def __init__(self, field: FieldSpec, options: Any, compiler: Compiler) -> None:
+    options: Options
+
+    def __init__(self, field: FieldSpec, options: Options, compiler: Compiler) -> None:
         super().__init__(field, options, compiler)
-        fixed = {True: "max", False: "min"}.get(options.past)
+        fixed = None if options.past is None else "max" if options.past else "min"
         if fixed and getattr(options, fixed) is not None:
             message = f"past says what {fixed} is."
             compiler.fault(field, "options.past", "conflict", message, f"Give past or {fixed}, not both.")
-        self._spell = self.spelling(compiler, clock=True)
+        self._spell = spelling(field, options.format, compiler, clock=True)
         self.dtype = pa.timestamp("us", "UTC") if self._spell is None else pa.string()
-        if self._spell is not None:
+        if self._spell is not None and options.format is not None:
             self.max_length = dates.longest(options.format)
 
     def _ends(self, now: datetime) -> tuple[int, int]:
@@ -161,13 +175,15 @@ class Epoch(Point):
     dtype = pa.int64()
     unit = 1
 
-    class Scale(Options):
+    class Scale(OptionsModel):
         """What is counted."""
 
         unit: Literal["seconds", "milliseconds"] = Field("seconds", description="What is counted.")
 
     class Options(Scale, Between):
         pass
+
+    options: Options
 
     def _ends(self, now: datetime) -> tuple[int, int]:
         low, high = super()._ends(now)
@@ -191,7 +207,7 @@ class Time(FieldType):
     aliases = ("time of day", "clock", "clock time")
     example = "08:31:04"
 
-    class Options(Options):
+    class Options(OptionsModel):
         format: str | None = Field(
             None,
             min_length=1,
@@ -204,7 +220,9 @@ class Time(FieldType):
         )
         max: str = Field("23:59:59", max_length=limits.MAX_PAD_DIGITS, description="Latest, in the same way.")
 
-    def __init__(self, field: FieldSpec, options: Any, compiler: Compiler) -> None:
+    options: Options
+
+    def __init__(self, field: FieldSpec, options: Options, compiler: Compiler) -> None:
         super().__init__(field, options, compiler)
         low, high = (self._second(name, compiler) for name in ("min", "max"))
         if low > high:
@@ -213,7 +231,7 @@ class Time(FieldType):
         self._low, self._size = low, high - low + 1
         self._parts = None if options.format is None else self._checked(options.format, compiler)
         self.dtype = pa.time64("us") if options.format is None else pa.string()
-        if self._parts is not None:
+        if self._parts is not None and options.format is not None:
             self.max_length = dates.longest(options.format)
 
     def _second(self, name: str, compiler: Compiler) -> int:
@@ -267,10 +285,12 @@ class _Named(PoolType):
     category = "time"
     names: ClassVar[tuple[str, ...]]
 
-    class Options(Options):
+    class Options(OptionsModel):
         abbr: bool = Field(False, description="Writes the first three letters.")
 
-    def __init__(self, field: FieldSpec, options: Any, compiler: Compiler) -> None:
+    options: Options
+
+    def __init__(self, field: FieldSpec, options: Options, compiler: Compiler) -> None:
         super().__init__(field, options, compiler)
         self.use(_names(self.names, options.abbr))
 

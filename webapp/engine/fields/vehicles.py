@@ -4,20 +4,20 @@ from __future__ import annotations
 
 import re
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from pydantic import AliasChoices, Field
 
-from webapp.engine.fields.base import FieldType, Options, longest
+from webapp.engine.fields.base import OptionsModel, longest
 from webapp.engine.fields.calendar import Year
 from webapp.engine.fields.code_parts import DIGITS, Check, Gap, Part, Pick, Run
 from webapp.engine.fields.codes import Code, CodeType
 from webapp.engine.fields.government import ByCountry
 from webapp.engine.fields.joining import joined
-from webapp.engine.fields.table_group import Airline, shown
+from webapp.engine.fields.table_group import Airline, RowField, shown
 
 if TYPE_CHECKING:
     from webapp.engine.block import Cells
@@ -42,6 +42,8 @@ class CarYear(Year):
         min: int | None = Field(
             None, ge=1, le=9999, description=f"First year; {_YEARS} before max if left out."
         )
+
+    options: Options
 
     @classmethod
     def capacity(cls) -> int:
@@ -85,7 +87,7 @@ class Vin(CodeType):
     aliases = ("car vin", "vehicle identification number", "chassis number", "frame number")
     example = "1HGCM82633A004352"
 
-    class Options(Options):
+    class Options(OptionsModel):
         year: int | None = Field(
             None,
             ge=_FIRST_YEAR,
@@ -94,7 +96,9 @@ class Vin(CodeType):
             examples=[2021],
         )
 
-    def __init__(self, field: FieldSpec, options: Any, compiler: Compiler) -> None:
+    options: Options
+
+    def __init__(self, field: FieldSpec, options: Options, compiler: Compiler) -> None:
         super().__init__(field, options, compiler)
         years, cycle = _YEAR_CODES[:16], _VIN_LETTERS
         if options.year is not None:
@@ -168,7 +172,7 @@ class LicensePlate(ByCountry):
     )
     example = "7KXT482"
 
-    class Options(Options):
+    class Options(OptionsModel):
         country: str | None = Field(
             None,
             validation_alias=AliasChoices("country", "countryCode", "country_code"),
@@ -176,16 +180,18 @@ class LicensePlate(ByCountry):
             examples=["DE"],
         )
 
-    def __init__(self, field: FieldSpec, options: Any, compiler: Compiler) -> None:
+    options: Options
+
+    def __init__(self, field: FieldSpec, options: Options, compiler: Compiler) -> None:
         super().__init__(field, options, compiler)
-        country = self.country(PLATE_COUNTRIES, "number plates", "US", compiler)
+        country = self.country(options.country, PLATE_COUNTRIES, "number plates", "US", compiler)
         self.use(compiler.vocabulary.shared(("plate", country), lambda: masked(*_PLATES[country])))
 
 
 _FLIGHTS = 9999
 
 
-class FlightNumber(FieldType):
+class FlightNumber(RowField):
     """The IATA designator of the row's airline and one to four digits (IATA SSIM)."""
 
     name = "flight_number"
@@ -197,10 +203,12 @@ class FlightNumber(FieldType):
     group_kind = "airline"
     dtype = pa.string()
 
-    class Options(Options):
+    class Options(OptionsModel):
         separator: str = Field("", max_length=3, description="Between airline and number.", examples=[" "])
 
-    def __init__(self, field: FieldSpec, options: Any, compiler: Compiler) -> None:
+    options: Options
+
+    def __init__(self, field: FieldSpec, options: Options, compiler: Compiler) -> None:
         super().__init__(field, options, compiler)
         self._codes = shown(compiler.vocabulary, "airline", self.column(options))
         self._alone = len(compiler.group_of(field)) == 1
@@ -209,7 +217,7 @@ class FlightNumber(FieldType):
         self.max_length = longest(self._heads) + len(str(_FLIGHTS))
 
     @classmethod
-    def column(cls, options: Any) -> str:
+    def column(cls, options: Options) -> str:
         """The airline's code in the number."""
         return "iata"
 
@@ -223,7 +231,9 @@ class FlightNumber(FieldType):
         return len(self._heads) * _FLIGHTS if self._alone else None
 
     def fill_unique(self, cells: Cells) -> pa.Array:
-        return self._joined(*np.divmod(cells.permuted(self.space()), np.uint64(_FLIGHTS)))
+        space = self.space()
+        assert space is not None  # else the field could not be unique
+        return self._joined(*np.divmod(cells.permuted(space), np.uint64(_FLIGHTS)))
 
     def unique_hint(self) -> str:
         return "It must agree with the airline; give it a group of its own."

@@ -45,7 +45,7 @@ def new(work: Work) -> int:
         asked["expires_at"] = args.expires
     if args.project:
         asked["project_id"] = args.project
-    made = work.api.api_keys.create(**asked)  # type: ignore[typeddict-item]
+    made = work.api.api_keys.create(**asked)
     work.console.result(made, made["key"])
     work.console.note(f"{made['id']}: this key is not shown again.")
     return OK

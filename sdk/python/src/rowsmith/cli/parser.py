@@ -58,9 +58,9 @@ class Branch:
         return Branch(made)
 
 
-def common() -> argparse.ArgumentParser:
+def common() -> Parser:
     """The options that every command takes, before its name or after."""
-    made = argparse.ArgumentParser(add_help=False, argument_default=argparse.SUPPRESS)
+    made = Parser(add_help=False, argument_default=argparse.SUPPRESS)
     group = made.add_argument_group("everywhere")
     group.add_argument("--json", action="store_true", help="Print results and errors as JSON.")
     group.add_argument(

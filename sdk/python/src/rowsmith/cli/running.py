@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from itertools import islice
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rowsmith.cli import console, following
 from rowsmith.cli.parser import Branch, natural, positive
 from rowsmith.cli.problems import NOT_FOUND, OK, Problem, usage
 from rowsmith.cli.work import Work, assigned, is_id
+
+if TYPE_CHECKING:
+    from rowsmith.follow import Follower, LogLine
 
 STATES = ("queued", "running", "completed", "failed", "cancelled", "timed_out")
 
@@ -114,10 +117,8 @@ def logs(work: Work) -> int:
     """Print a log."""
     args, api = work.args, work.api
     if is_id(args.id, "psh"):
-        whole, follow = (
-            (lambda: api.pushes.log(args.id)),
-            (lambda: api.pushes.follow_log(args.id, after=args.after)),
-        )
+        whole: Callable[[], str] = lambda: api.pushes.log(args.id)  # noqa: E731
+        follow: Callable[[], Follower[LogLine]] = lambda: api.pushes.follow_log(args.id, after=args.after)  # noqa: E731
     else:
         scenario = _find(work, args.id)["scenario_id"]
         whole = lambda: api.runs.log(scenario, args.id)  # noqa: E731
@@ -142,7 +143,8 @@ def logs(work: Work) -> int:
 
 def cancel(work: Work) -> int:
     """Cancel them."""
-    api, ended = work.api, []
+    api = work.api
+    ended: list[Mapping[str, Any]] = []
     for id in work.args.id:
         if is_id(id, "psh"):
             ended.append(api.pushes.cancel(id))
