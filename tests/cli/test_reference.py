@@ -49,7 +49,7 @@ def test_the_plans_are_those_of_the_service():
 def test_long_tests_run_only_with_all(everything, rest, ignored, parallel):
     found = testing.pytest_arguments(everything, rest)
     assert ("--ignore=tests/chaos" in found) is ignored
-    assert ("loadfile" in found) is parallel
+    assert ("worksteal" in found) is parallel
 
 
 def test_a_long_test_that_is_named_runs():

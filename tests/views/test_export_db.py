@@ -106,7 +106,7 @@ def test_nested_and_mixed_values_arrive_in_postgresql(app, cast, edith, postgres
     ("body", "wanted"),
     [
         ({"table": "customers"}, {"rows": "missing"}),
-        ({"table": "customers", "rows": [{"a": 1}], "template_id": "tpl_1"}, {"rows": "missing"}),
+        ({"table": "customers", "rows": [{"a": 1}], "template_id": "tpl_1"}, {"rows": "missing", "template_id": "unknown_template"}),
         ({"rows": [{"a": 1}]}, {"table": "missing"}),
         ({"table": "customers", "rows": []}, {"rows": "too_short"}),
         ({"table": "nowhere", "rows": [{"a": 1}]}, {"target": "unknown_table"}),

@@ -15,7 +15,7 @@ from tests.views.speak import make
 
 
 @pytest.fixture
-def worker(settings, database_url, shared_redis, tmp_path):
+def worker(settings, database_url, shared_redis, data_dir):
     """`python -m jobs.worker` on this test's database and Redis."""
     env = {
         "PATH": os.environ["PATH"],
@@ -23,7 +23,7 @@ def worker(settings, database_url, shared_redis, tmp_path):
         "SECRET_KEY": SECRET_KEY,
         "DATABASE_URL": database_url,
         "REDIS_URL": shared_redis,
-        "ROWSMITH_DATA_DIR": str(tmp_path),
+        "ROWSMITH_DATA_DIR": str(data_dir),
     }
     process = subprocess.Popen(
         [sys.executable, "-m", "jobs.worker"], env=env, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL

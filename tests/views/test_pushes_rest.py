@@ -186,7 +186,10 @@ def test_credentials_are_sent_and_never_shown(app, cast, edith, target, customer
 def test_what_is_for_databases_is_refused(app, cast, edith, target, customers):
     made = connection(app, cast, "rest", {"base_url": target.url("/api")})
     body = {"connection_id": made, "count": 1, "target": "x", "create_table": True, "mode": "upsert"}
-    assert faults(edith.post(f"{customers}/push", json=body)) == {"create_table": "not_for_this_type"}
+    assert faults(edith.post(f"{customers}/push", json=body)) == {
+        "create_table": "not_for_this_type",
+        "mode": "not_allowed",
+    }
     answer = edith.post(f"{customers}/push", json={"connection_id": made, "mode": "upsert", "target": "x"})
     assert faults(answer) == {"mode": "not_allowed"}
 

@@ -150,6 +150,9 @@ def of_template(
         raise tenancy.not_found("template", template_id)
     found = heads.Head(template.id, template.version, template.project_id, template.team_id)
     source = _source(found, ask, gathered)
+    if not gathered:
+        with gathered.check():
+            source = real_data.opened(actor, source, keep=keep)
     count = source.count(ask.count)
     with gathered.check("count"):
         quotas.check_rows(actor, count)
@@ -214,8 +217,6 @@ def _recipe(
     )  # fmt: skip
     fetch = not gathered
     with gathered.check():
-        if fetch:
-            source = real_data.opened(actor, source, keep=keep)
         return fetched.recipe(actor, source, wanted, fetch=fetch, keep=keep and fetch)
     with gathered.check():
         return fetched.recipe(actor, source, GenerateInput(count=1, seed=ask.seed, rows=ask.rows), fetch=False)
