@@ -8,11 +8,11 @@ import sys
 from webapp import limits, memory, static_folder
 from webapp.cli import assets
 from webapp.config import Settings
-from webapp.services import journal
+from webapp.operations import process_log
 
 memory.settle()  # before the application, and with it Arrow, is imported
 _settings = Settings.from_env(os.environ)
-journal.configure(_settings)
+process_log.configure(_settings)
 if _missing := assets.missing(static_folder()):
     sys.exit(f"rowsmith: {_missing}")
 
@@ -70,7 +70,7 @@ def post_fork(server, worker):
     """In each new worker: die with the master, so that a killed one leaves no stray worker on the port."""
     from jobs.process import die_with
     from webapp.extensions import after_fork
-    from webapp.views.seats import STOPPING
+    from webapp.web.routing import STOPPING
 
     app = server.app.wsgi()
     die_with(server.pid)
@@ -87,7 +87,7 @@ def worker_exit(_server, worker):
 
 
 def _hand_over(app):
-    from webapp.services import metrics
+    from webapp.operations import metrics
 
     with app.app_context():
         metrics.hand_over_now()

@@ -26,8 +26,8 @@ from secrets import token_hex
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
-import psycopg  # noqa: E402
-import requests  # noqa: E402
+import psycopg
+import requests
 
 URL = "postgresql://postgres@127.0.0.1:5432/postgres"
 COLUMNS = ["id bigint PRIMARY KEY", "name varchar(60) NOT NULL", "email varchar(120)", "city varchar(60)",

@@ -21,11 +21,14 @@ from typing import Any
 from flask import Flask
 
 from webapp import clock, create_app, ids, limits
+from webapp.accounts import actors
+from webapp.accounts.services import api_keys, people, tenancy
+from webapp.audit.services import seals
 from webapp.cli import probe, valkey
 from webapp.config import Settings
 from webapp.engine.data import vocabulary
 from webapp.extensions import db
-from webapp.services import actors, api_keys, audit_seals, people, tenancy, vocabularies
+from webapp.row_templates.services import vocabularies
 
 THREADS = 8
 FIELDS = [
@@ -100,7 +103,7 @@ def turn(app: Flask, key: str, template: str, seconds: float, *, chained: bool) 
     def seal() -> None:
         while not stop.wait(1.0):
             with app.app_context():
-                audit_seals.seal_all(clock.now())
+                seals.seal_all(clock.now())
 
     threads = [threading.Thread(target=call, args=(place,)) for place in range(THREADS)]
     threads += [threading.Thread(target=seal)] if chained else []

@@ -19,14 +19,14 @@ from typing import Any
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
-from bench.sample import FIELDS  # noqa: E402
-from webapp.engine import groups  # noqa: E402
-from webapp.engine.bad.answers import AnswerKey  # noqa: E402
-from webapp.engine.block import Bound, Env  # noqa: E402
-from webapp.engine.data import vocabulary  # noqa: E402
-from webapp.engine.formats import FORMATS, write  # noqa: E402
-from webapp.engine.plan import compile_plan  # noqa: E402
-from webapp.engine.spec import parse  # noqa: E402
+from bench.sample import FIELDS
+from webapp.engine import groups
+from webapp.engine.bad.answers import AnswerKey
+from webapp.engine.block import Bound, Env
+from webapp.engine.data import vocabulary
+from webapp.engine.formats import FORMATS, write
+from webapp.engine.plan import compile_plan
+from webapp.engine.spec import parse
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 RATE = 0.01

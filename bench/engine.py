@@ -21,16 +21,16 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
-from bench.generate import one_core  # noqa: E402
-from webapp import limits  # noqa: E402
-from webapp.engine import groups  # noqa: E402
-from webapp.engine.block import Bound, Env  # noqa: E402
-from webapp.engine.data import vocabulary  # noqa: E402
-from webapp.engine.errors import SpecError  # noqa: E402
-from webapp.engine.fields import REGISTRY, FieldType  # noqa: E402
-from webapp.engine.kinship import Known, Library  # noqa: E402
-from webapp.engine.plan import compile_plan  # noqa: E402
-from webapp.engine.spec import parse  # noqa: E402
+from bench.generate import one_core
+from webapp import limits
+from webapp.engine import groups
+from webapp.engine.block import Bound, Env
+from webapp.engine.data import vocabulary
+from webapp.engine.errors import SpecError
+from webapp.engine.fields import REGISTRY, FieldType
+from webapp.engine.kinship import Known, Library
+from webapp.engine.plan import compile_plan
+from webapp.engine.spec import parse
 
 ENV = Env("benchmark", datetime(2026, 1, 1, tzinfo=UTC))
 _TINY, _FULL = 10, limits.BLOCK_ROWS

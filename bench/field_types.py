@@ -19,11 +19,11 @@ from typing import Any
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
-from bench import engine  # noqa: E402
-from bench.generate import one_core  # noqa: E402
-from webapp import limits  # noqa: E402
-from webapp.engine.errors import SpecError  # noqa: E402
-from webapp.engine.fields import REGISTRY, FieldType  # noqa: E402
+from bench import engine
+from bench.generate import one_core
+from webapp import limits
+from webapp.engine.errors import SpecError
+from webapp.engine.fields import REGISTRY, FieldType
 
 ROWS = 100_000
 _CALLS = 1_000

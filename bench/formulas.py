@@ -19,14 +19,14 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
-from bench.generate import one_core  # noqa: E402
-from webapp import limits  # noqa: E402
-from webapp.engine import groups  # noqa: E402
-from webapp.engine.block import Block, Bound, Env  # noqa: E402
-from webapp.engine.data import vocabulary  # noqa: E402
-from webapp.engine.errors import SpecError  # noqa: E402
-from webapp.engine.plan import compile_plan  # noqa: E402
-from webapp.engine.spec import parse  # noqa: E402
+from bench.generate import one_core
+from webapp import limits
+from webapp.engine import groups
+from webapp.engine.block import Block, Bound, Env
+from webapp.engine.data import vocabulary
+from webapp.engine.errors import SpecError
+from webapp.engine.plan import compile_plan
+from webapp.engine.spec import parse
 
 ENV = Env("benchmark", datetime.datetime(2026, 1, 1, tzinfo=datetime.UTC))
 TABLE = [

@@ -30,15 +30,15 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
-import pyarrow as pa  # noqa: E402
+import pyarrow as pa
 
-from bench.sample import FIELDS  # noqa: E402
-from webapp.engine import groups  # noqa: E402
-from webapp.engine.block import Bound, Env  # noqa: E402
-from webapp.engine.data import vocabulary  # noqa: E402
-from webapp.engine.formats import FORMATS, write  # noqa: E402
-from webapp.engine.plan import Plan, compile_plan  # noqa: E402
-from webapp.engine.spec import parse  # noqa: E402
+from bench.sample import FIELDS
+from webapp.engine import groups
+from webapp.engine.block import Bound, Env
+from webapp.engine.data import vocabulary
+from webapp.engine.formats import FORMATS, write
+from webapp.engine.plan import Plan, compile_plan
+from webapp.engine.spec import parse
 
 HEADER = [field["name"] for field in FIELDS]
 FIRST_DAY, DAYS = date(2016, 1, 1), 3653

@@ -20,9 +20,10 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from webapp.services import plans
-from webapp.services.imports import drafts, reading
-from webapp.services.imports.shapes import Source
+from webapp.imports.readers import formats
+from webapp.imports.readers.base import Source
+from webapp.imports.services import drafts
+from webapp.row_templates.services import compilation
 
 SCHEMAS = Path(__file__).resolve().parents[1] / "tests" / "imports" / "schemas"
 ROWS = 1_000_000
@@ -65,8 +66,8 @@ def wide(columns: int = 500) -> bytes:
 
 def imported(raw: bytes, name: str) -> list[Any]:
     """The drafts of a file, ready to be saved."""
-    words = plans.vocabulary()
-    return drafts.drafted(reading.read(Source(raw, name), "auto", words), words, 10)
+    words = compilation.vocabulary()
+    return drafts.drafted(formats.read(Source(raw, name), "auto", words), words, 10)
 
 
 def by_hand(raw: bytes) -> list[str]:

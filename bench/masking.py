@@ -22,12 +22,12 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
-import pyarrow as pa  # noqa: E402
+import pyarrow as pa
 
-from bench.generate import one_core  # noqa: E402
-from webapp.engine.data import vocabulary  # noqa: E402
-from webapp.engine.masking import Keys, Masker, masker_of  # noqa: E402
-from webapp.engine.spec import parse  # noqa: E402
+from bench.generate import one_core
+from webapp.engine.data import vocabulary
+from webapp.engine.masking import Keys, Masker, masker_of
+from webapp.engine.spec import parse
 
 BLOCK = 65_536
 KEY = b"benchmark".ljust(32, b".")

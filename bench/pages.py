@@ -29,17 +29,17 @@ from typing import Any, Final
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
-import sqlalchemy as sa  # noqa: E402
-from flask import Flask  # noqa: E402
+import sqlalchemy as sa
+from flask import Flask
 
-from tests.cast import Browser, gather  # noqa: E402
-from tests.conftest import close_app, settings_for  # noqa: E402
-from tests.promises.world import World  # noqa: E402
-from webapp import clock, create_app, ids, models  # noqa: E402
-from webapp.cli import probe, valkey  # noqa: E402
-from webapp.extensions import db  # noqa: E402
-from webapp.services import audit_seals  # noqa: E402
-from webapp.views.docs import pages as documents  # noqa: E402
+from tests.cast import Browser, gather
+from tests.conftest import close_app, settings_for
+from tests.promises.world import World
+from webapp import clock, create_app, ids, models
+from webapp.audit.services import seals
+from webapp.cli import probe, valkey
+from webapp.documentation import pages as documents
+from webapp.extensions import db
 
 MOST_MS: Final = 100
 MOST_BYTES: Final = 50_000
@@ -121,7 +121,7 @@ def fill(app: Flask) -> None:
         )
         db.session.remove()
     with app.app_context():
-        while audit_seals.seal_all(clock.now()):  # as the sweeper does every few seconds
+        while seals.seal_all(clock.now()):  # as the sweeper does every few seconds
             pass
         db.session.remove()
         with db.engine.connect() as connection:

@@ -21,11 +21,11 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
-import pyarrow as pa  # noqa: E402
+import pyarrow as pa
 
-from bench import generate  # noqa: E402
-from webapp.engine.block import Bound  # noqa: E402
-from webapp.engine.formats import FORMATS, write  # noqa: E402
+from bench import generate
+from webapp.engine.block import Bound
+from webapp.engine.formats import FORMATS, write
 
 FORMAT = "csv"
 

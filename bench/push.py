@@ -22,12 +22,12 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
-import psycopg  # noqa: E402
+import psycopg
 
-from bench.generate import HEADER, resident  # noqa: E402
-from bench.push_sending import Figures, Sending, judged_bad  # noqa: E402
-from webapp.connectors.postgresql import PostgresqlConnector  # noqa: E402
-from webapp.net.gate import Gate  # noqa: E402
+from bench.generate import HEADER, resident
+from bench.push_sending import Figures, Sending, judged_bad
+from webapp.connectors.postgresql import PostgresqlConnector
+from webapp.net.gate import Gate
 
 URL = "postgresql://postgres@127.0.0.1:5432/postgres"
 CREATE = """CREATE TABLE orders (

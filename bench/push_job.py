@@ -17,19 +17,24 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
-from cryptography.fernet import Fernet  # noqa: E402
-from sqlalchemy import select  # noqa: E402
+from cryptography.fernet import Fernet
+from sqlalchemy import select
 
-from bench.sample import FIELDS  # noqa: E402
-from jobs import push as job  # noqa: E402
-from webapp import create_app  # noqa: E402
-from webapp.cli import probe, valkey  # noqa: E402
-from webapp.config import Settings  # noqa: E402
-from webapp.extensions import db, redis_client  # noqa: E402
-from webapp.models import Project, Push  # noqa: E402
-from webapp.services import actors, connections, demo, push_prepare, pushes, templates  # noqa: E402
-from webapp.services.actors import Actor  # noqa: E402
-from webapp.services.push_requests import PushInput  # noqa: E402
+from bench.sample import FIELDS
+from jobs.pushes import push as job
+from webapp import create_app
+from webapp.accounts import actors
+from webapp.accounts.actors import Actor
+from webapp.accounts.models import Project
+from webapp.cli import probe, valkey
+from webapp.config import Settings
+from webapp.connections.services import connections
+from webapp.extensions import db, redis_client
+from webapp.operations.demo import workspace
+from webapp.pushes.models import Push
+from webapp.pushes.schemas import PushInput
+from webapp.pushes.services import preparation, pushes
+from webapp.row_templates.services import templates
 
 _READY_SECONDS = 20.0
 
@@ -46,7 +51,7 @@ class Service:
         """Seconds from the request to the last row's end, and how many rows failed."""
         start = time.perf_counter()
         ask = PushInput(connection_id=self.connection, target=table, count=rows, seed="benchmark")
-        prepared = push_prepare.of_template(self.actor, self.template, ask)
+        prepared = preparation.of_template(self.actor, self.template, ask)
         push_id = pushes.queue(self.actor, prepared, "template.push").id
         job.run(push_id)
         seconds = time.perf_counter() - start
@@ -57,7 +62,7 @@ class Service:
 
 
 def _actor() -> Actor:
-    made = demo.ensure_demo("enterprise")
+    made = workspace.ensure_demo("enterprise")
     assert made is not None
     project = db.session.scalars(select(Project).where(Project.id == made.project_id)).one()
     return replace(actors.system(made.workspace_id), project_id=project.id, team_id=project.team_id)

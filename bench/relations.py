@@ -24,15 +24,15 @@ import numpy as np
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
-from bench.generate import one_core  # noqa: E402
-from webapp import limits  # noqa: E402
-from webapp.engine import cells, folding, groups, parents  # noqa: E402
-from webapp.engine.block import Bound, Env  # noqa: E402
-from webapp.engine.cardinality import Cardinality, Counts, Spread  # noqa: E402
-from webapp.engine.data import vocabulary  # noqa: E402
-from webapp.engine.kinship import Known, Library  # noqa: E402
-from webapp.engine.plan import compile_plan  # noqa: E402
-from webapp.engine.spec import parse  # noqa: E402
+from bench.generate import one_core
+from webapp import limits
+from webapp.engine import cells, folding, groups, parents
+from webapp.engine.block import Bound, Env
+from webapp.engine.cardinality import Cardinality, Counts, Spread
+from webapp.engine.data import vocabulary
+from webapp.engine.kinship import Known, Library
+from webapp.engine.plan import compile_plan
+from webapp.engine.spec import parse
 
 KEY = cells.key("benchmark", "fld_1")
 _BLOCK = limits.BLOCK_ROWS

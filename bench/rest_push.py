@@ -24,9 +24,9 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
-import requests  # noqa: E402
+import requests
 
-from bench.generate import resident  # noqa: E402
+from bench.generate import resident
 
 FASTER, GROWTH_MB, LATENCY_MS = 5.0, 64.0, 10.0
 _WARM_ROWS = 2_000

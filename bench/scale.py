@@ -25,10 +25,12 @@ from typing import Any
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
-from bench.sample import FIELDS  # noqa: E402
-from bench.serve import rowsmith_server  # noqa: E402
-from webapp import clock  # noqa: E402
-from webapp.services import moments  # noqa: E402
+from bench.sample import FIELDS
+from bench.serve import rowsmith_server
+from webapp import (
+    clock,
+    timestamps,
+)
 
 WARM_ROWS = 20_000
 GIVE_UP_SECONDS = 100.0
@@ -65,7 +67,7 @@ def measured(workers: int, ask: dict[str, Any]) -> tuple[float, dict[str, Any]]:
         for _ in range(workers):
             done(origin, key, template, {"count": WARM_ROWS, "format": ask["format"]})
         export = done(origin, key, template, ask)
-        began, ended = (moments.parse(export[name]) for name in ("started_at", "finished_at"))
+        began, ended = (timestamps.parse(export[name]) for name in ("started_at", "finished_at"))
         manifest = asked(export["manifest_url"], key)
     return export["count"] / (ended - began).total_seconds(), manifest
 

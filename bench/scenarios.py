@@ -33,7 +33,7 @@ from urllib.parse import urlsplit
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
-from bench.serve import free_port  # noqa: E402
+from bench.serve import free_port
 
 GROWS = "import time\nfor n in range(100_000):\n    print('line', n)\n    time.sleep(0.02)\n"
 # Paced: so many lines each hundredth of a second, so that the rate is the program's and not the machine's.

@@ -34,7 +34,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
-from bench.sample import FIELDS  # noqa: E402
+from bench.sample import FIELDS
 
 BARE = """
 from flask import Flask, jsonify

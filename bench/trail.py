@@ -24,11 +24,12 @@ from flask import Flask
 
 from bench.audit import application
 from webapp import clock, ids
+from webapp.accounts.models import Workspace
+from webapp.audit.models import AuditEntry
+from webapp.audit.services import seals
+from webapp.audit.services.verification import verify
 from webapp.cli import probe, valkey
 from webapp.extensions import db
-from webapp.models import AuditEntry, Workspace
-from webapp.services import audit_seals
-from webapp.services.audit_verify import verify
 
 ACTIONS = (
     "template.generate",
@@ -113,7 +114,7 @@ def measure(app: Flask, key: str, entries: int) -> None:
         began = time.perf_counter()
         write(workspace_id, entries)
         written = time.perf_counter()
-        while audit_seals.seal_all(clock.now()):
+        while seals.seal_all(clock.now()):
             pass
         print(
             f"written in {written - began:,.1f} s, sealed in {time.perf_counter() - written:,.1f} s",

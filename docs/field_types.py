@@ -20,10 +20,10 @@ _LINK = re.compile(r"\]\(/docs/([a-z-]+)/([a-z_-]+)(#[A-Za-z0-9_-]+)?\)")
 
 def pages() -> dict[str, str]:
     """Every page by the name of its file."""
-    from webapp.views.docs import types
+    from webapp.documentation import field_types
 
-    found = {"README.md": types.index(), "every-field.md": types.every_field()}
-    found |= {f"{one['name']}.md": types.family(one) for one in types.families()}
+    found = {"README.md": field_types.index(), "every-field.md": field_types.every_field()}
+    found |= {f"{one['name']}.md": field_types.family(one) for one in field_types.families()}
     return {name: MADE + _LINK.sub(_to_file, text) for name, text in found.items()}
 
 

@@ -31,10 +31,10 @@ from sqlalchemy.orm import Session
 from webapp import clock, limits
 from webapp.errors import ApiError
 from webapp.extensions import reading, redis_client, writing
-from webapp.models import END_STATES
-from webapp.services import journal, metrics
-from webapp.services.enqueue import KINDS, ring
-from webapp.services.heartbeat import process_name
+from webapp.operations import metrics, process_log
+from webapp.operations.health import process_name
+from webapp.operations.jobs_queue import KINDS, ring
+from webapp.operations.models import END_STATES
 
 log = logging.getLogger(__name__)
 
@@ -204,7 +204,7 @@ def leased(
     app = current_app._get_current_object()  # type: ignore[attr-defined]
     beats = threading.Thread(target=_keep, args=(app, work, ended), name=f"beat-{work_id}", daemon=True)
     beats.start()
-    journal.begin_work(kind, work_id)
+    process_log.begin_work(kind, work_id)
     log.info("%s %s: attempt %d, epoch %d", kind, work_id, work.attempt, work.epoch)
     try:
         yield work
@@ -219,7 +219,7 @@ def leased(
     finally:
         ended.set()
         beats.join()
-        journal.end_work()
+        process_log.end_work()
 
 
 def take(

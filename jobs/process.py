@@ -14,7 +14,7 @@ from flask import Flask
 
 from webapp import create_app
 from webapp.config import Settings, SettingsError
-from webapp.services import journal
+from webapp.operations import process_log
 
 PR_SET_PDEATHSIG = 1  # prctl(2)
 
@@ -27,7 +27,7 @@ def application() -> Flask:
     except SettingsError as error:
         print("\n".join(f"rowsmith: {fault}" for fault in error.faults), file=sys.stderr)
         raise SystemExit(1) from None
-    journal.configure(settings)
+    process_log.configure(settings)
     return create_app(settings, routes=False)
 
 

@@ -20,24 +20,18 @@ from flask import Flask
 from sqlalchemy import and_, or_, select, update
 from sqlalchemy.exc import SQLAlchemyError
 
-from jobs.courier import Courier
+from jobs.notifications import Courier
 from jobs.process import application, named
 from webapp import clock, limits
+from webapp.audit.services import seals
 from webapp.extensions import reading, redis_client, writing
-from webapp.services import (
-    audit_seals,
-    enqueue,
-    heartbeat,
-    holding,
-    metrics,
-    retention,
-    schedules,
-    usage_hours,
-)
-from webapp.services.drains import Turn
-from webapp.services.enqueue import KINDS
-from webapp.services.heartbeat import process_name
-from webapp.services.purge import purge
+from webapp.operations import deferred_deletion, health, jobs_queue, metrics, retention
+from webapp.operations.batch_delete import Turn
+from webapp.operations.health import process_name
+from webapp.operations.jobs_queue import KINDS
+from webapp.operations.purge import purge
+from webapp.scenarios.services import schedules
+from webapp.usage.services import hourly
 
 log = logging.getLogger(__name__)
 
@@ -136,13 +130,13 @@ def _ring(client: redis.Redis, kind: str, now: datetime) -> int:
     if not found:
         return 0
     try:
-        rings = enqueue.waiting(client, kind)
+        rings = jobs_queue.waiting(client, kind)
     except redis.RedisError as error:
         log.warning("Redis does not answer, %d %s(s) wait: %s", len(found), kind, error)
         return 0
     missing = [work_id for work_id in found if work_id not in rings]
     metrics.count("rung_again", len(missing), kind=kind)
-    return sum(enqueue.ring(client, kind, work_id) for work_id in missing)
+    return sum(jobs_queue.ring(client, kind, work_id) for work_id in missing)
 
 
 def mine(client: redis.Redis, owner: str) -> bool:
@@ -178,8 +172,8 @@ class Sweeper:
         with self.app.app_context():
             client = redis_client()
             try:
-                heartbeat.beat(client, heartbeat.SWEEPER, self.owner, self.now().timestamp())
-                heartbeat.describe(client, heartbeat.SWEEPER, self.owner, {"since": self.since})
+                health.beat(client, health.SWEEPER, self.owner, self.now().timestamp())
+                health.describe(client, health.SWEEPER, self.owner, {"since": self.since})
             except redis.RedisError as error:
                 log.warning("Redis does not answer: %s", error)
             if not mine(client, self.owner):
@@ -200,7 +194,7 @@ class Sweeper:
     def _purge(self) -> int:
         """Now and then, remove what has run out. Returns the number of rows."""
         now = self.now()
-        if holding.held():  # a backup may still have to copy what would be removed
+        if deferred_deletion.held():  # a backup may still have to copy what would be removed
             return 0
         if self.purged is not None and now - self.purged < timedelta(seconds=limits.PURGE_SECONDS):
             return 0
@@ -225,14 +219,14 @@ class Sweeper:
         if self.folded is None or now - self.folded >= timedelta(seconds=limits.USAGE_FOLD_SECONDS):
             self.folded = now
             try:
-                usage_hours.fold_all()
+                hourly.fold_all()
                 with writing() as session:
-                    usage_hours.purge(session, now)
+                    hourly.purge(session, now)
             except redis.RedisError as error:
                 log.warning("Redis does not answer, requests are taken over later: %s", error)
         if self.sealed is not None and now - self.sealed < timedelta(seconds=limits.AUDIT_SEAL_SECONDS):
             return 0
-        made, removed = audit_seals.seal_all(now), audit_seals.remove_old(now)
+        made, removed = seals.seal_all(now), seals.remove_old(now)
         if made < limits.AUDIT_SEALS_PER_TURN and removed < limits.AUDIT_REMOVED_PER_TURN:
             self.sealed = now
         return made + removed
@@ -246,7 +240,7 @@ class Sweeper:
         with self.app.app_context():
             try:
                 redis_client().eval(_RELEASE, 1, LEASE_KEY, self.owner)
-                heartbeat.gone(redis_client(), heartbeat.SWEEPER, self.owner)
+                health.gone(redis_client(), health.SWEEPER, self.owner)
             except redis.RedisError as error:
                 log.warning("no farewell: %s", error)
 

@@ -14,7 +14,7 @@ import logging
 import os
 import signal
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from datetime import timedelta
 from types import FrameType
 from typing import Any
@@ -28,12 +28,48 @@ from rq.serializers import JSONSerializer
 from rq.utils import now as rq_now
 from sqlalchemy.exc import SQLAlchemyError
 
-from jobs import lease, queues
+from jobs import lease
 from jobs.process import application, die_with, named
 from webapp import clock, connectors, limits
 from webapp.extensions import after_fork, db, make_redis
-from webapp.services import heartbeat, metrics
-from webapp.services.enqueue import ANSWER, KINDS
+from webapp.operations import health, metrics
+from webapp.operations.jobs_queue import ANSWER, KINDS
+
+RUNS = "runs"  # of runners: a program that runs for an hour must not keep a push or an export waiting
+
+
+def names() -> list[str]:
+    """Every queue once, in the order of the table of kinds: a worker takes from the first that has a ring."""
+    return list(dict.fromkeys(kind.queue for kind in KINDS.values()))
+
+
+def ordinary() -> list[str]:
+    """What a worker listens to that is not told otherwise."""
+    return [name for name in names() if name != RUNS]
+
+
+def chosen(text: str) -> list[str]:
+    """Queues named with commas between. ValueError for one that is not there, or for none."""
+    wanted = [name.strip() for name in text.split(",") if name.strip()]
+    unknown = [name for name in wanted if name not in names()]
+    if unknown or not wanted:
+        told = f"There is no queue {unknown[0]!r}." if unknown else "No queue is named."
+        raise ValueError(f"{told} There are: {', '.join(names())}.")
+    return list(dict.fromkeys(wanted))
+
+
+def parts(listened: Iterable[str]) -> list[str]:
+    """As what a process that listens to some queues beats."""
+    held = set(listened)
+    found = [health.WORKER] if held - {RUNS} else []
+    return [*found, health.RUNNER] if RUNS in held else found
+
+
+def kinds(listened: Iterable[str]) -> list[str]:
+    """The kinds of work whose rings come by some queues."""
+    held = set(listened)
+    return [name for name, kind in KINDS.items() if kind.queue in held]
+
 
 log = logging.getLogger(__name__)
 
@@ -61,8 +97,8 @@ class Worker(rq.Worker):
     def __init__(
         self, app: Flask, connection: redis.Redis, listened: Sequence[str] = (), sandbox: str = ""
     ) -> None:
-        self.process = heartbeat.process_name()  # the parent's, in its job's processes too
-        self.listened = list(listened) or queues.ordinary()
+        self.process = health.process_name()  # the parent's, in its job's processes too
+        self.listened = list(listened) or ordinary()
         self.sandbox = sandbox
         self.since = clock.epoch()
         self.doing: dict[str, Any] = {}
@@ -79,11 +115,11 @@ class Worker(rq.Worker):
     def heartbeat(self, timeout: int | None = None, pipeline: Any = None) -> None:
         """RQ's own, at every turn of its loops; with it goes ours, which /health/ready reads."""
         super().heartbeat(timeout, pipeline)
-        for part in queues.parts(self.listened):
-            heartbeat.beat(self.connection, part, self.process, clock.epoch())
-            heartbeat.describe(self.connection, part, self.process, {"since": self.since, **self.doing})
+        for part in parts(self.listened):
+            health.beat(self.connection, part, self.process, clock.epoch())
+            health.describe(self.connection, part, self.process, {"since": self.since, **self.doing})
         if self.sandbox:
-            heartbeat.tell(self.connection, heartbeat.RUNNER, self.process, self.sandbox)
+            health.tell(self.connection, health.RUNNER, self.process, self.sandbox)
 
     def execute_job(self, job: Job, queue: rq.Queue) -> None:
         """Fork for our own rings only: whoever can write to Redis must not choose what runs here."""
@@ -136,11 +172,11 @@ def _ask_to_stop(_signum: int, _frame: FrameType | None) -> None:
 
 def preload(app: Flask, listened: Sequence[str]) -> None:
     """Import what jobs will need, and let the database layer learn its statements, so that every fork has both."""
-    if heartbeat.WORKER in queues.parts(listened):
+    if health.WORKER in parts(listened):
         importlib.import_module("webapp.engine")
     tuple(connectors.KINDS.values())
     with app.app_context():
-        for kind in queues.kinds(listened):
+        for kind in kinds(listened):
             job_of(kind)
             try:
                 lease.take(kind, "", clock.now)
@@ -157,13 +193,13 @@ def main(argv: Sequence[str] = ()) -> None:
     app = application()
     preload(app, listened)
     connection = make_redis(app.config["REDIS_URL"])
-    worker = Worker(app, connection, listened, _protection(app) if queues.RUNS in listened else "")
+    worker = Worker(app, connection, listened, _protection(app) if RUNS in listened else "")
     try:
         worker.work(logging_level=app.config["SETTINGS"].log_level)
     finally:
         try:
-            for part in queues.parts(listened):
-                heartbeat.gone(connection, part, worker.process)
+            for part in parts(listened):
+                health.gone(connection, part, worker.process)
         except redis.RedisError as error:
             log.warning("no farewell: %s", error)
 
@@ -171,21 +207,20 @@ def main(argv: Sequence[str] = ()) -> None:
 def _arguments(argv: Sequence[str]) -> list[str]:
     """The queues to listen to. Leaves with 2 for one that is not there."""
     parser = argparse.ArgumentParser(prog="python -m jobs.worker", allow_abbrev=False)
-    parser.add_argument("--queues", type=queues.chosen, default=queues.ordinary(), metavar="A,B")
+    parser.add_argument("--queues", type=chosen, default=ordinary(), metavar="A,B")
     return list(parser.parse_args(argv).queues)
 
 
 def _protection(app: Flask) -> str:
     """How this machine keeps programs apart; a runner that cannot do it is there all the same, and says so of each
     run. What earlier runners left behind goes, and the common environment is made beside."""
-    environments, run_place, run_program = (
-        importlib.import_module(f"jobs.{name}") for name in ("environments", "run_place", "run_program")
-    )
+    environments = importlib.import_module("jobs.scenarios.environments")
+    program = importlib.import_module("jobs.scenarios.program")
     environments.prepare_base()
     with app.app_context():
-        run_place.clear(app)
+        program.clear(app)
         db.engine.dispose()
-    return str(run_program.protection(app.config["SETTINGS"].sandbox))
+    return str(program.protection(app.config["SETTINGS"].sandbox))
 
 
 if __name__ == "__main__":

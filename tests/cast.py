@@ -18,10 +18,12 @@ from flask import Flask
 from flask.testing import FlaskClient
 from werkzeug.test import TestResponse
 
+from webapp.accounts import actors
+from webapp.accounts.models import User
+from webapp.accounts.services import api_keys, sign_in, tenancy
+from webapp.accounts.services import people as accounts_people
+from webapp.accounts.services.sign_in import Visitor
 from webapp.extensions import db
-from webapp.models import User
-from webapp.services import actors, api_keys, people, sign_in, tenancy
-from webapp.services.sign_in import Visitor
 
 PASSWORD = "a horse of another colour"
 VERSION = "2026-11-21"
@@ -66,7 +68,7 @@ def gather() -> Cast:
     users = {}
     stored = None
     for name in ("olivia", "adam", "edith", "victor", "tessa", "mallory", "nora"):
-        user = people.create_user(
+        user = accounts_people.create_user(
             system, f"{name}@example.org", name=name.title(), password=None if stored else PASSWORD
         )
         stored = stored or user.password_hash  # hashed once: argon2 is slow on purpose
@@ -82,8 +84,8 @@ def gather() -> Cast:
     red_project = tenancy.create_project(here, "Red", team_id=red.id)
     mallorys = tenancy.create_project(there, "Mine", team_id=tenancy.create_team(there, "Only").id)
     for name, role in (("adam", "admin"), ("edith", "editor"), ("victor", "viewer")):
-        people.add_member(here, users[name], role)
-    people.add_member(here, users["tessa"], "editor", team_id=blue.id)
+        accounts_people.add_member(here, users[name], role)
+    accounts_people.add_member(here, users["tessa"], "editor", team_id=blue.id)
     found: dict[str, Person] = {}
     for name, user in users.items():
         workspace = there if name == "mallory" else here

@@ -23,10 +23,11 @@ from flask import Flask
 
 from tests.cast import Browser, Cast, Person, Program, gather
 from webapp import create_app, limits
+from webapp.audit.services import audit_log
 from webapp.config import Settings
 from webapp.engine.data import vocabulary
 from webapp.extensions import db, make_redis, redis_client
-from webapp.services import audit, vocabularies
+from webapp.row_templates.services import vocabularies
 
 SECRET_KEY = "0123456789abcdefghijklmnopqrstuvwxyzABCDEF"
 VAULT_KEY = "MDEyMzQ1Njc4OWFiY2RlZmdoaWprbG1ub3BxcnN0dXY="
@@ -183,6 +184,8 @@ def app(settings: Settings, applications: dict[Settings, Flask]) -> Iterator[Fla
         made = applications[settings] = create_app(settings)
     config, extensions = dict(made.config), dict(made.extensions)
     with made.app_context():
+        # A thread of the test before may have connected to the database file that was replaced since.
+        db.engine.dispose()
         redis_client().flushdb()
         vocabularies.assume_kept(vocabulary.locked().id)  # 14 MB for each test would be slow
     yield made
@@ -194,7 +197,7 @@ def app(settings: Settings, applications: dict[Settings, Flask]) -> Iterator[Fla
 
 def close_app(app: Flask) -> None:
     """Let go of all an application holds."""
-    audit.close(app)
+    audit_log.close(app)
     with app.app_context():
         db.session.remove()
         db.engine.dispose()

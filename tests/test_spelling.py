@@ -11,7 +11,7 @@ from pydantic import BaseModel, Field
 
 from webapp import spelling
 from webapp.connectors import KINDS
-from webapp.services.push_requests import PushInput
+from webapp.pushes.schemas import PushInput
 
 
 class Basic(BaseModel):

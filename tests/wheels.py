@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from webapp.services import requirements
+from webapp.scenarios.services import requirements
 
 
 def wheel(

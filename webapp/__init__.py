@@ -28,7 +28,9 @@ def create_app(settings: Settings, *, routes: bool = True) -> Flask:
     answers nobody: for commands that only call services, and need not load all that draws pages."""
     from flask import Flask
 
-    from webapp import extensions, limits, storage
+    from webapp import extensions, limits, models, storage
+
+    assert models  # every table is registered by this import
 
     app = Flask(
         "webapp",
@@ -61,7 +63,7 @@ def create_app(settings: Settings, *, routes: bool = True) -> Flask:
     extensions.init_app(app)
     storage.init_app(app, settings)
     if routes:
-        from webapp import views
+        from webapp import blueprints
 
-        views.init_app(app, settings)
+        blueprints.init_app(app, settings)
     return app

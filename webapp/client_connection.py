@@ -414,7 +414,9 @@ class Connection:
             self._end = ChunkedEnd(end)
         elif value.isdigit() and len(value) <= 18:
             self._end = end + int(value)
-            self.is_large = int(value) > limits.WEB_MOST_BODY_BYTES  # the application rejects it by its length
+            self.is_large = (
+                int(value) > limits.WEB_MOST_BODY_BYTES
+            )  # the application rejects it by its length
         else:
             return
         incoming.pace = Pace(limits.WEB_BODY_WINDOW_BYTES, limits.WEB_BODY_WINDOW_SECONDS)
@@ -435,7 +437,9 @@ class Connection:
             gone = line.end() - line.start()
             incoming.head_end -= gone
             self._end = self._end - gone if isinstance(self._end, int) else ChunkedEnd(incoming.head_end)
-            if len(incoming.received) == incoming.head_end:  # RFC 9110, 10.1.1: unneeded once the body arrives
+            if (
+                len(incoming.received) == incoming.head_end
+            ):  # RFC 9110, 10.1.1: unneeded once the body arrives
                 self.sock.sendall(_CONTINUE)
 
     def set_timeout(self) -> None:

@@ -161,7 +161,9 @@ class Settings:
     tls_key: str = _setting("TLS_KEY", "Private key (PEM file) of TLS_CERT.", "")
     host: str = _setting("ROWSMITH_HOST", "Address the web server binds.", "127.0.0.1")
     port: int = _setting("ROWSMITH_PORT", "Port the web server binds.", 8000, read.whole(0, 65535))
-    web_workers: int = _setting("ROWSMITH_WEB_WORKERS", "Web processes.", limits.WEB_WORKERS, read.whole(1, 64))
+    web_workers: int = _setting(
+        "ROWSMITH_WEB_WORKERS", "Web processes.", limits.WEB_WORKERS, read.whole(1, 64)
+    )
     web_threads: int = _setting(
         "ROWSMITH_WEB_THREADS", "Threads of each web process.", limits.WEB_THREADS, read.whole(1, 512)
     )
@@ -179,7 +181,9 @@ class Settings:
         "text",
         read.log_format,
     )
-    metrics: bool = _setting("ROWSMITH_METRICS", "Whether /metrics (Prometheus) is served.", False, read.switch)
+    metrics: bool = _setting(
+        "ROWSMITH_METRICS", "Whether /metrics (Prometheus) is served.", False, read.switch
+    )
     metrics_token: str = _setting(
         "ROWSMITH_METRICS_TOKEN",
         "What a scraper sends as `Authorization: Bearer`. Where it is set nobody reads /metrics without it, from "
@@ -204,7 +208,9 @@ class Settings:
         secret=True,
     )
     mail_from: str = _setting(
-        "MAIL_FROM", "Whom mails come from: `rowsmith@example.org` or `Name <address>`; needed with SMTP_URL.", ""
+        "MAIL_FROM",
+        "Whom mails come from: `rowsmith@example.org` or `Name <address>`; needed with SMTP_URL.",
+        "",
     )
     oidc_issuer: str = _setting(
         "OIDC_ISSUER",
@@ -233,7 +239,9 @@ class Settings:
         read.one_of(NEW_PEOPLE),
     )
     oidc_workspace: str = _setting(
-        "OIDC_WORKSPACE", "Id or name of the workspace that OIDC_NEW_PEOPLE lets them into. Default: the oldest.", ""
+        "OIDC_WORKSPACE",
+        "Id or name of the workspace that OIDC_NEW_PEOPLE lets them into. Default: the oldest.",
+        "",
     )
     oidc_second_factor: str = _setting(
         "OIDC_SECOND_FACTOR",

@@ -47,7 +47,9 @@ def faults(s: Settings) -> list[str]:
         if s.storage_url.startswith("file:"):
             out.append("STORAGE_URL is a local folder; with ROWSMITH_HOSTS above 1 it must be s3://.")
         if not s.public_url:
-            out.append("PUBLIC_URL is not set; with ROWSMITH_HOSTS above 1 no host's own address stands for all.")
+            out.append(
+                "PUBLIC_URL is not set; with ROWSMITH_HOSTS above 1 no host's own address stands for all."
+            )
     return out
 
 

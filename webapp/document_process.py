@@ -69,7 +69,9 @@ def run(
     here. Error: unavailable, where too many documents are being read.
     """
     module, _, name = function.partition(":")
-    request = orjson.dumps({"module": module, "name": name, "seconds": seconds, "arguments": dict(arguments or {})})
+    request = orjson.dumps(
+        {"module": module, "name": name, "seconds": seconds, "arguments": dict(arguments or {})}
+    )
     if not _turns.acquire(timeout=limits.DOCUMENT_TURN_SECONDS):
         text = "Too many documents are being read at the moment. Try again."
         raise ApiError("unavailable", text, headers={"Retry-After": str(limits.DOCUMENT_RETRY_SECONDS)})
@@ -149,7 +151,9 @@ def _exchanged(module: str, request: bytes, document: int) -> tuple[bytes, int, 
         except TimeoutError:
             _server.stop()  # it does not fork any more
     if len(answer) < _STATUS.size:
-        raise ApiError("unavailable", "Reading the document was interrupted. Try again.", headers={"Retry-After": "5"})
+        raise ApiError(
+            "unavailable", "Reading the document was interrupted. Try again.", headers={"Retry-After": "5"}
+        )
     status, late = _STATUS.unpack(answer[-_STATUS.size :])
     del answer[-_STATUS.size :]
     return bytes(answer), status, bool(late)
@@ -175,7 +179,9 @@ def _result(function: str, answer: bytes, status: int, late: bool, seconds: int)
     if code != 0:
         log.error("document: the worker for %s ended with %s", function, code)
         text = "The document cannot be read: it makes the parser crash."
-        raise DocumentError(text, "It may be nested too deeply or need too much memory. Split or simplify it.")
+        raise DocumentError(
+            text, "It may be nested too deeply or need too much memory. Split or simplify it."
+        )
     kind, told = answer[:1], answer[1:]
     if kind == _BYTES:
         return told
@@ -252,7 +258,9 @@ def _answer(function: Any, document: int, arguments: Mapping[str, Any]) -> bytes
             result = function(file, **arguments)
         answer = _BYTES + result if isinstance(result, bytes) else _JSON + orjson.dumps(result)
         if len(answer) > limits.DOCUMENT_RESULT_BYTES:
-            text = f"What the document describes takes more than {limits.DOCUMENT_RESULT_BYTES // limits.MB} MB."
+            text = (
+                f"What the document describes takes more than {limits.DOCUMENT_RESULT_BYTES // limits.MB} MB."
+            )
             return _limited(text, "Split it into smaller documents.")
         return answer
     except DocumentError as error:

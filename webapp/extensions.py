@@ -19,7 +19,7 @@ from sqlalchemy.engine import Connection
 from sqlalchemy.orm import Session
 
 from webapp import limits
-from webapp.models.base import Base
+from webapp.model_base import Base
 
 READS: Final = "rowsmith_reads"  # execution option of a connection: this transaction only reads
 

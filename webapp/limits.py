@@ -39,7 +39,6 @@ DEMO_PLAN: Final = "enterprise"  # `./rowsmith up` without --plan
 ENTERPRISE_MAX: Final = PlanLimits(60_000, 100_000_000_000, 1_000_000_000)
 
 
-
 @dataclass(frozen=True, slots=True)
 class Retention:
     """How many days a plan keeps what has ended."""
@@ -93,7 +92,9 @@ MAX_JSON_DEPTH: Final = 64  # chosen: protects every walk over a body; orjson it
 # Measured: an object of one member takes 230 bytes and may be written in 8, so 10 MB of them would take 290 MB.
 MAX_JSON_CONTAINERS: Final = 400_000  # arrays and objects of one body
 MAX_JSON_ELEMENTS: Final = 100_000  # chosen: of an array or object of a body, where its key says nothing else
-LARGE_JSON_BYTES: Final = 256 * 1024  # chosen: the unknown keys of a longer body are counted before it is validated
+LARGE_JSON_BYTES: Final = (
+    256 * 1024
+)  # chosen: the unknown keys of a longer body are counted before it is validated
 MAX_FIELD_FAULTS: Final = 1_000  # chosen: of a template's fields; more are not looked for
 MAX_COUNTED_FAULTS: Final = 2_000  # chosen: of a body with more faults they are counted, not listed
 PAGE_LIMIT_DEFAULT: Final = 20
@@ -105,7 +106,9 @@ MAX_QUERY_TEXT: Final = 200  # chosen: ?q=
 MAX_NAME_CHARS: Final = 200  # chosen: names of templates, keys, projects, teams
 MAX_DESCRIPTION_CHARS: Final = 10_000  # chosen
 REQUEST_ID_CHARS: Final = 128  # chosen: a longer X-Request-Id is replaced by ours
-MAX_FAULT_PATH_CHARS: Final = 1_000  # chosen: of the path of a fault, which holds keys that the caller made up
+MAX_FAULT_PATH_CHARS: Final = (
+    1_000  # chosen: of the path of a fault, which holds keys that the caller made up
+)
 MAX_FAULTS: Final = 100  # chosen: most faults listed in one answer
 
 # --- Templates and generation ------------------------------------------------------------------------------
@@ -137,7 +140,9 @@ BLOCK_GROWTH: Final = 32  # BLOCK_ROWS / FIRST_BLOCK_ROWS: the next block has at
 PREVIEW_RECORDS: Final = 10_000  # chosen: objects in arrays of a preview; as many as one row may have
 # Chosen: of them so many are free. Beyond that previews have an allowance of their own, as large as the rows per hour.
 PREVIEW_FREE_RECORDS: Final = 100
-PREVIEW_BYTES: Final = 8 * MB  # chosen: a preview; as Python's objects, for a page, it takes up to thirty times this
+PREVIEW_BYTES: Final = (
+    8 * MB
+)  # chosen: a preview; as Python's objects, for a page, it takes up to thirty times this
 ESTIMATE_BYTES: Final = 32 * MB  # chosen: of an export, written to judge how large the whole will be
 BAD_TEXT_CHARS: Final = 30_000  # XLSX_CELL_CHARS: no bad value is too long for a cell of a sheet
 ANSWER_BLOCK_ROWS: Final = 65_536  # rows of one piece of an answer key: of them only the bad ones are made
@@ -253,7 +258,9 @@ FRESH_SIGN_IN_MINUTES: Final = 15
 SIGN_IN_LINK_HOURS: Final = 24  # chosen: one-time sign-in link
 INVITATION_DAYS: Final = 7  # chosen
 KEY_UNUSED_DAYS: Final = 90  # chosen: a key that nobody used for so long is marked
-SIGN_IN_WAIT_SECONDS: Final = 600  # chosen: between the two steps of a sign-in, and away at a provider of sign-ins
+SIGN_IN_WAIT_SECONDS: Final = (
+    600  # chosen: between the two steps of a sign-in, and away at a provider of sign-ins
+)
 TOTP_STEP_SECONDS: Final = 30  # RFC 6238, 5.2: the recommended time step
 TOTP_DRIFT_STEPS: Final = 1  # RFC 6238, 5.2: at most one step for the delay, either way
 TOTP_DIGITS: Final = 6  # RFC 4226, 5.3: at least six; what every authenticator shows
@@ -266,7 +273,9 @@ RECOVERY_CODE_BYTES: Final = 15  # 120 bits; OWASP ASVS 5.0, 6.5.2: from 112 on 
 OIDC_ANSWER_BYTES: Final = 512 * 1024  # chosen: of a provider of sign-ins; its keys are the longest
 OIDC_TIMEOUT_SECONDS: Final = 10  # chosen: a person waits
 OIDC_KEPT_SECONDS: Final = 3_600  # chosen: its metadata and keys are believed so long
-OIDC_KEYS_AGAIN_SECONDS: Final = 30  # chosen: and asked for sooner, at most this often, for a key that is not known
+OIDC_KEYS_AGAIN_SECONDS: Final = (
+    30  # chosen: and asked for sooner, at most this often, for a key that is not known
+)
 OIDC_LEEWAY_SECONDS: Final = 60  # chosen: how far its clock may be from ours
 OIDC_ISSUER_CHARS: Final = 500  # chosen: an address
 OIDC_TEXT_CHARS: Final = 255  # OpenID Connect Core 1.0, 2: a subject has at most 255 characters
@@ -287,14 +296,18 @@ MAX_ATTEMPTS: Final = 3  # a lost export or push is taken up again at most so of
 WORKER_SEEN_SECONDS: Final = 60  # chosen: /health/ready wants a worker's beat as young as this
 
 # --- Logs ---------------------------------------------------------------------------------------------------
-HUSHED_KNOWN: Final = 500  # chosen: secrets that a process remembers, so that its log holds none; some ms a line
+HUSHED_KNOWN: Final = (
+    500  # chosen: secrets that a process remembers, so that its log holds none; some ms a line
+)
 HUSHED_COOKIE_CHARS: Final = 12  # chosen: shorter cookies are choices such as a theme
 LOG_MESSAGE_CHARS: Final = 8_000  # chosen: of one line of our own log
 LOG_TRACE_CHARS: Final = 16_000  # chosen: of a traceback, its end
 
 # --- Operation ----------------------------------------------------------------------------------------------
 READY_SECONDS: Final = 1.5  # chosen: a part that does not answer /health/ready by then is said to be slow
-METRICS_FLUSH_SECONDS: Final = 2.0  # chosen: what a process counts reaches Redis so often; scrapes come every 15 s
+METRICS_FLUSH_SECONDS: Final = (
+    2.0  # chosen: what a process counts reaches Redis so often; scrapes come every 15 s
+)
 METRICS_SEEN_SECONDS: Final = 15.0  # chosen: a web process that is silent for so long does not count any more
 # Chosen: upper ends of the buckets, in seconds; Prometheus' own, with what a run or a large push needs.
 METRICS_REQUEST_BUCKETS: Final = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 60.0)
@@ -305,10 +318,16 @@ STATUS_FAILED_DAYS: Final = 7  # chosen: that ended in the last days
 
 # --- Upkeep: backup, restore, doctor, upgrade ----------------------------------------------------------------
 UPKEEP_ROWS: Final = 1_000  # chosen: rows of a table that a backup has in memory
-UPKEEP_PACKING: Final = 1  # zlib's quickest level: most files are packed already, and JSON shrinks to a fifth by it
+UPKEEP_PACKING: Final = (
+    1  # zlib's quickest level: most files are packed already, and JSON shrinks to a fifth by it
+)
 UPKEEP_SNAPSHOTS: Final = 3  # chosen: how often a backup takes another snapshot because files went meanwhile
-HOLD_SECONDS: Final = 900  # chosen: what a backup that was killed keeps from being removed stays no longer by it
-UPKEEP_CONNECT_SECONDS: Final = 10.0  # chosen: a database that does not answer, or a lock that is not given, by then
+HOLD_SECONDS: Final = (
+    900  # chosen: what a backup that was killed keeps from being removed stays no longer by it
+)
+UPKEEP_CONNECT_SECONDS: Final = (
+    10.0  # chosen: a database that does not answer, or a lock that is not given, by then
+)
 UPKEEP_PASSPHRASE_CHARS: Final = 12  # chosen: of a passphrase that seals the keys, at least
 UPKEEP_SALT_BYTES: Final = 16  # RFC 7914, 12: the length of its own examples and more
 UPKEEP_SCRYPT_COST: Final = 2**17  # OWASP Password Storage Cheat Sheet: scrypt with N=2^17, r=8, p=1; 128 MB
@@ -318,7 +337,9 @@ SKEW_WARN_SECONDS: Final = 2.0
 SKEW_FAIL_SECONDS: Final = 10.0
 REDIS_FULL_SHARE: Final = 0.9  # chosen: of the memory that Redis may use
 DISK_FULL_BYTES: Final = 200 * MB  # chosen: with less an export of some size ends in the middle
-DISK_SCARCE_BYTES: Final = 2_048 * MB  # chosen: environments of scenarios and copies of files take some gigabytes
+DISK_SCARCE_BYTES: Final = (
+    2_048 * MB
+)  # chosen: environments of scenarios and copies of files take some gigabytes
 UPKEEP_TOLD: Final = 5  # chosen: things of one kind that are named; the rest is counted
 
 # --- Audit -------------------------------------------------------------------------------------------------
@@ -327,7 +348,9 @@ AUDIT_WAIT_SECONDS: Final = 30.0  # chosen: a request whose entry is not written
 AUDIT_SEAL_SECONDS: Final = 30.0  # chosen: how often entries are sealed; what is younger may have no seal yet
 AUDIT_SEAL_ENTRIES: Final = 1_000  # chosen: entries of one seal, 48 kB of hashes
 AUDIT_SEALS_PER_TURN: Final = 20  # chosen: seals of one turn of the sweeper, about a second of work
-AUDIT_REMOVED_PER_TURN: Final = 10  # chosen: seals whose entries retention removes in one turn: 2,000 entries a second
+AUDIT_REMOVED_PER_TURN: Final = (
+    10  # chosen: seals whose entries retention removes in one turn: 2,000 entries a second
+)
 # Chosen: an entry that is older by this than what was sealed before it was put there later. No transaction lasts so
 # long, and no clock of ours differs so much.
 AUDIT_LATE_SECONDS: Final = 600.0
@@ -351,7 +374,9 @@ REDIS_CONNECTIONS: Final = 200
 # --- Storage -----------------------------------------------------------------------------------------------
 STORAGE_CHUNK_BYTES: Final = 1 * MB  # chosen: the piece a download is read in
 STORAGE_PART_BYTES: Final = 8 * MB  # chosen: S3 takes parts of at least 5 MiB and at most 10,000 of them
-STORAGE_PARTS_AT_ONCE: Final = 2  # chosen: parts of one file on their way; each is in memory until it is stored
+STORAGE_PARTS_AT_ONCE: Final = (
+    2  # chosen: parts of one file on their way; each is in memory until it is stored
+)
 STORAGE_TIMEOUT_SECONDS: Final = 60
 
 # --- Pages -------------------------------------------------------------------------------------------------
@@ -360,18 +385,26 @@ EXPLAIN_ROWS: Final = 1_000  # chosen: how a field's values spread is told from 
 COST_TRIES: Final = 4  # chosen: the quickest of so many blocks says what a value costs
 EXPLAIN_COST_ROWS: Final = 1_000_000  # chosen: for so many rows the builder says how long a field takes
 # Chosen: the export files of a workspace, by its plan. Where a new one needs space, the oldest are removed.
-EXPORT_FILES_BYTES: Final = MappingProxyType({"free": 2_048 * MB, "pro": 51_200 * MB, "enterprise": 512_000 * MB})
+EXPORT_FILES_BYTES: Final = MappingProxyType(
+    {"free": 2_048 * MB, "pro": 51_200 * MB, "enterprise": 512_000 * MB}
+)
 EXPORT_HOLD_BYTES: Final = 16 * MB  # chosen: so much is reserved ahead of what an export has written
 EXPORT_ROWS: Final = 200_000  # chosen: from so many rows on the page advises a file made by a worker
 USAGE_FOLD_SECONDS: Final = 60.0  # chosen: how often requests are taken over from Redis
-USAGE_KEPT_DAYS: Final = 400  # chosen: usage by the hour is kept so long: a year and the month to compare it with
+USAGE_KEPT_DAYS: Final = (
+    400  # chosen: usage by the hour is kept so long: a year and the month to compare it with
+)
 USAGE_MAX_HOURS: Final = 24 * 31  # chosen: points of a chart by the hour,
 USAGE_MAX_DAYS: Final = 366  # and by the day
-USAGE_PARTS: Final = 50  # chosen: templates, keys, persons, projects that are told one by one; the rest is summed up
+USAGE_PARTS: Final = (
+    50  # chosen: templates, keys, persons, projects that are told one by one; the rest is summed up
+)
 USAGE_WARN_SHARE: Final = 0.8  # chosen: of a limit, from which on people are warned
 LIMIT_WARNING_SECONDS: Final = 3_600  # chosen: between two warnings of one limit of a workspace,
 LIMIT_MAIL_SECONDS: Final = 86_400  # and between two of them by mail
-BUILDER_ROWS: Final = 5  # chosen: rows that the builder's page has in full; the browser asks for the others at once
+BUILDER_ROWS: Final = (
+    5  # chosen: rows that the builder's page has in full; the browser asks for the others at once
+)
 PICKED_TABLES: Final = 300  # chosen: tables that a select of the builder offers; of more, a box searches
 DATASET_CHOICES: Final = 100  # chosen: templates that a dataset's page offers; of more, a box searches
 PICKED_TEMPLATES: Final = 300  # chosen: templates that the builder offers to pick from, in the order of names
@@ -384,7 +417,9 @@ ASSET_SECONDS: Final = (
 WEB_WORKERS: Final = 2
 # Measured: with 16 and forty log followers a ping waits 1.4 s; an idle thread costs some 60 kB.
 WEB_THREADS: Final = 192
-WEB_FREE_THREADS: Final = 32  # chosen: threads of a web process that no follower and no waiting caller may take
+WEB_FREE_THREADS: Final = (
+    32  # chosen: threads of a web process that no follower and no waiting caller may take
+)
 # Chosen: a larger array is returned to the system when it is freed. Those of ordinary blocks are smaller: memory that
 # is returned has to be asked for again, page by page.
 MALLOC_MMAP_BYTES: Final = 4 * MB
@@ -396,7 +431,9 @@ MALLOC_ARENAS: Final = 2  # measured: as fast as glibc's own eight for each proc
 WEB_CONNECTIONS: Final = 2_000
 WEB_ROOM_CONNECTIONS: Final = 32  # chosen: closed at a time
 WEB_ACCEPT_PAUSE_SECONDS: Final = 0.02  # chosen: after the operating system refused a connection
-WEB_HEAD_SECONDS: Final = 15.0  # chosen: from the first byte to the end of the headers, TLS handshake included
+WEB_HEAD_SECONDS: Final = (
+    15.0  # chosen: from the first byte to the end of the headers, TLS handshake included
+)
 # Chosen: the least speed of a body, 500 bytes a second, and of an answer. Whoever is slower loses the connection.
 WEB_BODY_WINDOW_SECONDS: Final = 30.0
 WEB_BODY_WINDOW_BYTES: Final = 15_000
@@ -414,7 +451,9 @@ WEB_SLOT_RETRY_SECONDS: Final = 5  # chosen: Retry-After of a request that is cl
 # Chosen: a whole answer up to this is sent without a thread if its client reads slowly; /openapi.json has 1.3 MB.
 WEB_ANSWER_BYTES: Final = 4 * MB
 WEB_HELD_BYTES: Final = 64 * MB  # chosen: unfinished requests and answers in the memory of one web process
-WEB_LINGER_SECONDS: Final = 2.0  # chosen: a closed connection waits so long for its client to have read the answer
+WEB_LINGER_SECONDS: Final = (
+    2.0  # chosen: a closed connection waits so long for its client to have read the answer
+)
 WEB_SWEEP_SECONDS: Final = 0.5  # chosen: how often deadlines and limits of connections are checked
 FOLLOW_RETRY_SECONDS: Final = 2  # chosen: who finds no place to follow is asked to come again after this
 
@@ -425,7 +464,9 @@ PART_READY_SECONDS: Final = 120.0  # chosen: a part that is not ready by then is
 PROBE_SECONDS: Final = 2.0  # chosen: one question to a part waits so long
 PROBE_PAUSE_SECONDS: Final = 0.05
 STOP_SECONDS: Final = 30.0  # streams finish and workers hand back their lease within this
-KEEPALIVE_STAY_SECONDS: Final = 0.05  # chosen: so long the thread that answered waits for the next request itself
+KEEPALIVE_STAY_SECONDS: Final = (
+    0.05  # chosen: so long the thread that answered waits for the next request itself
+)
 HEAD_JOINS_BYTES: Final = 65_536  # chosen: a body's first part up to this goes out in one piece with the head
 RESTART_PAUSES: Final = (0.2, 1.0, 2.0, 4.0, 8.0)  # chosen: waits before a part is started again
 QUICK_DEATH_SECONDS: Final = 15.0  # chosen: a part that lived shorter than this died at once
@@ -477,9 +518,18 @@ PUSH_SAME_FAILURES: Final = (
 )
 PUSH_CANARY_ROWS: Final = 10  # chosen: rows of a canary whose number was not said
 PUSH_WAITS: Final = (1.0, 2.0, 4.0)  # promise 7: seconds before a lost connection is opened again
-PUSH_TARGET_WAITS: Final = (1.0, 2.0, 4.0, 8.0, 15.0, 30.0)  # chosen: seconds between tries of a target that is away
+PUSH_TARGET_WAITS: Final = (
+    1.0,
+    2.0,
+    4.0,
+    8.0,
+    15.0,
+    30.0,
+)  # chosen: seconds between tries of a target that is away
 PUSH_HELD_SECONDS: Final = 4.0  # chosen: for a longer wait the worker is released
-PUSH_TARGET_WAIT_SECONDS: Final = 300  # chosen: a restart takes 5 to 30 s, a failover or an upgrade some minutes
+PUSH_TARGET_WAIT_SECONDS: Final = (
+    300  # chosen: a restart takes 5 to 30 s, a failover or an upgrade some minutes
+)
 PUSH_MOST_TARGET_WAIT_SECONDS: Final = 86_400  # chosen
 PUSH_CANCEL_SECONDS: Final = (
     1.0  # chosen: the chunk in hand may end within this before its statement is stopped
@@ -496,7 +546,9 @@ PUSH_LINE_CHARS: Final = 2_000  # chosen
 PUSH_PROGRESS_POINTS: Final = 200  # chosen: points of the rate chart, thinned out when they become more
 HTTP_MADE_ROWS: Final = 1_000  # chosen: rows made at once for a push over HTTP
 HTTP_SAME_FAILURES: Final = 100  # chosen: PUSH_SAME_FAILURES of a push over HTTP, where each takes a request
-HTTP_HEADER_ROWS: Final = 1_000_000  # chosen: rows whose values in headers are checked before a push is accepted
+HTTP_HEADER_ROWS: Final = (
+    1_000_000  # chosen: rows whose values in headers are checked before a push is accepted
+)
 HTTP_BODY_CHARS: Final = 2_048  # chosen: of what a target answered to one row
 PUSH_MESSAGE_CHARS: Final = 1_000  # chosen: of what the target said of one row
 PUSH_KEY_CHARS: Final = 200  # chosen: of one key value of one row
@@ -538,9 +590,13 @@ QUERY_ROW_BYTES: Final = 32 * MB  # chosen: one row that a query returns
 QUERY_ANSWER_BYTES: Final = 64 * MB  # chosen: all rows of a query for a field
 QUERY_MEMORY_BYTES: Final = 512 * MB  # chosen: memory of the process that carries out users' queries
 QUERY_PROCESSES: Final = 16  # chosen: such processes for one process of ours
-QUERY_BATCH_BYTES: Final = 4 * MB  # chosen: rows that such a process reads at once; fewer rows where they are wide
+QUERY_BATCH_BYTES: Final = (
+    4 * MB
+)  # chosen: rows that such a process reads at once; fewer rows where they are wide
 QUERY_CHUNK_ROWS: Final = 16  # chosen: rows that the driver of PostgreSQL holds at once
-QUERY_BATCH_ROWS: Final = 2_500  # chosen: of short rows where a driver holds them all, in case wide ones follow
+QUERY_BATCH_ROWS: Final = (
+    2_500  # chosen: of short rows where a driver holds them all, in case wide ones follow
+)
 QUERY_FIRST_ROWS: Final = 16  # chosen: rows of a query for a field that are read before their width is known
 QUERY_STOP_SECONDS: Final = 3.0  # chosen: such a process that has not ended by then is killed
 SAMPLE_BYTES: Final = 16 * MB  # chosen: of the first rows of a table; of wide rows there are fewer
@@ -609,7 +665,9 @@ FETCH_SECONDS: Final = (
 # Rows taken from real data.
 SOURCE_ROWS: Final = 10_000_000  # chosen: of one source
 PREVIEW_SOURCE_ROWS: Final = 1_000  # chosen: rows of a connection that a look at a template reads
-SOURCE_BYTES: Final = 4_096 * MB  # chosen: of one source as it lies on the worker's disk while its rows are made
+SOURCE_BYTES: Final = (
+    4_096 * MB
+)  # chosen: of one source as it lies on the worker's disk while its rows are made
 FETCHED_FILES_BYTES: Final = 10_240 * MB  # chosen: what a workspace keeps of rows and values from connections
 SOURCE_CACHE_BYTES: Final = 2_048 * MB  # chosen: of sources that one process keeps open for the next request
 SOURCE_BLOCK_ROWS: Final = 8_192  # BLOCK_ROWS: rows of one piece of a source
@@ -622,7 +680,9 @@ SOURCE_PIECE_BYTES: Final = 4 * MB  # chosen: rows of a source that are decoded 
 SOURCE_CELL_BYTES: Final = 4 * MB  # chosen: one row of a CSV file, one element of a JSON file
 SOURCE_SECONDS: Final = 50.0  # below gunicorn's 60: reading a connection's rows for one request
 SOURCE_QUERY_CHARS: Final = 20_000  # chosen: subsets nest their queries
-SOURCE_KEPT_HOURS: Final = 24  # chosen: rows of a connection that no open export and no push needs are removed then
+SOURCE_KEPT_HOURS: Final = (
+    24  # chosen: rows of a connection that no open export and no push needs are removed then
+)
 SOURCE_SHEET_BYTES: Final = 1_024 * MB  # chosen: a sheet of a workbook, unpacked
 SOURCE_STRINGS_BYTES: Final = 256 * MB  # chosen: a workbook's shared texts, which its reader holds in memory
 SUBSET_STEPS: Final = 200  # chosen: steps over foreign keys to the tables of one subset
@@ -632,7 +692,9 @@ SUBSET_DEPTH: Final = 4  # chosen: steps down to children
 # looked for, then every fourth: what leaks more than a few values is still found, and the report says the share.
 LEAK_DIGESTS: Final = 4_000_000  # chosen: 32 MB a column
 LEAK_SUBSTRING_CHARS: Final = 5  # contract: of a real value that stands inside another one
-LEAK_CODED_CHARS: Final = 12  # chosen: likewise inside a token or hash, which has short runs of digits by chance
+LEAK_CODED_CHARS: Final = (
+    12  # chosen: likewise inside a token or hash, which has short runs of digits by chance
+)
 LEAK_DIGITS: Final = 5  # chosen: fewer digits tell nobody
 INFER_SAMPLE_ROWS: Final = 200  # chosen: rows of a table that are looked at for shapes and ranges
 CLASSIFY_ROWS: Final = 1_000  # chosen: rows of a sample that are looked at for personal values
@@ -656,14 +718,18 @@ IMPORT_CHOICES: Final = 20  # chosen: different words of a column that are taken
 IMPORT_NAME_BYTES: Final = 1_000  # chosen: of a column's name before it is cut to MAX_NAME_CHARS
 IMPORT_STATEMENTS: Final = 20_000  # chosen: statements of an SQL script that are looked at
 IMPORT_STATEMENT_CHARS: Final = 1_000_000  # chosen: of one statement; 5,000 columns take some 300,000
-IMPORT_PROBLEMS: Final = 5_000  # chosen: tables and columns that are named in a report because they were left out
+IMPORT_PROBLEMS: Final = (
+    5_000  # chosen: tables and columns that are named in a report because they were left out
+)
 # Chosen: schemas of JSON Schema, OpenAPI, Avro and Protocol Buffers behind one table, their references followed, and
 # behind all of an import; a template holds MAX_NESTED_FIELDS, and 200,000 schemas take a quarter of a second.
 IMPORT_TABLE_NODES: Final = 20_000
 IMPORT_NODES: Final = 4_000_000
 IMPORT_SHEET_BYTES: Final = 128 * MB  # chosen: what is unpacked of one sheet of a workbook,
 IMPORT_STRINGS_BYTES: Final = 64 * MB  # and of its texts
-IMPORT_SHEET_CELLS: Final = 250_000  # measured: cells of a sheet that are looked at; openpyxl reads so many in 4 s
+IMPORT_SHEET_CELLS: Final = (
+    250_000  # measured: cells of a sheet that are looked at; openpyxl reads so many in 4 s
+)
 IMPORT_CELL_CHARS: Final = 1_000  # chosen: characters of a cell that a sample keeps
 IMPORT_ECHO_CHARS: Final = 200_000  # chosen: a pasted text that a page shows again
 # --- Documents ---------------------------------------------------------------------------------------------
@@ -673,9 +739,13 @@ DOCUMENT_MEMORY_BYTES: Final = 1_024 * MB
 # Promise 26: a request runs for at most 10 s. Measured: 6 MB of YAML take 3 s, 11 MB of $metadata 3 s, others less.
 DOCUMENT_CPU_SECONDS: Final = 10
 METADATA_CPU_SECONDS: Final = 20  # chosen: of OData and OpenAPI documents; 32 MB of $metadata take 9 s
-DOCUMENT_SECONDS: Final = 45.0  # chosen: by the clock; a loaded machine gives a process a quarter of a processor
+DOCUMENT_SECONDS: Final = (
+    45.0  # chosen: by the clock; a loaded machine gives a process a quarter of a processor
+)
 DOCUMENT_LEVELS: Final = 100  # chosen: arrays and objects inside one another; real documents have some 30
-DOCUMENT_YAML_VALUES: Final = 2_000_000  # chosen: values of a YAML document with its aliases; 10 MB have some 700,000
+DOCUMENT_YAML_VALUES: Final = (
+    2_000_000  # chosen: values of a YAML document with its aliases; 10 MB have some 700,000
+)
 DOCUMENT_RESULT_BYTES: Final = 40 * MB  # measured: 11 MB of $metadata with 80,000 properties come to 23 MB
 DOCUMENTS_AT_ONCE: Final = 2  # chosen: documents that one process has read at the same time
 DOCUMENT_TURN_SECONDS: Final = 10.0  # chosen: a request that waits longer for its turn is asked to try again
@@ -687,7 +757,9 @@ HTTP_HEADERS: Final = 50  # chosen: headers, or query parameters, of one request
 HTTP_TEMPLATE_BYTES: Final = 100_000  # chosen: of a request template's body
 HTTP_CHUNK_ROWS: Final = 50  # promise 1: rows in doubt after a crash, at most
 HTTP_BATCH_ROWS: Final = 100_000  # chosen: rows of one request in batch mode, at most
-HTTP_PIECE_ROWS: Final = 2_000  # chosen: rows of a batch's body that are written at once; more cost memory, fewer time
+HTTP_PIECE_ROWS: Final = (
+    2_000  # chosen: rows of a batch's body that are written at once; more cost memory, fewer time
+)
 HTTP_PARALLEL: Final = 8  # chosen: requests at once of one push
 HTTP_MOST_PARALLEL: Final = 64  # chosen
 HTTP_CAPTURES: Final = 20  # chosen: keys taken from one answer
@@ -719,7 +791,9 @@ TOKEN_DEFAULT_SECONDS: Final = 300.0  # chosen: lifetime of a token whose answer
 TOKEN_MOST_SECONDS: Final = 86_400.0  # chosen: a token is kept no longer, whatever its answer tells
 TOKEN_REFUSED_SECONDS: Final = 5.0  # chosen: when fresh tokens are refused too, no other is asked for so long
 TOKENS: Final = 1_000  # chosen: tokens of one process
-TOKEN_LOCK_SECONDS: Final = TOKEN_SECONDS + 10  # chosen: one process fetches; others wait at most this long for it
+TOKEN_LOCK_SECONDS: Final = (
+    TOKEN_SECONDS + 10
+)  # chosen: one process fetches; others wait at most this long for it
 TOKEN_FAILURE_SECONDS: Final = 5.0  # chosen: so long those who waited for a token learn why there is none
 # --- AI ---------------------------------------------------------------------------------------------------
 AI_TIMEOUT_SECONDS: Final = 60.0  # chosen: of one request, where the connection says nothing; models are slow
@@ -755,14 +829,24 @@ MAX_RUN_SECONDS: Final = 3_600
 DEFAULT_RUN_SECONDS: Final = 900
 WAIT_SECONDS: Final = 300  # section 8: blocking run wait
 MAX_CODE_BYTES: Final = MB  # chosen: one program
-MAX_FILE_NAME_CHARS: Final = 255  # chosen: a workspace file's name with its folders, as most file systems have it
+MAX_FILE_NAME_CHARS: Final = (
+    255  # chosen: a workspace file's name with its folders, as most file systems have it
+)
 MAX_WORKSPACE_FILES_BYTES: Final = 1024 * MB  # chosen: all live files of a workspace, the quota
-MAX_WORKSPACE_FILES: Final = 10_000  # chosen: live files of a workspace; each run's folder names every one of them
+MAX_WORKSPACE_FILES: Final = (
+    10_000  # chosen: live files of a workspace; each run's folder names every one of them
+)
 FILE_PART_BYTES: Final = 255  # ext4, XFS, APFS: one name between two slashes, in UTF-8
 FILE_TYPE_CHARS: Final = 127  # RFC 6838, 4.2: of each half of a media type
-FILE_ORPHAN_SECONDS: Final = 10_800  # chosen: bytes without a row are swept after so long; no upload lasts longer
-FILE_CACHE_BYTES: Final = 2_048 * MB  # chosen: files that a worker keeps at hand for runs: two workspaces full
-FILE_CACHE_TRIES: Final = 5  # chosen: how often a file is asked for again that was replaced or evicted meanwhile
+FILE_ORPHAN_SECONDS: Final = (
+    10_800  # chosen: bytes without a row are swept after so long; no upload lasts longer
+)
+FILE_CACHE_BYTES: Final = (
+    2_048 * MB
+)  # chosen: files that a worker keeps at hand for runs: two workspaces full
+FILE_CACHE_TRIES: Final = (
+    5  # chosen: how often a file is asked for again that was replaced or evicted meanwhile
+)
 FILE_PREVIEW_BYTES: Final = 256 * 1024  # chosen: the head of a file that its page looks at
 FILE_PREVIEW_ROWS: Final = 20  # chosen
 FILE_PREVIEW_LINES: Final = 60  # chosen: of a text
@@ -782,18 +866,32 @@ MAX_VARIABLE_NAME_CHARS: Final = 100  # chosen: as long as a secret's name
 MAX_VARIABLE_BYTES: Final = 32 * 1024  # chosen: Linux takes 128 kB for one
 MAX_VARIABLES_BYTES: Final = 256 * 1024  # chosen: all of them; Linux takes 2 MB with the command line
 MAX_REQUIREMENTS: Final = 50  # chosen: packages that one program asks for
-MAX_REQUIREMENTS_BLOCK_CHARS: Final = 64 * 1024  # chosen: of a PEP 723 block; 50 requirements with markers take 16 kB
-MAX_REQUIREMENTS_KEY_PARTS: Final = 20  # chosen: of a dotted key in it; tomllib's memory grows with their square
+MAX_REQUIREMENTS_BLOCK_CHARS: Final = (
+    64 * 1024
+)  # chosen: of a PEP 723 block; 50 requirements with markers take 16 kB
+MAX_REQUIREMENTS_KEY_PARTS: Final = (
+    20  # chosen: of a dotted key in it; tomllib's memory grows with their square
+)
 MAX_REQUIREMENT_CHARS: Final = 300  # chosen: one of them, with its versions and markers
-RESOLVE_SECONDS: Final = 60.0  # chosen: who saves a program with requirements waits no longer for its packages
+RESOLVE_SECONDS: Final = (
+    60.0  # chosen: who saves a program with requirements waits no longer for its packages
+)
 RESOLVE_AT_ONCE: Final = 2  # chosen: resolutions at once in one web process; the next one waits
 RESOLVE_TURN_SECONDS: Final = 10.0  # chosen: who waits longer for a turn is asked to try again
 SYNTAX_SECONDS: Final = 5  # chosen: processor time; a program of a megabyte is parsed in about one
-DIFF_LINES: Final = 4_000  # chosen: changed parts that are longer are shown as replaced whole: difflib is quadratic
-ENVIRONMENT_POLL_SECONDS: Final = 0.1  # chosen: how often a run looks whether another has made its environment
+DIFF_LINES: Final = (
+    4_000  # chosen: changed parts that are longer are shown as replaced whole: difflib is quadratic
+)
+ENVIRONMENT_POLL_SECONDS: Final = (
+    0.1  # chosen: how often a run looks whether another has made its environment
+)
 ENVIRONMENT_SECONDS: Final = 300.0  # chosen: an environment that is not made by then is given up
-ENVIRONMENT_RETRY_SECONDS: Final = 60.0  # chosen: so long after a failure the common libraries are not tried again
-ENVIRONMENTS_BYTES: Final = 4 * 1024 * MB  # chosen: of all environments; the common libraries take some 200 MB
+ENVIRONMENT_RETRY_SECONDS: Final = (
+    60.0  # chosen: so long after a failure the common libraries are not tried again
+)
+ENVIRONMENTS_BYTES: Final = (
+    4 * 1024 * MB
+)  # chosen: of all environments; the common libraries take some 200 MB
 # Chosen: younger uses keep an environment; the longest run, and as much again for what comes before and after it.
 ENVIRONMENT_KEEP_SECONDS: Final = 2 * MAX_RUN_SECONDS
 LOG_TAIL_LINES: Final = 200  # chosen: lines of a log that a run's page begins with
@@ -809,13 +907,19 @@ SCHEDULE_YEARS: Final = 8  # a schedule for 29 February waits no longer, 2096 to
 # Chosen: runs of one workspace that go on at once, by plan; more wait, queued, and beyond so many are refused.
 RUNS_AT_ONCE: Final = MappingProxyType({"free": 1, "pro": 5, "enterprise": 20})
 RUNS_QUEUED: Final = MappingProxyType({"free": 20, "pro": 100, "enterprise": 1_000})
-MAX_RUN_DEPTH: Final = 5  # chosen: runs below one another that programs start; a program that starts itself ends there
+MAX_RUN_DEPTH: Final = (
+    5  # chosen: runs below one another that programs start; a program that starts itself ends there
+)
 MAX_RUNS_OF_RUN: Final = 50  # chosen: runs that one run's program has queued or running at the same time
 RUN_QUEUE_RETRY_SECONDS: Final = 30  # chosen: Retry-After where no further run can be queued
 RUN_POLL_SECONDS: Final = 0.05  # chosen: how often a runner looks after its program
 RUN_GRACE_SECONDS: Final = 5.0  # promise 8: between SIGTERM and SIGKILL of a program
-RUN_DRAIN_SECONDS: Final = 10.0  # chosen: a stopping runner lets its program go on so long; below HAND_BACK_SECONDS
-RUN_KEY_MARGIN_SECONDS: Final = 120  # chosen: a run's key outlives its time limit by this, should nobody revoke it
+RUN_DRAIN_SECONDS: Final = (
+    10.0  # chosen: a stopping runner lets its program go on so long; below HAND_BACK_SECONDS
+)
+RUN_KEY_MARGIN_SECONDS: Final = (
+    120  # chosen: a run's key outlives its time limit by this, should nobody revoke it
+)
 RUN_USAGE_SECONDS: Final = 1.0  # chosen: how often memory and processor time are measured
 RUN_USAGE_SAVED_SECONDS: Final = 2.0  # chosen: and written
 RUN_USAGE_POINTS: Final = 200  # chosen: points of the resource chart, thinned out when they become more
@@ -825,7 +929,9 @@ RUN_PROCESSES: Final = 64  # chosen: processes and threads of a run
 RUN_FILE_BYTES: Final = 512 * MB  # chosen: of one file that it writes
 RUN_TMP_BYTES: Final = 512 * MB  # chosen: of its temporary files and its home
 RUN_OUTPUTS_BYTES: Final = 512 * MB  # chosen: of what it leaves behind
-RUN_WALL_MARGIN_SECONDS: Final = 60  # chosen: the sandbox ends a program so long after its time, should the runner not
+RUN_WALL_MARGIN_SECONDS: Final = (
+    60  # chosen: the sandbox ends a program so long after its time, should the runner not
+)
 RUN_LINE_BYTES: Final = 16 * 1024  # chosen: a longer line goes on as the next one
 RUN_LOG_BYTES: Final = 64 * MB  # chosen: of a run's log; a program that prints more is stopped
 RUN_LOG_LINES: Final = 2_000_000  # chosen: likewise
@@ -840,7 +946,9 @@ RUN_MESSAGE_CHARS: Final = 500  # chosen: of a program's last line in a run's er
 RUN_CLOSING_SECONDS: Final = 10.0  # chosen: a run that ended without a last line is told as ended after this
 RUN_POLLED_SECONDS: Final = 1.0  # chosen: followers look so often where no word comes from Redis
 FOLLOW_WAKE_SECONDS: Final = 0.05  # chosen: followers of one log are woken at most this often
-FOLLOW_WINDOW_BYTES: Final = 4 * MB  # chosen: of a followed log that a process keeps at hand for all its followers
+FOLLOW_WINDOW_BYTES: Final = (
+    4 * MB
+)  # chosen: of a followed log that a process keeps at hand for all its followers
 FOLLOW_GONE_SECONDS: Final = 1.0  # chosen: how often it is looked whether a silent follower is still there
 COMPAT_LIST_ROWS: Final = 5_000  # chosen: the compatible wire has no pages: the newest so many of a list
 COMPAT_TABLE_CONNECTIONS: Final = 20  # chosen: databases that one call asks for their tables
@@ -864,11 +972,17 @@ MAX_KEY_MAP_ENTRIES: Final = 1_000_000  # chosen: of a workspace
 KEY_MAP_ENTRY_BYTES: Final = 300  # chosen: what an entry takes of the database, and of the quota of files
 COMPAT_LINK_SECONDS: Final = 600  # chosen: a file's signed address; its clients fetch it at once
 # --- Mail and webhooks ------------------------------------------------------------------------------------
-COURIER_SECONDS: Final = 1.0  # chosen: how often it is looked for work that ended, and for what is due to be sent
+COURIER_SECONDS: Final = (
+    1.0  # chosen: how often it is looked for work that ended, and for what is due to be sent
+)
 COURIER_BATCH: Final = 200  # chosen: ended pieces of work that are told of in one look
-COURIER_STOP_SECONDS: Final = 5.0  # chosen: what is on its way at a stop has so long; then it is sent again later
+COURIER_STOP_SECONDS: Final = (
+    5.0  # chosen: what is on its way at a stop has so long; then it is sent again later
+)
 MAIL_TIMEOUT_SECONDS: Final = 20.0  # chosen: each answer of the mail server
-MAIL_CLAIM_SECONDS: Final = 300.0  # chosen: a sender that has not noted the end of a mail by then is taken for dead
+MAIL_CLAIM_SECONDS: Final = (
+    300.0  # chosen: a sender that has not noted the end of a mail by then is taken for dead
+)
 # Chosen: waits before a mail is tried again; RFC 5321, 4.5.4.1 asks for 30 minutes and 4 to 5 days, which is long for
 # word of an export: after some two days it is given up.
 MAIL_WAITS: Final = (60, 300, 900, 1_800, 3_600, 7_200, 14_400, 28_800, 43_200, 86_400)
@@ -880,22 +994,39 @@ MAIL_LINE_CHARS: Final = 72  # chosen; RFC 5322, 2.1.1 asks for at most 78
 MAIL_DAYS: Final = 30  # chosen: what was sent is listed so long, without its text
 NOTICE_MINUTES: Final = 5  # chosen: shorter work brings no mail, where its starter has said nothing
 NOTICE_MOST_MINUTES: Final = 1_440  # chosen
-NOTICE_MAILS_PER_HOUR: Final = 20  # chosen: mails about ended work to one person; the last one says that it is
+NOTICE_MAILS_PER_HOUR: Final = (
+    20  # chosen: mails about ended work to one person; the last one says that it is
+)
 NOTICE_BROWSER_SECONDS: Final = 15  # chosen: a browser tells of work that took at least so long,
 NOTICE_BROWSER_AGE_SECONDS: Final = 600  # chosen: and ended no longer ago than this;
-NOTICE_BROWSER_LAG_SECONDS: Final = 3  # chosen: longer than the transaction that tells of one piece of work takes
+NOTICE_BROWSER_LAG_SECONDS: Final = (
+    3  # chosen: longer than the transaction that tells of one piece of work takes
+)
 NOTICE_BROWSER_ITEMS: Final = 5  # chosen: of each kind at most so many at once
 WEBHOOKS: Final = 50  # chosen: webhooks of one workspace
 WEBHOOK_SECRET_BYTES: Final = 32  # Standard Webhooks: 24 to 64
 WEBHOOK_BOTH_SECONDS: Final = 86_400  # chosen: so long after a new secret the one before signs too
 WEBHOOK_TIMEOUT_SECONDS: Final = 15.0  # Standard Webhooks: 15 to 30
-WEBHOOK_CLAIM_SECONDS: Final = 60.0  # chosen: a sender that has not noted the end of an attempt by then is dead
+WEBHOOK_CLAIM_SECONDS: Final = (
+    60.0  # chosen: a sender that has not noted the end of an attempt by then is dead
+)
 WEBHOOK_ANSWER_BYTES: Final = 4_096  # chosen: of an answer, which is read no further
 WEBHOOK_HEAD_CHARS: Final = 200  # chosen: of an answer that is kept
-WEBHOOK_WAITS: Final = (5, 30, 120, 600, 1_800, 7_200, 18_000, 36_000)  # chosen: waits before attempts: 18 h in all
+WEBHOOK_WAITS: Final = (
+    5,
+    30,
+    120,
+    600,
+    1_800,
+    7_200,
+    18_000,
+    36_000,
+)  # chosen: waits before attempts: 18 h in all
 WEBHOOK_RETRY_AFTER_SECONDS: Final = 3_600  # chosen: the longest wait that a receiver can ask for
 WEBHOOK_AT_ONCE: Final = 8  # chosen: deliveries on their way at once in one process,
-WEBHOOK_AT_ONCE_EACH: Final = 2  # chosen: and of one webhook, so that a slow receiver keeps others from nothing
+WEBHOOK_AT_ONCE_EACH: Final = (
+    2  # chosen: and of one webhook, so that a slow receiver keeps others from nothing
+)
 WEBHOOK_FAILURES: Final = 20  # chosen: a webhook is turned off when so many attempts in a row have failed,
 WEBHOOK_FAILING_SECONDS: Final = 86_400  # chosen: and none has succeeded for so long
 WEBHOOK_TRIES_KEPT: Final = 12  # chosen: attempts of a delivery that are listed one by one

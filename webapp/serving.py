@@ -31,7 +31,7 @@ from webapp import limits
 from webapp.client_connection import Channel, Connection, Stalled, State
 from webapp.errors import ApiError
 from webapp.net import addresses
-from webapp.views import hooks, identify
+from webapp.web import authentication, hooks
 
 _CHUNK: Final = "A chunk of the body is malformed."
 _SENTENCES: Final[tuple[tuple[type[Exception], str], ...]] = (
@@ -87,7 +87,9 @@ class Worker(ThreadWorker):
         def reading(environ: dict[str, Any], start_response: Any) -> Any:
             body = None
             if "HTTP_TRANSFER_ENCODING" in environ or "CONTENT_LENGTH" in environ:
-                body = environ["wsgi.input"] = Body(environ["wsgi.input"], environ.get("CONTENT_LENGTH"), told)
+                body = environ["wsgi.input"] = Body(
+                    environ["wsgi.input"], environ.get("CONTENT_LENGTH"), told
+                )
             response = getattr(start_response, "__self__", None)
             if type(response) is wsgi.Response:
                 response.__class__ = Response  # gunicorn takes a class of one's own for HTTP/2 alone
@@ -105,7 +107,9 @@ class Worker(ThreadWorker):
             sock, client = listener.accept()
         except (BlockingIOError, ConnectionAbortedError):
             return
-        except OSError as exc:  # most likely no file descriptor is left; gunicorn's own method ends the process
+        except (
+            OSError
+        ) as exc:  # most likely no file descriptor is left; gunicorn's own method ends the process
             if time.monotonic() - self.accept_failed > 1:
                 self.accept_failed = time.monotonic()
                 self.log.error("A connection could not be accepted: %s", exc)
@@ -298,20 +302,28 @@ class Worker(ThreadWorker):
         self.next_sweep = now + limits.WEB_SWEEP_SECONDS
         late, waiting, held = [], defaultdict(list), 0
         for conn in self.parked:
-            stopping = not self.alive and not conn.has_begun and now - (conn.started or 0) > STOP_KEEPALIVE_LINGER
+            stopping = (
+                not self.alive and not conn.has_begun and now - (conn.started or 0) > STOP_KEEPALIVE_LINGER
+            )
             if now > conn.deadline or (stopping and not conn.sock.outgoing):
                 late.append(conn)
             elif not conn.lingers:
                 waiting[conn.address].append(conn)
                 held += conn.held_bytes
-        excess = [conn for conns in waiting.values() if self.is_limited(conns[0]) for conn in _excess(conns, now)]
+        excess = [
+            conn for conns in waiting.values() if self.is_limited(conns[0]) for conn in _excess(conns, now)
+        ]
         for conn in late:
             self.refuse(conn, _too_late(conn))
         for conn in excess:
             self.refuse(conn, _too_many())
         if late or excess:
-            self.log.info("Unfinished requests closed: %d too late, %d too many of an address.", len(late), len(excess))
-        for conn in sorted(self.parked, key=lambda conn: -conn.held_bytes) if held > limits.WEB_HELD_BYTES else ():
+            self.log.info(
+                "Unfinished requests closed: %d too late, %d too many of an address.", len(late), len(excess)
+            )
+        for conn in (
+            sorted(self.parked, key=lambda conn: -conn.held_bytes) if held > limits.WEB_HELD_BYTES else ()
+        ):
             held -= conn.held_bytes
             self.refuse(conn, _too_many_large())
             if held <= limits.WEB_HELD_BYTES:
@@ -425,7 +437,10 @@ class Response(wsgi.Response):
     def start_response(self, status: str, headers: list[tuple[str, str]], exc_info: Any = None) -> Any:
         """Also decide who sends the answer: a small one does not keep the thread from its next request."""
         write = super().start_response(status, headers, exc_info)
-        is_empty = self.req.method == "HEAD" or self.status_code in (HTTPStatus.NO_CONTENT, HTTPStatus.NOT_MODIFIED)
+        is_empty = self.req.method == "HEAD" or self.status_code in (
+            HTTPStatus.NO_CONTENT,
+            HTTPStatus.NOT_MODIFIED,
+        )
         is_small = self.response_length is not None and self.response_length <= limits.WEB_ANSWER_BYTES
         self.sock.holds = is_empty or is_small
         if self.sock.reads_on and (self.body is None or not self.body.is_read):
@@ -539,7 +554,7 @@ def _headers(error: ApiError, length: int, request_id: str, secure: bool) -> Ite
     yield "Content-Length", str(length)
     yield "Cache-Control", "no-store"
     yield from error.headers.items()
-    passage = identify.unspent()  # nobody was recognised, so no request was counted
+    passage = authentication.unspent()  # nobody was recognised, so no request was counted
     yield from hooks.common_headers(request_id, hooks.NEWEST_VERSION, passage, secure=secure)
     yield from hooks.SAFETY
 

@@ -70,7 +70,11 @@ def plain(address: Address) -> Address:
 def is_open(address: Address, opened: tuple[Net, ...]) -> bool:
     """Whether a program may reach an address. An IPv6 address that stands for an IPv4 one is open only if that is."""
     inner = _ipv4_in(address)
-    if address.is_unspecified or _is_in(address, _METADATA) or (inner is not None and not is_open(inner, opened)):
+    if (
+        address.is_unspecified
+        or _is_in(address, _METADATA)
+        or (inner is not None and not is_open(inner, opened))
+    ):
         return False
     return _is_in(address, opened) or _is_public(address)
 
@@ -100,7 +104,9 @@ class Reach:
             return False
         if port in self._here and is_of_this_machine(address):
             return False
-        if not _is_public(address) and any(port == one and _is_in(address, (net,)) for net, one in self._hidden):
+        if not _is_public(address) and any(
+            port == one and _is_in(address, (net,)) for net, one in self._hidden
+        ):
             return False
         return is_open(address, self._opened)
 

@@ -62,7 +62,9 @@ class Ways:
             )
         if streams:  # the proxy first, then the way to the API, as they were asked for
             self._parts.append(
-                Relays(self.box, self._open_ways(), self._reach, [(one, one is streams[0]) for one in streams])
+                Relays(
+                    self.box, self._open_ways(), self._reach, [(one, one is streams[0]) for one in streams]
+                )
             )
         if cell.listener is not None:
             connections = self._connections(cell, cell.listener, poll)

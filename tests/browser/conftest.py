@@ -18,9 +18,9 @@ from playwright.sync_api import Browser, BrowserContext, Page, Playwright, expec
 from tests.cast import Person
 from tests.served import served
 from webapp import ROOT
+from webapp.accounts.models import User
+from webapp.accounts.services import sign_in
 from webapp.extensions import db
-from webapp.models import User
-from webapp.services import sign_in
 
 ARGUMENTS = [
     "--no-sandbox",

@@ -15,11 +15,11 @@ from tests.promises.world import World
 from tests.views.test_real_data import FIELDS, PEOPLE, as_csv
 from tests.views.uploading import send as upload
 from webapp import clock
+from webapp.accounts.models import BrowserSession
+from webapp.accounts.services import sign_in
+from webapp.documentation import pages as documents
 from webapp.extensions import db
-from webapp.models import BrowserSession
-from webapp.services import sign_in
-from webapp.views.docs import pages as documents
-from webapp.views.routes import declaration_of
+from webapp.web.routing import declaration_of
 
 # Rule -> why a GET of it that a browser may send draws no page of its own.
 NO_PAGE: Final = {
@@ -163,11 +163,11 @@ class Acts:
             closed.first.click()
 
     def leak_report(self, page: Page) -> None:
-        from jobs import export as job
+        from jobs import exports
 
         export = self.program.post(f"/templates/{self._real()}/exports", json={"seed": "s"}).json["id"]
         with self.world.app.app_context():
-            job.run(export)
+            exports.run(export)
             db.session.remove()
         self._at(page, f"/exports/{export}")
         page.get_by_role("region", name="Leak check").wait_for()
@@ -296,7 +296,7 @@ class Strangers:
         ]
 
     def _link(self) -> str:
-        from webapp.models import User
+        from webapp.accounts.models import User
 
         with self.world.app.app_context():
             made = sign_in.make_link(db.session.get_one(User, self.world.cast.olivia.user_id))

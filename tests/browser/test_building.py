@@ -9,7 +9,7 @@ import openpyxl
 import pytest
 from playwright.sync_api import expect
 
-from jobs import export as job
+from jobs import exports
 from tests.browser.builder import Builder
 from webapp.extensions import db
 
@@ -296,7 +296,7 @@ def test_an_export_in_the_background_is_followed_to_its_download(saved, app, tmp
     saved.page.wait_for_url("**/exports/exp_*")
     expect(saved.page.locator("#work")).to_contain_text("waiting for a worker")
     with app.app_context():
-        job.run(saved.page.url.rsplit("/", 1)[1])
+        exports.run(saved.page.url.rsplit("/", 1)[1])
         db.session.remove()
     expect(saved.page.locator("#work")).to_contain_text("completed")
     with saved.page.expect_download() as download:

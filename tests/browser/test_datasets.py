@@ -7,7 +7,7 @@ import sqlite3
 import pytest
 from playwright.sync_api import expect
 
-from jobs import export as job
+from jobs import exports
 from tests.browser.conftest import NARROWEST
 from tests.browser.looking import axe, faults_found_by_axe  # noqa: F401 - a fixture
 from tests.cast import Program
@@ -75,7 +75,7 @@ def test_an_export_is_followed_and_downloaded(edith, shop, app):
     page.wait_for_url("**/exports/exp_*")
     expect(page.locator("#work")).to_contain_text("waiting for a worker")
     with app.app_context():
-        job.run(page.url.rsplit("/", 1)[1])
+        exports.run(page.url.rsplit("/", 1)[1])
         db.session.remove()
     with page.expect_download() as found:
         page.get_by_role("link", name="Download").click()
@@ -111,7 +111,7 @@ def test_a_dataset_is_made_without_a_script(desk, cast, two):
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_axe_finds_nothing_on_a_dataset_and_in_its_dialog(desk, cast, shop, axe, scheme):  # noqa: F811
+def test_axe_finds_nothing_on_a_dataset_and_in_its_dialog(desk, cast, shop, axe, scheme):
     page = desk(cast.edith, color_scheme=scheme, bypass_csp=True).page(f"/datasets/{shop['id']}")
     for part in page.locator("summary").all():
         part.click()

@@ -73,7 +73,7 @@ def test_no_page_is_wider_than_a_narrow_screen(desk, cast, size):
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_axe_finds_nothing(desk, cast, axe, scheme):  # noqa: F811
+def test_axe_finds_nothing(desk, cast, axe, scheme):
     reader = desk(cast.edith, color_scheme=scheme, bypass_csp=True)
     found = []
     for path in PAGES:

@@ -21,10 +21,11 @@ from tests.conftest import ON_POSTGRES, close_app, settings_for
 from tests.promises.world import World
 from tests.served import served
 from webapp import create_app
+from webapp.accounts.models import User
+from webapp.accounts.services import sign_in
 from webapp.engine.data import vocabulary
 from webapp.extensions import db, redis_client
-from webapp.models import User
-from webapp.services import sign_in, vocabularies
+from webapp.row_templates.services import vocabularies
 
 pytestmark = pytest.mark.skipif(ON_POSTGRES, reason="what a page looks like does not depend on the database")
 WINDOW = {"viewport": {"width": 1280, "height": 800}, "bypass_csp": True, "reduced_motion": "reduce"}
@@ -98,7 +99,7 @@ def window(chromium: Browser, world: World, origin: str) -> Iterator[Callable[[P
         one.close()
 
 
-def faults(page: Page, axe: Path, *, keys: bool = True, moves: bool = True) -> list[str]:  # noqa: F811
+def faults(page: Page, axe: Path, *, keys: bool = True, moves: bool = True) -> list[str]:
     """What is wrong with a page that is open."""
     settled(page)
     found = [*thrown, *(shifts(page) if moves else [])]
@@ -108,7 +109,7 @@ def faults(page: Page, axe: Path, *, keys: bool = True, moves: bool = True) -> l
     return found + widths(page)
 
 
-def faults_of(page: Page, addresses: list[str], axe: Path, *, keys: bool = True) -> list[str]:  # noqa: F811
+def faults_of(page: Page, addresses: list[str], axe: Path, *, keys: bool = True) -> list[str]:
     """What is wrong with pages as they open; closes `page`."""
     found = []
     for address in addresses:
@@ -125,14 +126,14 @@ def test_whatever_answers_a_browser_with_html_is_looked_at_or_says_why_not(walke
 
 
 @pytest.mark.parametrize("part", range(PARTS))
-def test_every_page_of_the_url_map(window, world, origin, walked, axe, part):  # noqa: F811
+def test_every_page_of_the_url_map(window, world, origin, walked, axe, part):
     addresses = [f"{origin}{one}" for one in list(walked[0].values())[part::PARTS]]
     found = faults_of(window(world.cast.olivia), addresses, axe)
     assert not found, everything.said(found)
 
 
 @pytest.mark.parametrize("part", range(PARTS))
-def test_every_page_of_the_documentation_and_of_the_forms(window, world, origin, axe, part):  # noqa: F811
+def test_every_page_of_the_documentation_and_of_the_forms(window, world, origin, axe, part):
     every = [*everything.more_addresses(world), *everything.groups(world.app)]
     addresses = [f"{origin}{one}" for one in every[part::PARTS]]
     # Frame and controls are those of the pages of the URL map, which are walked by keyboard.
@@ -141,20 +142,20 @@ def test_every_page_of_the_documentation_and_of_the_forms(window, world, origin,
 
 
 @pytest.mark.parametrize("who", ["mallory", "victor"])
-def test_every_list_that_is_empty_and_every_list_of_somebody_who_only_reads(window, world, origin, axe, who):  # noqa: F811
+def test_every_list_that_is_empty_and_every_list_of_somebody_who_only_reads(window, world, origin, axe, who):
     addresses = [f"{origin}{one}" for one in everything.LISTS]
     found = faults_of(window(world.cast.people[who]), addresses, axe)
     assert not found, everything.said(found)
 
 
-def test_every_page_of_a_stranger(window, world, origin, axe):  # noqa: F811
+def test_every_page_of_a_stranger(window, world, origin, axe):
     addresses = [f"{origin}{one}" for one in Strangers(world, origin).addresses()]
     found = faults_of(window(None), addresses, axe)
     assert not found, everything.said(found)
 
 
 @pytest.mark.parametrize("act", Acts.names())
-def test_every_page_after_an_act(window, world, origin, axe, act):  # noqa: F811
+def test_every_page_after_an_act(window, world, origin, axe, act):
     page = window(world.cast.olivia)
     getattr(Acts(world, origin), act)(page)
     found = faults(page, axe, moves=False)

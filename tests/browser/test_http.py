@@ -7,7 +7,7 @@ import re
 import pytest
 from playwright.sync_api import expect
 
-from jobs import push as job
+from jobs.pushes import push as job
 from tests.browser.conftest import NARROWEST
 from tests.browser.looking import axe, faults_found_by_axe  # noqa: F401 - a fixture
 from tests.cast import Program
@@ -159,7 +159,7 @@ def test_the_pages_fit_a_phone(desk, cast, paths):
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_axe_finds_nothing_on_them(desk, cast, paths, axe, scheme):  # noqa: F811
+def test_axe_finds_nothing_on_them(desk, cast, paths, axe, scheme):
     window, found = desk(cast.edith, color_scheme=scheme, bypass_csp=True), []
     page = window.page("/endpoints")
     for path in paths:

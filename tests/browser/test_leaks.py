@@ -6,8 +6,8 @@ from __future__ import annotations
 import pytest
 from playwright.sync_api import expect
 
-from jobs import export as export_job
-from jobs import push as push_job
+from jobs import exports
+from jobs.pushes import push as push_job
 from tests.cast import Program
 from tests.views.speak import make
 from tests.views.targets import sqlite_target
@@ -55,7 +55,7 @@ def done(app, job, id):
 
 def test_an_export_with_a_survivor_names_its_column_and_shows_no_real_value(app, edith, program, over):
     export = program.post(f"{over(PLANTED)}/exports", json={"seed": "s"}).json["id"]
-    done(app, export_job, export)
+    done(app, exports, export)
     page = edith.page(f"/exports/{export}")
     expect(page.locator("#work .badge").first).to_have_text("failed")
     fault = page.locator(".note-box.bad")
@@ -81,7 +81,7 @@ def test_a_push_with_a_survivor_names_its_column_and_shows_no_real_value(app, ca
 def test_coincidences_stand_beside_the_number_that_chance_explains(app, cast, edith, program, over):
     path = over(PEOPLE)
     export = program.post(f"{path}/exports", json={"seed": "s"}).json["id"]
-    done(app, export_job, export)
+    done(app, exports, export)
     target = sqlite_target(app, cast, TABLE)
     ask = {"connection_id": target.connection_id, "target": "people", "seed": "s"}
     push = program.post(f"{path}/push", json=ask).json["id"]

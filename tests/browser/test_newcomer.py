@@ -8,7 +8,7 @@ import pytest
 import sqlalchemy as sa
 from playwright.sync_api import Page, expect
 
-from jobs import export as job
+from jobs import exports
 from tests.browser.builder import Builder
 from webapp.extensions import db
 
@@ -52,7 +52,7 @@ def export(page: Page, app, format: str, folder):
     page.get_by_role("button", name="Make the file").click()
     page.wait_for_url("**/exports/exp_*")
     with app.app_context():
-        job.run(page.url.rsplit("/", 1)[1])
+        exports.run(page.url.rsplit("/", 1)[1])
         db.session.remove()
     with page.expect_download() as found:
         page.get_by_role("link", name="Download").click()

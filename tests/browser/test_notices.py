@@ -11,7 +11,7 @@ from tests.fakes.echo_target import Answer, EchoTarget
 from tests.jobs.waiting import eventually
 from webapp import clock
 from webapp.extensions import writing
-from webapp.models import Export
+from webapp.generation.models import Export
 
 # Keeps what would be shown, and shows it.
 RECORDER = """

@@ -158,7 +158,7 @@ def test_stored_payloads_stay_inert_on_every_page(desk, cast, api):
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_axe_finds_nothing_in_what_opens(desk, cast, template, axe, scheme):  # noqa: F811
+def test_axe_finds_nothing_in_what_opens(desk, cast, template, axe, scheme):
     olivia = desk(cast.olivia, color_scheme=scheme, bypass_csp=True)
     page = olivia.page(f"/templates/{template['id']}")
     page.get_by_role("button", name="More options").first.click()

@@ -11,8 +11,8 @@ from playwright.sync_api import expect
 from tests.browser.conftest import NARROWEST
 from tests.cast import PASSWORD
 from webapp import clock
+from webapp.accounts.models import BrowserSession
 from webapp.extensions import db
-from webapp.models import BrowserSession
 
 ID = [{"name": "id", "type": "row_number"}]
 

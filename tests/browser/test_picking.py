@@ -150,7 +150,7 @@ def test_without_script_a_relation_is_picked_in_its_open_row_and_saved(desk, cas
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_axe_finds_nothing_where_things_are_picked(desk, cast, orders, existing, axe, scheme):  # noqa: F811
+def test_axe_finds_nothing_where_things_are_picked(desk, cast, orders, existing, axe, scheme):
     olivia = desk(cast.olivia, color_scheme=scheme, bypass_csp=True)
     page = olivia.page(f"/templates/{orders['id']}?open={orders['fields'][0]['id']}")
     page.wait_for_load_state("networkidle")

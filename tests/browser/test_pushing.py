@@ -7,7 +7,7 @@ import re
 import pytest
 from playwright.sync_api import expect
 
-from jobs import push as job
+from jobs.pushes import push as job
 from tests.browser.conftest import NARROWEST
 from tests.browser.looking import axe, faults_found_by_axe  # noqa: F401 - a fixture
 from tests.cast import Program
@@ -168,7 +168,7 @@ def test_pushes_fit_a_phone(desk, cast, template, pushed):
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_axe_finds_nothing_on_the_pages_of_a_push(desk, cast, template, pushed, target, axe, scheme):  # noqa: F811
+def test_axe_finds_nothing_on_the_pages_of_a_push(desk, cast, template, pushed, target, axe, scheme):
     window, found = desk(cast.edith, color_scheme=scheme, bypass_csp=True), []
     page = window.page(f"/templates/{template}/push")
     page.get_by_label("Mode").select_option("upsert")

@@ -1,6 +1,6 @@
 """A person writes a program in the browser, runs it, watches its log, and comes back to it; by keyboard too."""
 
-# ruff: noqa: F811 - fixtures of other modules, taken by their names
+
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tests.browser.looking import axe, faults_found_by_axe  # noqa: F401
 from tests.cast import Program
 from tests.jobs.running import Running, running  # noqa: F401
 from webapp.extensions import db
-from webapp.models import Run
+from webapp.scenarios.models import Run
 
 SLOW = """
 import sys, time

@@ -19,7 +19,7 @@ from tests.jobs.conftest import app, client, clock, worker_environment  # noqa: 
 from tests.jobs.pushing import Pushing, connect, rows, table_spec
 from webapp import clock as present
 from webapp.extensions import writing
-from webapp.models import Push
+from webapp.pushes.models import Push
 
 COUNT = 10_000
 
@@ -119,7 +119,7 @@ def nursery(
 
 
 @pytest.fixture
-def pushing(app: Any, target: str, monkeypatch: pytest.MonkeyPatch) -> Pushing:  # noqa: F811
+def pushing(app: Any, target: str, monkeypatch: pytest.MonkeyPatch) -> Pushing:
     made = Pushing(app, monkeypatch)
     made.connect = lambda: connect(target)
     return made

@@ -10,8 +10,8 @@ import pytest
 from tests.chaos.conftest import COUNT
 from tests.fakes.echo_target import EchoTarget
 from webapp import limits
-from webapp.models import Push
-from webapp.services import ledger
+from webapp.pushes.models import Push
+from webapp.pushes.services.ledger import read
 
 
 @pytest.fixture
@@ -32,7 +32,7 @@ def effects(echo: EchoTarget) -> Counter[int]:
 
 def unknown(push_id: str) -> set[int]:
     """The rows that nobody knows of."""
-    return {one.row for one in ledger.rows(push_id, state="unknown", limit=COUNT)}
+    return {one.row for one in read.rows(push_id, state="unknown", limit=COUNT)}
 
 
 def agrees(push: Push, echo: EchoTarget, kills: int) -> None:

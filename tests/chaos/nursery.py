@@ -24,32 +24,33 @@ for name, limit in (
         given = float(os.environ[name])
         setattr(limits, limit, int(given) if given == int(given) else given)
 
-from flask import current_app  # noqa: E402
+from flask import current_app
 
-from jobs.process import application, die_with  # noqa: E402
-from tests.jobs.pushing import Parents, connect, rows  # noqa: E402
-from webapp import storage  # noqa: E402
-from webapp.connectors.base import Capabilities, Link  # noqa: E402
-from webapp.connectors.rest import RestConnector  # noqa: E402
-from webapp.extensions import after_fork, reading  # noqa: E402
-from webapp.models import Push  # noqa: E402
-from webapp.net.gate import Gate  # noqa: E402
-from webapp.services import key_spool, ledger_rows, push_order  # noqa: E402
-from webapp.services.push_order import Order  # noqa: E402
-from webapp.services.push_rows import TableRows  # noqa: E402
+from jobs.process import application, die_with
+from tests.jobs.pushing import Parents, connect, rows
+from webapp import storage
+from webapp.connectors.base import Capabilities, Link
+from webapp.connectors.rest import RestConnector
+from webapp.extensions import after_fork, reading
+from webapp.net.gate import Gate
+from webapp.pushes.models import Push
+from webapp.pushes.services import created_keys, planning
+from webapp.pushes.services.ledger import read
+from webapp.pushes.services.planning import Order
+from webapp.pushes.services.rows import TableRows
 
 
 def order(push_id: str) -> Order:
     """Rows by their number into the target of the environment."""
     with reading() as session:
         push = session.get_one(Push, push_id)
-        first = ledger_rows.first_of(session, push)
+        first = read.first_of(session, push)
     made = [
         TableRows(place, spec, Parents(rows(spec["count"]).select([c["column"] for c in spec["columns"]]), {}))
         for place, spec in enumerate(push.tables)
     ]
     app: Any = current_app._get_current_object()
-    spool = key_spool.KeySpool(storage.of(app), key_spool.folder_of(first.workspace_id, first.id))
+    spool = created_keys.KeySpool(storage.of(app), created_keys.folder_of(first.workspace_id, first.id))
     can = RestConnector.can if _over_http() else Capabilities()
     return Order(push, made, opened, can, spool)
 
@@ -69,13 +70,13 @@ def opened() -> Link:
 def main() -> None:
     """Do what comes."""
     app = application()
-    push_order.order = order
+    planning.order = order
     if sys.argv[1:] == ["worker"]:
         from jobs import worker
 
         worker.main()
         return
-    from jobs import push as job
+    from jobs.pushes import push as job
 
     print("ready", flush=True)
     for line in sys.stdin:

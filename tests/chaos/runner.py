@@ -13,8 +13,9 @@ for name in ("LEASE_SECONDS", "BEAT_SECONDS", "RUN_DRAIN_SECONDS"):
     if name in os.environ:
         setattr(limits, name, float(os.environ[name]))
 
-from jobs import environments, worker  # noqa: E402
-from tests.jobs import running  # noqa: E402
+from jobs import worker
+from jobs.scenarios import environments
+from tests.jobs import running
 
 
 def main() -> None:

@@ -6,9 +6,9 @@ import subprocess
 
 import pytest
 
-from jobs.environments import Maker, NotMade
-from webapp.services import requirements
-from webapp.services.scenario_code import syntax_fault
+from jobs.scenarios.environments import Maker, NotMade
+from webapp.scenarios.services import requirements
+from webapp.scenarios.services.scenarios import syntax_fault
 
 IMPORTS = "import requests, httpx, pandas, faker, yaml, dateutil, rowsmith\n"
 

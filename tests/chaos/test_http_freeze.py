@@ -5,7 +5,6 @@ Promise 2 of docs/promises.md.
 
 from __future__ import annotations
 
-# ruff: noqa: F811  fixtures are imported by name
 import json
 import os
 import random

@@ -5,7 +5,6 @@ Promises 2 and 8 of docs/promises.md.
 
 from __future__ import annotations
 
-# ruff: noqa: F811  fixtures are imported by name
 import signal
 import threading
 import time
@@ -20,8 +19,9 @@ from tests.fakes.echo_target import Answer, busy
 from tests.jobs.waiting import eventually
 from webapp import clock as present
 from webapp.extensions import writing
-from webapp.models import Push
-from webapp.services import enqueue, ledger
+from webapp.operations import jobs_queue
+from webapp.pushes.models import Push
+from webapp.pushes.services.ledger import read
 
 
 @pytest.mark.parametrize(
@@ -55,7 +55,7 @@ def test_a_cancel_holds_within_six_seconds_and_leaves_nothing_sending(
     assert ended.status == "cancelled"
     assert ended.request["settled"]
     arrived = set(effects(echo))
-    doubt = {one.row for one in ledger.rows(push_id, state="unknown", limit=100)}
+    doubt = {one.row for one in read.rows(push_id, state="unknown", limit=100)}
     assert len(doubt) == ended.unknown <= 8
     assert ended.delivered <= len(arrived) <= ended.delivered + ended.unknown
     assert ended.delivered + ended.failed + ended.unknown < COUNT
@@ -67,7 +67,7 @@ def test_a_stopping_worker_hands_its_push_back_and_the_next_goes_on(worker, new_
     push_id = new_push()
     echo.on("*", lambda seen: Answer(201, delay=0.005))
     process = worker()
-    enqueue.ring(client, "push", push_id)
+    jobs_queue.ring(client, "push", push_id)
     for rows in (500, 3_000):
         under_way(pushing, push_id, rows)
         asked = time.monotonic()
@@ -85,7 +85,7 @@ def test_a_stopping_worker_hands_its_push_back_and_the_next_goes_on(worker, new_
 def test_killing_only_the_parent_never_makes_two_senders(worker, new_push, pushing, client, echo):
     first = worker()
     push_id = new_push()
-    enqueue.ring(client, "push", push_id)
+    jobs_queue.ring(client, "push", push_id)
     under_way(pushing, push_id, 500)
     horse = horse_of(first.pid)
     first.kill()
@@ -103,7 +103,7 @@ def test_emptying_redis_loses_no_push_and_no_line(worker, new_push, pushing, cli
     worker()
     running, waiting = new_push(), new_push(count=500)
     for push_id in (running, waiting):
-        enqueue.ring(client, "push", push_id)
+        jobs_queue.ring(client, "push", push_id)
     under_way(pushing, running, 500)
     client.flushall()
     with writing() as session:
@@ -112,7 +112,7 @@ def test_emptying_redis_loses_no_push_and_no_line(worker, new_push, pushing, cli
     for push_id, rows in ((running, COUNT), (waiting, 500)):
         ended = eventually(lambda push_id=push_id: (row := pushing.read(push_id)).ended and row, within=90)
         assert (ended.status, ended.delivered) == ("completed", rows)
-        lines = ledger.lines(push_id, limit=10_000)
+        lines = read.lines(push_id, limit=10_000)
         assert [line.number for line in lines] == list(range(1, len(lines) + 1))
         assert "completed" in lines[-1].text
     keys = [one.headers["idempotency-key"] for one in echo.calls()]

@@ -5,7 +5,6 @@ Promise 1 of docs/promises.md.
 
 from __future__ import annotations
 
-# ruff: noqa: F811  fixtures are imported by name
 import contextlib
 import json
 import os
@@ -23,7 +22,7 @@ from tests.chaos.test_interrupted import horse_of, under_way, worker  # noqa: F4
 from tests.jobs.waiting import eventually
 from webapp import clock as present
 from webapp import limits
-from webapp.services import enqueue
+from webapp.operations import jobs_queue
 
 ROUNDS = int(os.environ.get("CHAOS_ROUNDS", "3"))
 
@@ -64,7 +63,7 @@ def test_all_is_told_within_a_minute_of_a_worker_being_there_again(worker, new_p
     """With the real lease: nobody helps it to run out."""
     first = worker()
     push_id = new_push()
-    enqueue.ring(client, "push", push_id)
+    jobs_queue.ring(client, "push", push_id)
     under_way(pushing, push_id, 1_000)
     horse = horse_of(first.pid)
     for pid in (first.pid, horse):

@@ -21,8 +21,9 @@ from tests.chaos.conftest import COUNT, alive, cancel, ids, lose, slow_down
 from tests.jobs.waiting import eventually
 from webapp import clock as present
 from webapp.extensions import writing
-from webapp.models import Push
-from webapp.services import enqueue, heartbeat, ledger
+from webapp.operations import health, jobs_queue
+from webapp.pushes.models import Push
+from webapp.pushes.services.ledger import read
 
 
 def under_way(pushing, push_id: str, rows: int = 1) -> Push:
@@ -35,9 +36,9 @@ def worker(nursery, client):
     """Starts a real worker and waits until it beats; returns its process."""
 
     def begin():
-        before = heartbeat.alive(client, heartbeat.WORKER, 0)
+        before = health.alive(client, health.WORKER, 0)
         made = nursery("worker")
-        eventually(lambda: heartbeat.alive(client, heartbeat.WORKER, 0) > before or made.process.poll())
+        eventually(lambda: health.alive(client, health.WORKER, 0) > before or made.process.poll())
         assert made.process.poll() is None, made.log.read_text()[-3000:]
         return made.process
 
@@ -177,7 +178,7 @@ def test_a_stopping_worker_hands_its_push_back_and_the_next_goes_on(worker, new_
     slow_down(target, "heap", 0.0005)
     first = worker()
     push_id = new_push("heap")
-    enqueue.ring(client, "push", push_id)
+    jobs_queue.ring(client, "push", push_id)
     under_way(pushing, push_id)
     asked = time.monotonic()
     first.send_signal(signal.SIGTERM)
@@ -195,7 +196,7 @@ def test_killing_only_the_parent_never_makes_two_senders(worker, new_push, pushi
     slow_down(target, "heap", 0.0003)
     first = worker()
     push_id = new_push("heap")
-    enqueue.ring(client, "push", push_id)
+    jobs_queue.ring(client, "push", push_id)
     under_way(pushing, push_id)
     horse = horse_of(first.pid)
     first.kill()
@@ -214,7 +215,7 @@ def test_emptying_redis_loses_no_push_and_no_line(worker, new_push, pushing, cli
     worker()
     running, waiting = new_push("heap"), new_push("people")
     for push_id in (running, waiting):
-        enqueue.ring(client, "push", push_id)
+        jobs_queue.ring(client, "push", push_id)
     under_way(pushing, running)
     client.flushall()
     with writing() as session:
@@ -222,7 +223,7 @@ def test_emptying_redis_loses_no_push_and_no_line(worker, new_push, pushing, cli
     sweeper.sweep(client, present.now())
     for push_id in (running, waiting):
         eventually(lambda push_id=push_id: pushing.read(push_id).status == "completed", within=60)
-        lines = ledger.lines(push_id)
+        lines = read.lines(push_id)
         assert [line.number for line in lines] == list(range(1, len(lines) + 1))
         assert "completed" in lines[-1].text
     assert ids(target, "heap") == ids(target) == list(range(1, COUNT + 1))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-# ruff: noqa: F811  fixtures are imported by name
 import os
 import signal
 import subprocess
@@ -21,10 +20,11 @@ from tests.fakes.mail_server import MailServer
 from tests.jobs.conftest import app, clock, new_export  # noqa: F401
 from tests.jobs.waiting import eventually
 from webapp import clock as present
+from webapp.accounts.models import Membership, User, Workspace
 from webapp.extensions import writing
-from webapp.models import Delivery, Mail, Membership, User, Webhook, Workspace
+from webapp.notifications.models import Delivery, Mail, Webhook
+from webapp.notifications.services import webhook_delivery
 from webapp.security.vault import Vault
-from webapp.services import webhook_sending
 
 
 @pytest.fixture
@@ -94,7 +94,7 @@ def test_a_delivery_arrives_at_least_once_and_with_one_id_when_its_sender_is_kil
         assert one.json["object"]["id"] == export_id
         assert one.headers["webhook-id"] == two.headers["webhook-id"] == delivery.id
         stamp = int(two.headers["webhook-timestamp"])
-        wanted = webhook_sending.signature(secret, delivery.id, stamp, two.body)
+        wanted = webhook_delivery.signature(secret, delivery.id, stamp, two.body)
         assert two.headers["webhook-signature"] == wanted
 
 

@@ -20,7 +20,7 @@ import pytest
 
 from tests.chaos.conftest import COUNT, ids, make_table, slow_down
 from tests.jobs.waiting import eventually
-from webapp.services import ledger
+from webapp.pushes.services.ledger import read
 
 
 def programs() -> Path:
@@ -114,6 +114,6 @@ def test_a_target_that_stays_away_ends_the_push_with_a_line_that_says_why(
     server.control("start")
     ended = pushing.read(push_id)
     assert (ended.status, ended.error["code"]) == ("failed", "target_failed")
-    assert any("Gave up after waiting 5 s for the target" in line.text for line in ledger.lines(push_id))
+    assert any("Gave up after waiting 5 s for the target" in line.text for line in read.lines(push_id))
     found = len(ids(target, "heap"))
     assert ended.delivered <= found <= ended.delivered + ended.unknown

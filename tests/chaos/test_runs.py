@@ -3,7 +3,7 @@
 Promises 4 and 8 of docs/promises.md.
 """
 
-# ruff: noqa: F811 - fixtures of another module, taken by their names
+
 
 from __future__ import annotations
 
@@ -28,8 +28,9 @@ from tests.jobs.waiting import eventually
 from webapp import clock as present
 from webapp import limits
 from webapp.extensions import db, redis_client
-from webapp.models import Run
-from webapp.services import enqueue, heartbeat, runs
+from webapp.operations import health, jobs_queue
+from webapp.scenarios.models import Run
+from webapp.scenarios.services import runs
 
 ROUNDS = int(os.environ.get("CHAOS_ROUNDS", "12"))
 # Writes a line each hundredth of a second; with CHILD there is another process, in a session of its own.
@@ -67,7 +68,7 @@ def start(app, environment, database_url, tmp_path) -> Iterator[Callable[..., su
         from tests.conftest import VAULT_KEY
 
         with app.app_context():
-            before = heartbeat.alive(redis_client(), heartbeat.RUNNER, 0)
+            before = health.alive(redis_client(), health.RUNNER, 0)
             given = {**environment, "VAULT_KEYS": VAULT_KEY, "DATABASE_URL": database_url}
             given |= {name: str(value) for name, value in more.items()}
             with (tmp_path / "runner.log").open("ab") as log:
@@ -79,7 +80,7 @@ def start(app, environment, database_url, tmp_path) -> Iterator[Callable[..., su
                 )
             started.append(process)
             eventually(
-                lambda: heartbeat.alive(redis_client(), heartbeat.RUNNER, 0) > before or process.poll() is not None, 60
+                lambda: health.alive(redis_client(), health.RUNNER, 0) > before or process.poll() is not None, 60
             )
         assert process.poll() is None, (tmp_path / "runner.log").read_text()
         return process
@@ -236,4 +237,4 @@ def test_rolling_restarts_lose_no_queued_run(running, start):
     eventually(lambda: sweep(running, later) and all(running.read(run_id).ended for run_id in ids), 60)
     assert [(running.read(run_id).status, running.log(run_id)) for run_id in ids] == [("completed", "done\n")] * ROUNDS
     with running.app.app_context():  # a ring that came too late is answered, and does nothing
-        eventually(lambda: not enqueue.waiting(redis_client(), "run"), 30)
+        eventually(lambda: not jobs_queue.waiting(redis_client(), "run"), 30)

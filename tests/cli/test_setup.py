@@ -8,12 +8,13 @@ import pytest
 from sqlalchemy import select
 
 from webapp import limits
+from webapp.accounts.models import Membership, Project, User, Workspace
+from webapp.accounts.services import sign_in
 from webapp.cli import setup
 from webapp.cli.datadir import CliError
 from webapp.errors import ApiError
 from webapp.extensions import db
-from webapp.models import Membership, Project, Template, User, Workspace
-from webapp.services import sign_in
+from webapp.row_templates.models import Template
 
 
 @pytest.fixture

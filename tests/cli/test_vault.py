@@ -8,11 +8,12 @@ import threading
 import pytest
 
 from tests.conftest import SECRET_KEY, VAULT_KEY
+from webapp.accounts import actors
 from webapp.cli import vault
 from webapp.cli.datadir import CliError, DataDir, Running
+from webapp.connections.models import Secret
+from webapp.connections.services import secrets
 from webapp.extensions import db
-from webapp.models import Secret
-from webapp.services import actors, secrets
 
 
 @pytest.fixture

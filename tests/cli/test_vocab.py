@@ -17,7 +17,7 @@ from webapp import ROOT
 from webapp.cli import bootstrap, vocab
 from webapp.cli.datadir import CliError
 from webapp.engine.data import build, vocabulary
-from webapp.services import vocabularies
+from webapp.row_templates.services import vocabularies
 
 PRESENT = vocabulary.locked().id
 REAL = vocabulary.REPOSITORY / "var" / "vocab" / f"{PRESENT}.arrow"

@@ -19,12 +19,12 @@ import pytest
 import uv
 from flask import Flask
 
-from jobs import push as job
+from jobs.pushes import push as job
 from tests.cast import Cast, Person
 from tests.served import served
 from webapp import limits
 from webapp.extensions import db, redis_client
-from webapp.services.enqueue import waiting
+from webapp.operations.jobs_queue import waiting
 
 HERE = Path(__file__).parent
 Run = Callable[..., str]

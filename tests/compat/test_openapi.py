@@ -1,6 +1,6 @@
 """Answers fit the OpenAPI document that the npm package carries, for every operation of it that is there."""
 
-# ruff: noqa: F811 - fixtures of another module, taken by their names
+
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from werkzeug.test import TestResponse
 
 from tests.cast import Cast, Person, Program
 from tests.views.targets import shop  # noqa: F401
-from webapp.views.compat.unknown import _NONE
+from webapp.compat.views.routing import _NONE
 
 ROOT = "/compat"
 ROWS = ("POST", "/datamaker")

@@ -179,7 +179,7 @@ assert dm.get_endpoint(endpoint["id"])["name"] == "Store/E"
 """)
 
 
-def test_connections_with_test_and_tables(run, shop):  # noqa: F811
+def test_connections_with_test_and_tables(run, shop):
     run(f"""{FIELDS}
 made = dm.create_connection("C", "sqlite", "sqlite:///of-a-client.db", "me", *IDS, read_only=True)
 assert made["readOnly"] and made["id"] in [one["id"] for one in dm.get_connections()]
@@ -190,7 +190,7 @@ assert {{one["table_name"] for one in dm.get_tables()}} == {{"customers", "order
 """)
 
 
-def test_rows_go_to_a_database(run, shop, worker):  # noqa: F811
+def test_rows_go_to_a_database(run, shop, worker):
     run(f"""
 rows = dm.generate(Template(fields=[{{"name": "email", "type": "E-Mail", "unique": True}}], quantity=3))
 values = ", ".join("('" + row["email"].replace("'", "''") + "')" for row in rows)

@@ -320,8 +320,8 @@ def test_the_benchmark_of_large_documents_reads_every_set():
 
 def test_nothing_is_made_for_rows_nested_in_others_unless_a_person_says_so():
     from webapp.engine.data import vocabulary
-    from webapp.services import inference
+    from webapp.imports.inference import columns
 
-    told = {one.column: one for one in inference.columns(entity(V4, "Orders"), None, vocabulary.default())}
+    told = {one.column: one for one in columns.columns(entity(V4, "Orders"), None, vocabulary.default())}
     assert told["items"].field is told["helper"].field is None
     assert told["home"].field is not None

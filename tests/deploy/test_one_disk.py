@@ -7,10 +7,12 @@ from sqlalchemy import select
 
 from tests.conftest import close_app, settings_for
 from webapp import create_app
+from webapp.connections.models import Connection
+from webapp.connections.services import access
 from webapp.errors import ApiError
 from webapp.extensions import db, redis_client
-from webapp.models import Connection, Scenario
-from webapp.services import connection_links, demo
+from webapp.operations.demo import workspace
+from webapp.scenarios.models import Scenario
 
 SHOP = {"name": "Shop", "type": "sqlite", "settings": {"file": "shop.db"}}
 
@@ -41,7 +43,7 @@ def test_one_from_before_is_refused_in_words_and_not_opened_on_some_disk(app, ed
     with app.app_context():
         found = db.session.get_one(Connection, made.json["id"])
         with pytest.raises(ApiError) as refused:
-            connection_links.connector_of(found)
+            access.connector_of(found)
     assert refused.value.code == "validation_error"
 
 
@@ -52,7 +54,7 @@ def test_the_demo_leaves_its_database_out(shared_redis, tmp_path):
     with app.app_context():
         redis_client().flushdb()
         db.create_all()
-        assert demo.ensure_demo().made
+        assert workspace.ensure_demo().made
         assert db.session.scalars(select(Connection.id)).all() == []
         assert db.session.scalars(select(Scenario.id)).all()
     close_app(app)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from werkzeug.datastructures import MultiDict
 
 from webapp.engine.spec import parse
-from webapp.forms import draft, field_rows
+from webapp.row_templates.forms import draft, field_rows
 
 FIELD = {
     "id": "fld_01HZZZZZZZZZZZZZZZZZZZZZZZ",

@@ -7,13 +7,13 @@ from itertools import count
 import pytest
 from werkzeug.datastructures import MultiDict
 
+from webapp.accounts.views.api_keys import ApiKeyIn
 from webapp.engine import guess
 from webapp.errors import Fault
-from webapp.forms import controls, draft, field_rows
-from webapp.forms.filled import filled
-from webapp.forms.from_model import label_of
-from webapp.services.row_requests import GenerateInput
-from webapp.views.api_keys import ApiKeyIn
+from webapp.row_templates.forms import draft, field_rows
+from webapp.row_templates.schemas import GenerateInput
+from webapp.web.forms import controls
+from webapp.web.forms.from_model import filled, label_of
 
 
 def ids_of_a_test():

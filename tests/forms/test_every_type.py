@@ -11,8 +11,8 @@ from tests.forms.in_html import controls
 from webapp import ids
 from webapp.engine.fields import REGISTRY
 from webapp.engine.spec import CommonKeys
-from webapp.forms import draft, field_rows
-from webapp.forms.from_model import bound, form_class, inline, keys
+from webapp.row_templates.forms import draft, field_rows
+from webapp.web.forms.from_model import bound, form_class, inline, keys
 
 COMMON = {
     "percent_blank": 12.5,

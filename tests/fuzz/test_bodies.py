@@ -11,7 +11,7 @@ import orjson
 import pytest
 
 from webapp import limits
-from webapp.views.routes import declaration_of
+from webapp.web.routing import declaration_of
 
 GROWN = 256 * limits.MB
 SECONDS = 10

@@ -22,8 +22,10 @@ from webapp.engine import outside
 from webapp.engine.fields import REGISTRY
 from webapp.engine.fields.base import FieldType
 from webapp.engine.outside import Answer
-from webapp.services import demo, rows, sources
-from webapp.services.row_requests import GenerateInput
+from webapp.generation.services import rows
+from webapp.operations.demo import workspace
+from webapp.row_templates.schemas import GenerateInput
+from webapp.row_templates.services import compiled_plans
 
 SEED = "golden"
 NOW = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
@@ -125,23 +127,23 @@ ORDERS: dict[str, Any] = {
     "description": "Money, dates and states. The order number is derived from two other fields.",
     "quantity": 100,
     "fields": [
-        demo._field("id", "uuid"),
-        demo._field("serial", "sequence", start=1, pad=6, hidden=True),
-        demo._field("ordered_at", "datetime", min="-90d", max="now"),
-        demo._field("order_number", "derived", value="{{ordered_at | date('YYYYMM')}}-{{serial}}"),
-        demo._field("customer", "name"),
-        demo._field("email", "email"),
-        demo._field("product", "product_name"),
-        demo._field("sku", "sku"),
-        demo._field("quantity", "number", min=1, max=12),
-        demo._field(
+        workspace._field("id", "uuid"),
+        workspace._field("serial", "sequence", start=1, pad=6, hidden=True),
+        workspace._field("ordered_at", "datetime", min="-90d", max="now"),
+        workspace._field("order_number", "derived", value="{{ordered_at | date('YYYYMM')}}-{{serial}}"),
+        workspace._field("customer", "name"),
+        workspace._field("email", "email"),
+        workspace._field("product", "product_name"),
+        workspace._field("sku", "sku"),
+        workspace._field("quantity", "number", min=1, max=12),
+        workspace._field(
             "unit_price", "number", min=3, max=900, decimals=2, distribution="lognormal", mean=60, stddev=55
         ),
-        demo._field("currency", "enum", values=["EUR", "USD", "GBP"], weights=[5, 3, 2]),
-        demo._field(
+        workspace._field("currency", "enum", values=["EUR", "USD", "GBP"], weights=[5, 3, 2]),
+        workspace._field(
             "status", "enum", values=["paid", "shipped", "open", "returned"], weights=[50, 30, 15, 5]
         ),
-        demo._field("note", "sentences", count=1, percent_blank=80),
+        workspace._field("note", "sentences", count=1, percent_blank=80),
     ],
 }
 
@@ -162,13 +164,13 @@ def with_ids(fields: list[dict[str, Any]], start: int) -> tuple[list[dict[str, A
     return made, start
 
 
-def template_source(template: dict[str, Any]) -> sources.Source:
+def template_source(template: dict[str, Any]) -> compiled_plans.Source:
     """A template, compiled."""
     fields, _ = with_ids(template["fields"], 1)
-    return sources.of_draft(template["name"], fields, 10, NOW, template.get("locale"))
+    return compiled_plans.of_draft(template["name"], fields, 10, NOW, template.get("locale"))
 
 
-def made(source: sources.Source, **ask: Any) -> bytes:
+def made(source: compiled_plans.Source, **ask: Any) -> bytes:
     """The bytes of one request."""
     wanted = GenerateInput(seed=SEED, now=NOW, **ask)
     return rows.recipe(source, wanted, present=NOW).open().whole()
@@ -189,9 +191,9 @@ def digest(data: bytes, format: str) -> str:
 def templates() -> dict[str, dict[str, Any]]:
     """The whole templates, by the name of their file."""
     return {
-        "customers": demo.CUSTOMERS,
+        "customers": workspace.CUSTOMERS,
         "orders": ORDERS,
-        "documents": demo.DOCUMENTS,
+        "documents": workspace.DOCUMENTS,
         "awkward": AWKWARD,
     }
 
@@ -208,13 +210,13 @@ def template_hashes(name: str) -> Iterator[tuple[str, str]]:
             yield f"{label}: {rows_label}", digest(made(source, **how, **which), how["format"])
 
 
-def type_source(kind: type[FieldType]) -> sources.Source:
+def type_source(kind: type[FieldType]) -> compiled_plans.Source:
     """A template of one field type, with what it reads beside it, compiled."""
     field = {"name": "value", "type": kind.name, "options": OPTIONS.get(kind.name, {})}
     beside = [BESIDE[kind.name]] if kind.name in BESIDE else []
     fields, _ = with_ids([_OTHER, field, *beside], 1)
     around = _gathered() if kind.name in RELATING else {}
-    source = sources.of_draft("types", fields, TYPE_ROWS, NOW, None, "tpl_own", around)
+    source = compiled_plans.of_draft("types", fields, TYPE_ROWS, NOW, None, "tpl_own", around)
     told = {"http": CALLED, "ai": PROMPTED}
     answers = {one.question.key: told.get(one.question.kind, ANSWER) for one in source.plan.asks}
     return replace(source, plan=source.plan.answered(answers))

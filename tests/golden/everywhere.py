@@ -20,7 +20,7 @@ from webapp import limits
 from webapp.engine.fields import REGISTRY
 from webapp.engine.fields.base import FieldType
 from webapp.errors import ApiError
-from webapp.services import sources
+from webapp.row_templates.services import compiled_plans
 
 FEW = {"offset": 0, "count": 30}
 FAR: dict[str, dict[str, int]] = {
@@ -39,7 +39,7 @@ def kind_hashes(kind: type[FieldType]) -> dict[str, str]:
     return {label: _hash(source, ask) for label, ask in asks.items()}
 
 
-def _hash(source: sources.Source, ask: dict[str, Any]) -> str:
+def _hash(source: compiled_plans.Source, ask: dict[str, Any]) -> str:
     try:
         data = cases.made(source, **ask)
     except ApiError as error:

@@ -12,14 +12,14 @@ import orjson
 
 from tests.golden import cases, everywhere
 from webapp.engine.plan import ENGINE
-from webapp.services import plans
+from webapp.row_templates.services import compilation
 
 FOLDER = Path(__file__).parent
 
 
 def everything() -> dict[str, dict[str, object]]:
     """What each file holds, by its name."""
-    pins = {"engine": ENGINE, "vocabulary": plans.vocabulary().id}
+    pins = {"engine": ENGINE, "vocabulary": compilation.vocabulary().id}
     found: dict[str, dict[str, object]] = {"types": {**pins, "hashes": cases.type_hashes()}}
     found["everywhere"] = {**pins, "hashes": everywhere.everywhere()}
     for name in cases.templates():

@@ -18,7 +18,7 @@ from tests.golden import everywhere
 from tests.golden.test_golden import FOLDER, ROOT, stored
 from webapp.engine.fields import REGISTRY
 from webapp.engine.plan import ENGINE
-from webapp.services import plans
+from webapp.row_templates.services import compilation
 
 HASHES = orjson.loads((FOLDER / "everywhere.json").read_bytes())
 # What numpy and Arrow found on this processor beyond the least that they are built for.
@@ -40,7 +40,7 @@ SETTINGS: dict[str, tuple[list[str], dict[str, str]]] = {
 
 
 def test_hashes_are_of_this_engine_and_vocabulary():
-    assert (HASHES["engine"], HASHES["vocabulary"]) == (ENGINE, plans.vocabulary().id)
+    assert (HASHES["engine"], HASHES["vocabulary"]) == (ENGINE, compilation.vocabulary().id)
 
 
 def test_every_field_type_has_hashes_for_every_format_and_offset():

@@ -20,7 +20,7 @@ import pytest
 from tests.golden import cases
 from webapp.engine.fields import REGISTRY
 from webapp.engine.plan import ENGINE
-from webapp.services import plans
+from webapp.row_templates.services import compilation
 
 FOLDER = Path(__file__).parent
 ROOT = FOLDER.parent.parent
@@ -32,7 +32,7 @@ def stored(name: str) -> dict[str, Any]:
 
 @pytest.mark.parametrize("name", ["types", *cases.templates()])
 def test_hashes_are_of_this_engine_and_vocabulary(name):
-    assert (stored(name)["engine"], stored(name)["vocabulary"]) == (ENGINE, plans.vocabulary().id)
+    assert (stored(name)["engine"], stored(name)["vocabulary"]) == (ENGINE, compilation.vocabulary().id)
 
 
 def test_every_field_type_has_a_hash():

@@ -11,7 +11,7 @@ from openpyxl import Workbook
 
 from webapp import document_process
 from webapp.errors import ApiError
-from webapp.services import plans, vocabularies
+from webapp.row_templates.services import compilation, vocabularies
 
 JSON_SCHEMA = {
     "$schema": "https://json-schema.org/draft/2020-12/schema",
@@ -210,27 +210,27 @@ def read(kind: str, document: bytes) -> str:
     from webapp.connectors import documents
     from webapp.connectors.base import ConnectorError
 
-    plans.vocabulary()
+    compilation.vocabulary()
     folder = str(vocabularies.home())
     try:
         if kind in ("odata", "odata_json"):
             documents.metadata("odata", document)
             documents.odata_service(document)
         elif kind == "program":
-            document_process.run("webapp.services.requirements_text:in_process", document)
-            document_process.run("webapp.services.scenario_code:in_process", document)
+            document_process.run("webapp.scenarios.services.requirement_text:in_process", document)
+            document_process.run("webapp.scenarios.services.scenarios:in_process", document)
         elif kind == "parquet":
             names = {"name": "x.parquet", "sheet": None, "vocabulary_folder": folder}
-            document_process.run("webapp.services.classify:in_process", document, names)
+            document_process.run("webapp.real_data.services.detection:in_process", document, names)
         else:
             form = {"yaml": "openapi"}.get(kind, kind)
             arguments = {"name": f"x.{kind}", "form": form, "vocabulary_folder": folder, "rows": 10}
-            document_process.run("webapp.services.imports.in_process:drafted", document, arguments)
+            document_process.run("webapp.imports.services.process:drafted", document, arguments)
             if kind in ("openapi", "yaml"):
                 documents.metadata("openapi", document)
             elif kind in ("csv", "json", "ndjson", "xlsx"):
                 names = {"name": f"x.{kind}", "sheet": None, "vocabulary_folder": folder}
-                document_process.run("webapp.services.classify:in_process", document, names)
+                document_process.run("webapp.real_data.services.detection:in_process", document, names)
     except (document_process.DocumentError, ConnectorError, ApiError) as error:
         return error.message
     return ""

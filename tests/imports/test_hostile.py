@@ -14,16 +14,17 @@ from hypothesis import strategies as st
 from webapp import limits
 from webapp.engine.plan import compile_plan
 from webapp.engine.spec import parse
-from webapp.services import plans
-from webapp.services.imports import drafts, reading
-from webapp.services.imports.shapes import Source, Unreadable
+from webapp.imports.readers import formats
+from webapp.imports.readers.base import Source, Unreadable
+from webapp.imports.services import drafts
+from webapp.row_templates.services import compilation
 
 
 def imported(content: str | bytes, name: str = "", form: str = "auto"):
     """The drafts of a file, and the report."""
     raw = content.encode() if isinstance(content, str) else content
-    words = plans.vocabulary()
-    read = reading.read(Source(raw, name), form, words)
+    words = compilation.vocabulary()
+    read = formats.read(Source(raw, name), form, words)
     made = drafts.drafted(read, words, 10)
     for one in made:
         if not any(field["type"] == "reference" for field in one.fields):
@@ -220,7 +221,7 @@ _WILD = st.text(st.characters(codec="utf-8"), max_size=300)
 
 
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
-@given(text=_WILD, form=st.sampled_from([one for one in reading.FORMATS if one != "xlsx"]))
+@given(text=_WILD, form=st.sampled_from([one for one in formats.FORMATS if one != "xlsx"]))
 def test_any_text_in_any_format_is_read_or_told_of(text, form):
     made = tried(text, form)
     assert made is None or made[0].fields

@@ -9,20 +9,22 @@ from typing import Any
 import pyarrow as pa
 from flask import Flask
 
-from jobs import push as job
+from jobs.pushes import push as job
 from webapp import storage
+from webapp.accounts.models import Project, Team, Workspace
 from webapp.connectors.base import Capabilities, Session
 from webapp.connectors.postgresql import PostgresqlConnector
 from webapp.connectors.sqlite import SqliteConnector
 from webapp.engine.plan import ENGINE
 from webapp.extensions import reading, writing
-from webapp.models import Project, Push, PushRange, PushRow, Team, Workspace
+from webapp.generation.services.row_makers import GivenRows
 from webapp.net.gate import Gate
-from webapp.services import key_spool, ledger_rows, push_order
-from webapp.services.key_spool import KeySpool
-from webapp.services.push_order import Order
-from webapp.services.push_rows import TableRows
-from webapp.services.row_makers import GivenRows
+from webapp.pushes.models import Push, PushRange, PushRow
+from webapp.pushes.services import created_keys, planning
+from webapp.pushes.services.created_keys import KeySpool
+from webapp.pushes.services.ledger import read as ledger_read
+from webapp.pushes.services.planning import Order
+from webapp.pushes.services.rows import TableRows
 
 NOW = datetime(2026, 11, 21, tzinfo=UTC)
 
@@ -79,7 +81,7 @@ class Pushing:
         self.app = app
         self.makers: dict[str, list[GivenRows]] = {}
         self.connect: Callable[[], Session]
-        monkeypatch.setattr(push_order, "order", self.order)
+        monkeypatch.setattr(planning, "order", self.order)
         with writing() as session:
             workspace = Workspace(name="Acme")
             session.add(workspace)
@@ -118,10 +120,10 @@ class Pushing:
         """In place of the templates and connections that these pushes have not."""
         with reading() as session:
             push = session.get_one(Push, push_id)
-            first = ledger_rows.first_of(session, push)
+            first = ledger_read.first_of(session, push)
         made = self.makers[push_id]
         tables = [TableRows(place, spec, made[place]) for place, spec in enumerate(push.tables)]
-        folder = key_spool.folder_of(first.workspace_id, first.id)
+        folder = created_keys.folder_of(first.workspace_id, first.id)
         return Order(push, tables, lambda: self.connect(), Capabilities(), KeySpool(storage.of(self.app), folder))
 
     def retry(
@@ -134,7 +136,7 @@ class Pushing:
             spans = [self._pending(session, first, place, rows) for place in range(len(first.tables))]
             spans = spans if "pending" in states else [[] for _ in spans]
             tables = [{**one, "pending": held} for one, held in zip(first.tables, spans, strict=True)]
-            total = len(found) + sum(map(ledger_rows.size, spans))
+            total = len(found) + sum(map(ledger_read.size, spans))
             retry = self._of(first, "retry", total, {"tables": tables, **columns})
             session.add(retry)
             session.flush()
@@ -146,7 +148,7 @@ class Pushing:
 
     def _pending(self, session: Any, first: Push, place: int, rows: Sequence[int]) -> list[tuple[int, int]]:
         mine = [(one, one) for one in rows] or [(1, first.tables[place]["count"])]
-        return ledger_rows.without(mine, ledger_rows.spans_of(session, first.id, place))
+        return ledger_read.without(mine, ledger_read.spans_of(session, first.id, place))
 
     def undo(self, push_id: str, **columns: Any) -> str:
         """A queued undo."""

@@ -16,13 +16,15 @@ from typing import Any
 import pytest
 from flask import Flask
 
-from jobs import environments, run_program, scenario
+from jobs.scenarios import environments, program
+from jobs.scenarios import run as scenarios_run
 from tests.cast import Cast
 from tests.fakes import bare_box
 from tests.jobs.waiting import eventually
+from webapp.accounts import actors
 from webapp.extensions import db, reading
-from webapp.models import Run, Scenario, ScenarioVersion
-from webapp.services import actors, run_logs, runs
+from webapp.scenarios.models import Run, Scenario, ScenarioVersion
+from webapp.scenarios.services import run_logs, runs
 
 HELLO = "print('hello')"
 # Says that it is there, and stays until it is ended.
@@ -37,8 +39,8 @@ def bare(patch: Any) -> None:
     """Run programs without sandbox and environment. `patch(module, name, value)` sets an attribute."""
     patch(environments, "ensure", lambda *_, **__: Path(sys.prefix))
     patch(environments, "prepare_base", lambda: None)
-    patch(run_program, "mode", bare_box.mode)
-    patch(scenario, "start", bare_box.start)
+    patch(program, "mode", bare_box.mode)
+    patch(scenarios_run, "start", bare_box.start)
 
 
 class Running:
@@ -90,7 +92,7 @@ class Running:
     def do(self, run_id: str) -> Run:
         """Have it done here; the run as it ended."""
         with self.app.app_context():
-            scenario.run(run_id)
+            scenarios_run.run(run_id)
             db.session.remove()
         return self.read(run_id)
 

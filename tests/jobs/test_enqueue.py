@@ -10,17 +10,17 @@ from rq.job import Job
 from rq.serializers import JSONSerializer
 
 from jobs.process import named
+from webapp.accounts.models import Workspace
 from webapp.extensions import db, make_redis
-from webapp.models import Workspace
-from webapp.services import enqueue
+from webapp.operations import jobs_queue
 
 
 def rings(client: redis.Redis) -> set[str]:
-    return enqueue.waiting(client, "export")
+    return jobs_queue.waiting(client, "export")
 
 
 def test_a_ring_is_made_when_the_row_is_committed(client):
-    enqueue.after_commit(db.session, client, "export", "exp_A")
+    jobs_queue.after_commit(db.session, client, "export", "exp_A")
     db.session.add(Workspace(name="with it"))
     assert rings(client) == set()
     db.session.commit()
@@ -31,7 +31,7 @@ def test_a_ring_is_made_when_the_row_is_committed(client):
 
 
 def test_no_ring_for_a_row_that_was_rolled_back(client):
-    enqueue.after_commit(db.session, client, "export", "exp_A")
+    jobs_queue.after_commit(db.session, client, "export", "exp_A")
     db.session.add(Workspace(name="never"))
     db.session.rollback()
     db.session.add(Workspace(name="other"))
@@ -40,7 +40,7 @@ def test_no_ring_for_a_row_that_was_rolled_back(client):
 
 
 def test_a_released_savepoint_is_no_commit(client):
-    enqueue.after_commit(db.session, client, "export", "exp_A")
+    jobs_queue.after_commit(db.session, client, "export", "exp_A")
     with db.session.begin_nested():
         db.session.add(Workspace(name="inside"))
     assert rings(client) == set()
@@ -52,20 +52,20 @@ def test_a_released_savepoint_is_no_commit(client):
 
 def test_redis_down_is_not_the_callers_trouble(app, tmp_path):
     nowhere = make_redis(f"unix://{tmp_path}/nothing.sock")
-    enqueue.after_commit(db.session, nowhere, "export", "exp_A")
+    jobs_queue.after_commit(db.session, nowhere, "export", "exp_A")
     db.session.add(Workspace(name="kept"))
     db.session.commit()
-    assert enqueue.ring(nowhere, "export", "exp_A") is False
+    assert jobs_queue.ring(nowhere, "export", "exp_A") is False
 
 
 def test_what_lies_in_redis_is_json_and_names_the_work(client):
-    enqueue.ring(client, "export", "exp_A")
+    jobs_queue.ring(client, "export", "exp_A")
     (name,) = client.lrange("rq:queue:exports", 0, -1)
     job = Job.fetch(name.decode(), connection=client, serializer=JSONSerializer)
-    assert (job.func_name, list(job.args)) == (enqueue.ANSWER, ["export", "exp_A"])
+    assert (job.func_name, list(job.args)) == (jobs_queue.ANSWER, ["export", "exp_A"])
 
 
-@pytest.mark.parametrize("kind", enqueue.KINDS.values(), ids=enqueue.KINDS)
+@pytest.mark.parametrize("kind", jobs_queue.KINDS.values(), ids=jobs_queue.KINDS)
 def test_every_kind_names_functions_that_take_an_id(kind):
     for dotted in (kind.job, kind.ended):
         assert len(inspect.signature(named(dotted)).parameters) == 1, dotted

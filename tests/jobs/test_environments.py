@@ -16,14 +16,14 @@ from pathlib import Path
 
 import pytest
 
-from jobs import environments
-from jobs.environments import Maker, NotMade
 from jobs.sandbox import mode
+from jobs.scenarios import environments
+from jobs.scenarios.environments import Maker, NotMade
 from tests import wheels
 from tests.jobs.sandboxing import Lab, folders
 from tests.jobs.waiting import eventually
 from webapp import ROOT, limits
-from webapp.services import requirements
+from webapp.scenarios.services import requirements
 
 
 @pytest.fixture
@@ -50,16 +50,16 @@ def maker(tmp_path, index, client):
 @pytest.fixture
 def lock(index, tmp_path):
     """The lock of a program that requires `tool` in its older version."""
-    from webapp.services import requirements_uv
+    from webapp.scenarios.services import requirements
 
     folder = tmp_path / "resolving"
     folder.mkdir()
     (folder / "requirements.in").write_text("tool<2\ncommon\n")
     (folder / "requirements.lock").write_text(requirements.common_lock())
-    done = requirements_uv.call(
+    done = requirements.call(
         requirements._RESOLVE,
         folder=folder,
-        env=requirements_uv.environment(os.environ, tmp_path / "uv-cache"),
+        env=requirements.environment(os.environ, tmp_path / "uv-cache"),
         seconds=60,
     )
     assert done.ok, done.said
@@ -191,16 +191,16 @@ def test_what_stops_the_run_stops_the_making(maker, lock):
 KILLED = """
 import sys
 from pathlib import Path
-from jobs.environments import Maker
-from webapp.services import requirements_uv
-real = requirements_uv.call
+from jobs.scenarios.environments import Maker
+from webapp.scenarios.services import requirements
+real = requirements.call
 def call(arguments, **how):
     done = real(arguments, **how)
     if arguments[0] == "pip":
         print("now", flush=True)
         sys.stdin.read()
     return done
-requirements_uv.call = call
+requirements.call = call
 Maker(Path(sys.argv[1]), Path(sys.argv[2])).ensure(Path(sys.argv[3]).read_text())
 """
 

@@ -9,10 +9,11 @@ from jobs import lease
 from jobs.lease import Cancelled, Fenced, NotFree, leased
 from tests.jobs.waiting import eventually
 from webapp import limits
+from webapp.accounts.models import Workspace
 from webapp.errors import ApiError
 from webapp.extensions import writing
-from webapp.models import Export, Workspace
-from webapp.services import enqueue
+from webapp.generation.models import Export
+from webapp.operations import jobs_queue
 
 
 @pytest.fixture
@@ -153,7 +154,7 @@ def test_a_stopping_worker_hands_its_work_back_and_rings(new_export, row, client
         work.check()
     freed = row(export_id)
     assert (freed.status, freed.lease_owner, freed.lease_until, freed.attempt) == ("running", None, None, 1)
-    assert enqueue.waiting(client, "export") == {export_id}
+    assert jobs_queue.waiting(client, "export") == {export_id}
     assert take(export_id).attempt == 1, "a restart is not a loss"
 
 

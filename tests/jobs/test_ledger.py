@@ -8,10 +8,9 @@ import pytest
 
 from tests.jobs.pushing import rows, table_spec
 from webapp.extensions import reading, writing
-from webapp.models import PushRow
-from webapp.services import ledger
-from webapp.services.ledger_book import Book, next_numbers
-from webapp.services.ledger_entries import Bad, Chunk
+from webapp.pushes.models import PushRow
+from webapp.pushes.services.ledger import read
+from webapp.pushes.services.ledger.write import Bad, Book, Chunk, next_numbers
 
 
 @pytest.fixture
@@ -24,7 +23,7 @@ def book(pushing):
 
 def counts(book) -> dict[str, int]:
     with reading() as session:
-        return ledger.counts(session.merge(book.push, load=False))
+        return read.counts(session.merge(book.push, load=False))
 
 
 ENDS = [
@@ -44,7 +43,7 @@ def test_an_outcome_that_is_known_after_the_commit_is_written_with_the_next_chun
     assert {name: n for name, n in counts(book).items() if n} == {
         "total": 100, "delivered": 8, "failed": 1, "unknown": 1, "pending": 90,
     }  # fmt: skip
-    told = [one for one in ledger.rows(book.push_id, limit=20) if one.row in (2, 3, 4, 5)]
+    told = [one for one in read.rows(book.push_id, limit=20) if one.row in (2, 3, 4, 5)]
     assert [(one.state, one.attempts, one.status_code) for one in told] == [
         ("delivered", 1, None), ("failed", 3, 500), ("unknown", 2, None), ("delivered", 2, 201),
     ]  # fmt: skip
@@ -62,7 +61,7 @@ def test_a_chunk_of_which_nothing_took_place_leaves_no_trace(book):
     assert book.reach(0) is None
     book.close()
     assert counts(book)["pending"] == 100
-    assert ledger.rows(book.push_id) == []
+    assert read.rows(book.push_id) == []
 
 
 def test_what_was_known_of_a_chunk_that_is_retracted_is_forgotten(book):

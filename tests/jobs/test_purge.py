@@ -9,22 +9,15 @@ from sqlalchemy import func, select
 
 from jobs import sweeper
 from webapp import limits, storage
+from webapp.accounts.models import Project, SignInLink, User
+from webapp.connections.models import Connection, Fetched, Secret
+from webapp.endpoints.models import Endpoint
 from webapp.extensions import reading, writing
-from webapp.models import (
-    Connection,
-    Endpoint,
-    Export,
-    Fetched,
-    IdempotencyRecord,
-    Project,
-    Push,
-    Secret,
-    SignInLink,
-    Template,
-    TemplateVersion,
-    User,
-)
-from webapp.services.purge import purge
+from webapp.generation.models import Export
+from webapp.operations.models import IdempotencyRecord
+from webapp.operations.purge import purge
+from webapp.pushes.models import Push
+from webapp.row_templates.models import Template, TemplateVersion
 
 LONG_AGO = timedelta(days=limits.RESTORE_DAYS, seconds=1)
 

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import sqlalchemy as sa
 
-from jobs import lease, push, push_watch
+from jobs import lease
+from jobs.pushes import push, wait
 from tests.jobs.pushing import rows, table_spec
 from webapp import limits
+from webapp.audit.models import AuditEntry
 from webapp.connectors.base import ConnectorError, Lost
 from webapp.extensions import reading
-from webapp.models import AuditEntry, PushRow
-from webapp.services import ledger
+from webapp.pushes.models import PushRow
+from webapp.pushes.services.ledger import read
 
 
 def people(count: int, table: str = "people", **columns):
@@ -23,7 +25,7 @@ def counts(push_row) -> tuple[int, int, int]:
 
 
 def bad(pushing, push_id, state="failed"):
-    return [(one.row, one.code) for one in ledger.rows(push_id, state=state, limit=1000)]
+    return [(one.row, one.code) for one in read.rows(push_id, state=state, limit=1000)]
 
 
 def test_a_clean_push_is_one_range_and_no_rows(pushing, ask, small_chunks):
@@ -41,15 +43,15 @@ def test_refused_rows_have_their_reason_and_key_and_the_others_go_through(pushin
     done = pushing.do(push_id)
     assert (done.status, counts(done)) == ("completed", (297, 3, 0))
     assert bad(pushing, push_id) == [(7, "check"), (107, "check"), (207, "check")]
-    assert ledger.rows(push_id, state="failed")[0].key == {"id": 7}
+    assert read.rows(push_id, state="failed")[0].key == {"id": 7}
     assert ask("SELECT count(*) FROM people") == [(297,)]
-    states = [one.state for one in ledger.rows(push_id, limit=8)]
+    states = [one.state for one in read.rows(push_id, limit=8)]
     assert states == ["delivered"] * 6 + ["failed", "delivered"]
 
 
 def test_values_of_sensitive_columns_are_in_no_message_and_no_key(pushing, ask, monkeypatch, target):
     given = rows(5, name=lambda i: "topsecret-value", age=lambda i: 95)
-    monkeypatch.setattr("webapp.services.push_rows.TableRows.sensitive", frozenset({"id", "name"}))
+    monkeypatch.setattr("webapp.pushes.services.rows.TableRows.sensitive", frozenset({"id", "name"}))
     push_id = pushing.push([(table_spec("people", given), given)])
     pushing.do(push_id)
     with reading() as session:
@@ -124,7 +126,7 @@ def test_statements_before_and_after_are_carried_out_once(pushing, ask, monkeypa
         people(20), ask={"before_sql": before, "after_sql": ["INSERT INTO marks SELECT count(*) FROM people"]}
     )
     real = push.Sender
-    monkeypatch.setattr(push_watch, "wait", lambda *_: None)
+    monkeypatch.setattr(wait, "wait", lambda *_: None)
     broken = []
 
     def once(*arguments):
@@ -210,7 +212,7 @@ def test_a_retry_sends_the_failed_rows_alone_and_moves_the_first_pushs_counts(pu
     assert counts(pushing.read(push_id)) == (299, 1, 0)
     assert bad(pushing, push_id) == [(157, "check")]
     assert ask("SELECT count(*) FROM people WHERE age = 31") == [(5,)]
-    assert [one.row for one in ledger.rows(again)] == [7, 57, 107, 157, 207, 257]
+    assert [one.row for one in read.rows(again)] == [7, 57, 107, 157, 207, 257]
 
 
 def test_an_undo_takes_out_what_was_delivered_and_says_what_it_could_not(pushing, ask, small_chunks):
@@ -222,7 +224,7 @@ def test_an_undo_takes_out_what_was_delivered_and_says_what_it_could_not(pushing
     assert (undone.status, counts(undone)) == ("completed", (298, 1, 0))
     assert bad(pushing, undone.id) == [(20, "missing_row")]
     assert ask("SELECT id FROM people") == [(100000,)]
-    assert {one.state for one in ledger.rows(push_id, limit=6)} == {"undone"}
+    assert {one.state for one in read.rows(push_id, limit=6)} == {"undone"}
     second = pushing.do(pushing.undo(push_id, total=1))
     assert counts(second) == (0, 1, 0), "only what the first undo left is tried again"
 
@@ -233,26 +235,26 @@ def test_an_undo_takes_out_what_was_delivered_and_says_what_it_could_not(pushing
 def test_the_end_is_told_once_in_the_log_and_in_the_trail(pushing):
     push_id = pushing.push(people(20))
     pushing.do(push_id)
-    push.push_end.settle(push_id)
-    lines = ledger.lines(push_id)
+    push.completion.settle(push_id)
+    lines = read.lines(push_id)
     assert [line.number for line in lines] == list(range(1, len(lines) + 1))
     assert lines[-1].text == "completed (20 delivered, 0 failed, 0 unknown, 0 pending)"
     with reading() as session:
         entries = session.query(AuditEntry).where(AuditEntry.action == "push.end").all()
         assert [(one.object_id, one.details["delivered"]) for one in entries] == [(push_id, 20)]
-    assert ledger.lines(push_id, after=lines[-2].number) == lines[-1:]
+    assert read.lines(push_id, after=lines[-2].number) == lines[-1:]
 
 
 def test_rows_that_were_never_sent_are_given_back(pushing, monkeypatch):
     given = []
-    monkeypatch.setattr(push.push_end.quotas, "give_back", lambda held, count: given.append((held.rows, count)))
+    monkeypatch.setattr(push.completion.quotas, "give_back", lambda held, count: given.append((held.rows, count)))
     push_id = pushing.push(people(500, age=lambda i: 95 if i == 6 else 30), ask={"canary": 10})
     with reading() as session:
         request = {"ask": {"canary": 10}, "quota": {"rows": 500, "second": 1}}
-        session.execute(sa.update(push.push_end.Push).values(request=request))
+        session.execute(sa.update(push.completion.Push).values(request=request))
         session.commit()
     pushing.do(push_id)
-    push.push_end.settle(push_id)
+    push.completion.settle(push_id)
     assert given == [(500, 490)]
 
 
@@ -296,4 +298,4 @@ def test_a_refusal_says_what_the_connector_said(pushing, monkeypatch):
     done = pushing.do(pushing.push(people(5)))
     assert (done.status, done.error["message"]) == ("failed", "No way in.")
     assert done.error["details"] == {"reason": "auth_failed", "hint": "Check the password."}
-    assert ledger.lines(done.id)[-1].text.startswith("failed: No way in. Check the password. (0 delivered")
+    assert read.lines(done.id)[-1].text.startswith("failed: No way in. Check the password. (0 delivered")

@@ -10,15 +10,16 @@ from datetime import timedelta
 import pytest
 import sqlalchemy as sa
 
-from jobs import push, sweeper
+from jobs import sweeper
+from jobs.pushes import push
 from tests.jobs.pushing import rows, table_spec
 from tests.jobs.test_push import bad, counts, people
 from webapp import clock as present
 from webapp import limits
 from webapp.connectors.base import Lost
 from webapp.extensions import writing
-from webapp.models import Push
-from webapp.services import ledger
+from webapp.pushes.models import Push
+from webapp.pushes.services.ledger import read
 
 pytestmark = pytest.mark.usefixtures("small_chunks")
 
@@ -84,7 +85,7 @@ def test_row_is_not_sent_twice_after_worker_dies_around_a_commit(pushing, ask, d
     assert (done.status, counts(done), done.attempt) == ("completed", (499, 1, 0), 2)
     assert ask("SELECT count(*), count(DISTINCT id) FROM people") == [(499, 499)]
     verdict = "had taken place" if after else "had not taken place"
-    assert any(verdict in line.text for line in ledger.lines(push_id))
+    assert any(verdict in line.text for line in read.lines(push_id))
 
 
 def test_a_connection_lost_at_a_commit_is_settled_over_a_new_one(pushing, ask, dies, monkeypatch):
@@ -106,7 +107,7 @@ def test_rows_nobody_can_ask_about_are_unknown_one_chunk_at_most_with_their_keys
     silent(monkeypatch, pushing)
     done = pushing.do(push_id)
     assert (done.status, counts(done)) == ("completed", (400, 0, 100))
-    told = ledger.rows(push_id, state="unknown", limit=200)
+    told = read.rows(push_id, state="unknown", limit=200)
     assert [one.row for one in told] == list(range(151, 251))
     assert told[0].key == {"id": 151}
 
@@ -161,7 +162,7 @@ def test_a_push_whose_workers_are_lost_three_times_fails_with_a_line_and_no_row_
     assert sweeper.sweep(client, present.now())["failed"] == 1
     ended = pushing.read(push_id)
     assert (ended.status, ended.error["code"], counts(ended)) == ("failed", "worker_lost", (50, 0, 100))
-    assert "lost 3 times" in ledger.lines(push_id)[-1].text
+    assert "lost 3 times" in read.lines(push_id)[-1].text
     assert ask("SELECT count(*) FROM people") == [(50,)]
 
 

@@ -7,7 +7,7 @@ from decimal import Decimal
 import pyarrow as pa
 import pytest
 
-from jobs.push_failures import bad_rows, hide
+from jobs.pushes.failures import bad_rows, hide
 from webapp import limits
 from webapp.connectors.base import Failure
 

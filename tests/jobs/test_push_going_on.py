@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import pytest
 
-from jobs import lease, push
+from jobs import lease
+from jobs.pushes import push
 from tests.jobs.pushing import rows, table_spec
 from tests.jobs.test_push import people
 from tests.jobs.test_push_crash import Died, dies, lose  # noqa: F401
-from webapp.services import ledger
+from webapp.pushes.services.ledger import read
 
 pytestmark = pytest.mark.usefixtures("small_chunks")
 
 
 def counts(pushing, push_id) -> dict[str, int]:
     """What is not zero; the total is the sum of the others at all times."""
-    found = ledger.counts(pushing.read(push_id))
+    found = read.counts(pushing.read(push_id))
     assert found["total"] == sum(number for name, number in found.items() if name != "total")
     assert min(found.values()) >= 0
     return {name: number for name, number in found.items() if number}
@@ -24,12 +25,12 @@ def counts(pushing, push_id) -> dict[str, int]:
 def states(pushing, push_id) -> dict[str, int]:
     """The ledger's rows by state, counted one by one; they must be what the counts say."""
     told: dict[str, int] = {}
-    for one in ledger.rows(push_id, limit=5_000):
+    for one in read.rows(push_id, limit=5_000):
         told[one.state] = told.get(one.state, 0) + 1
     found = counts(pushing, push_id)
     assert told == {name: number for name, number in found.items() if name not in ("total", "pending")}
     for state in ("failed", "unknown", "delivered", "undone"):
-        assert len(ledger.rows(push_id, state=state, limit=5_000)) == found.get(state, 0)
+        assert len(read.rows(push_id, state=state, limit=5_000)) == found.get(state, 0)
     return told
 
 
@@ -48,7 +49,7 @@ def test_rows_that_were_never_sent_are_sent_and_the_first_pushs_ledger_is_whole(
     assert states(pushing, again) == {"delivered": 369, "failed": 1}
     assert states(pushing, stopped) == {"delivered": 498, "failed": 2}
     assert pushing.ranges(stopped) == [(0, 1, 500)]
-    assert [one.row for one in ledger.rows(stopped, state="failed")] == [130, 240]
+    assert [one.row for one in read.rows(stopped, state="failed")] == [130, 240]
     assert ask("SELECT count(*), max(id) FROM people") == [(498, 500)]
     undo = pushing.undo(stopped)
     assert counts(pushing, undo) == {"total": 498, "pending": 498}
@@ -70,7 +71,7 @@ def test_failed_rows_and_rows_that_were_never_sent_go_together(pushing, ask, sto
 
 @pytest.mark.parametrize("after", [True, False])
 def test_no_row_is_sent_twice_or_lost_where_the_one_who_goes_on_dies(
-    pushing, ask, stopped, dies, after  # noqa: F811
+    pushing, ask, stopped, dies, after
 ):  # fmt: skip
     again = pushing.retry(stopped, ["pending"])
     dies(2, after=after)
@@ -103,7 +104,7 @@ def test_single_rows_leave_gaps_that_are_not_taken_for_delivered(pushing, ask, s
     pushing.do(some)
     assert pushing.ranges(stopped) == [(0, 1, 131), (0, 300, 301), (0, 450, 450)]
     assert states(pushing, stopped) == {"delivered": 133, "failed": 1}
-    page = ledger.rows(stopped, after=(0, 129), limit=10)
+    page = read.rows(stopped, after=(0, 129), limit=10)
     assert [one.row for one in page] == [130, 131, 300, 301, 450]
     pushing.do(pushing.undo(stopped))
     assert ask("SELECT count(*) FROM people") == [(0,)]
@@ -147,7 +148,7 @@ def test_keys_of_parents_that_are_there_go_to_children_that_are_sent_later(pushi
     assert pushing.do(push_id).status == "cancelled"
     monkeypatch.undo()
     monkeypatch.setattr("webapp.limits.PUSH_CHUNK_ROWS", 100)
-    monkeypatch.setattr(push.push_order, "order", pushing.order)
+    monkeypatch.setattr(push.planning, "order", pushing.order)
     assert counts(pushing, push_id) == {"total": 460, "delivered": 280, "pending": 180}
     again = pushing.retry(push_id, ["pending"])
     pushing.do(again)

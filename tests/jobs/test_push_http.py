@@ -9,7 +9,8 @@ from dataclasses import replace
 import pytest
 import sqlalchemy as sa
 
-from jobs import lease, push_http
+from jobs import lease
+from jobs.pushes import http
 from tests.fakes.echo_target import Answer, EchoTarget, busy
 from tests.jobs.pushing import Pushing, rows, table_spec
 from tests.jobs.test_push_crash import Died, lose
@@ -17,10 +18,11 @@ from webapp import clock as present
 from webapp import limits
 from webapp.connectors.rest import RestConnector
 from webapp.extensions import writing
-from webapp.models import Push
 from webapp.net.gate import Gate
-from webapp.services import ledger, push_order
-from webapp.services.ledger_book import Book
+from webapp.pushes.models import Push
+from webapp.pushes.services import planning
+from webapp.pushes.services.ledger import read
+from webapp.pushes.services.ledger.write import Book
 
 CHUNK = 48  # rows in hand at most: with 8 threads, whole rounds of at most limits.HTTP_CHUNK_ROWS
 
@@ -45,7 +47,7 @@ def pushing(app, echo, monkeypatch):
         return replace(made.order(push_id), can=RestConnector.can)
 
     made.connect = connect
-    monkeypatch.setattr(push_order, "order", order)
+    monkeypatch.setattr(planning, "order", order)
     return made
 
 
@@ -61,7 +63,7 @@ def seen_rows(echo: EchoTarget) -> Counter[int]:
 
 def told(pushing, push_id: str) -> Counter[str]:
     """Rows by their end, one by one."""
-    return Counter(one.state for one in ledger.rows(push_id, limit=10_000))
+    return Counter(one.state for one in read.rows(push_id, limit=10_000))
 
 
 def counts(push) -> tuple[int, int, int, int]:
@@ -176,7 +178,7 @@ def test_a_drain_has_its_limit(app, pushing, echo, stopping, monkeypatch):
     echo.on("*", rule)
     handed = pushing.do(push_id)
     assert counts(handed) == (0, 1, 0, 9)
-    assert [(one.row, one.code) for one in ledger.rows(push_id, state="failed")] == [(1, "interrupted")]
+    assert [(one.row, one.code) for one in read.rows(push_id, state="failed")] == [(1, "interrupted")]
 
 
 # --- Crashes --------------------------------------------------------------------------------------------------
@@ -205,7 +207,7 @@ def test_after_a_crash_the_chunk_in_hand_is_unknown_and_not_sent_again(pushing, 
     done = pushing.do(push_id)
     assert (done.status, counts(done)) == ("completed", (200 - CHUNK, 0, CHUNK, 0))
     assert seen_rows(echo) == dict.fromkeys(range(1, 201), 1)
-    assert any("nobody can tell" in line.text for line in ledger.lines(push_id))
+    assert any("nobody can tell" in line.text for line in read.lines(push_id))
 
 
 def test_a_crash_costs_nothing_where_the_target_honours_the_key(pushing, echo, monkeypatch):
@@ -334,8 +336,8 @@ def fails_at(pushing, number: int, error: Exception, times: int = 1) -> list[int
     return left
 
 
-def refused(transient: bool = False) -> push_http.ConnectorError:
-    return push_http.ConnectorError("No token.", code="token_request_failed", reason="x", transient=transient)
+def refused(transient: bool = False) -> http.ConnectorError:
+    return http.ConnectorError("No token.", code="token_request_failed", reason="x", transient=transient)
 
 
 def test_a_chunk_that_is_cut_goes_on_where_it_was_cut(pushing, echo):

@@ -5,16 +5,14 @@ from __future__ import annotations
 import pyarrow as pa
 import pytest
 
-from jobs import push_http
+from jobs.pushes import http
 from tests.fakes.echo_target import Answer, busy
 from tests.jobs.pushing import rows, table_spec
 from tests.jobs.test_push_http import counts, echo, people, pushing  # noqa: F401
 from webapp import limits
 from webapp.connectors.rest import RestConnector
 from webapp.net.gate import Gate
-from webapp.services import ledger
-
-# ruff: noqa: F811
+from webapp.pushes.services.ledger import read
 
 
 @pytest.mark.parametrize("parallel", [1, 8])
@@ -54,7 +52,7 @@ def test_a_row_says_that_an_earlier_attempt_may_have_arrived(pushing, echo):
     push_id = pushing.push(people(3))
     done = pushing.do(push_id)
     assert counts(done) == (1, 1, 1, 0)
-    messages = [one.message for one in ledger.rows(push_id)]
+    messages = [one.message for one in read.rows(push_id)]
     assert all("An earlier attempt was not answered and may have arrived" in one for one in messages)
 
 
@@ -64,12 +62,12 @@ def test_a_cut_answer_delivers_and_says_that_its_keys_are_lost(pushing, echo):
     push_id = pushing.push(people(3, spec={"capture": ["id"]}))
     done = pushing.do(push_id)
     assert counts(done) == (3, 0, 0, 0)
-    assert [one.message for one in ledger.rows(push_id)] == [
+    assert [one.message for one in read.rows(push_id)] == [
         "",
         "Its answer was cut off. id could not be read.",
         "",
     ]
-    assert any("the answer brings no id" in line.text for line in ledger.lines(push_id))
+    assert any("the answer brings no id" in line.text for line in read.lines(push_id))
 
 
 def test_children_carry_the_keys_that_their_parents_were_given(pushing, echo):
@@ -97,13 +95,13 @@ def test_children_carry_the_keys_that_their_parents_were_given(pushing, echo):
     assert {f"name {n}": str(key) for n, key in keys.items() if n != 100} == {
         n: str(key) for n, key in sent.items()
     }
-    assert [(one.table, one.row, one.code) for one in ledger.rows(push_id, state="failed")][1:] == [
+    assert [(one.table, one.row, one.code) for one in read.rows(push_id, state="failed")][1:] == [
         (1, 100, "foreign_key")
     ]
 
 
 def test_keys_that_fit_no_column_of_numbers_are_kept_as_text():
-    made = push_http._captured
+    made = http._captured
     assert made([1, None, 2]).type == pa.int64()
     assert made([1, 2**63]).to_pylist() == ["1", str(2**63)]
     assert made([True, 1]).to_pylist() == ["True", "1"]
@@ -124,12 +122,12 @@ def test_answers_of_any_shape_deliver(pushing, echo, body):
 
 
 def test_a_refused_batch_is_told_once_and_hides_the_values_of_all_its_rows(pushing, echo, monkeypatch):
-    monkeypatch.setattr("webapp.services.push_rows.TableRows.sensitive", frozenset({"name"}))
+    monkeypatch.setattr("webapp.pushes.services.rows.TableRows.sensitive", frozenset({"name"}))
     pushing.settings |= {"push_mode": "batch", "batch_size": 50}
     echo.on("*", Answer(422, "row 7: hidden-name-7 is taken, hidden-name-44 too"))
     push_id = pushing.push(people(50, name=lambda i: f"hidden-name-{i}"))
     assert counts(pushing.do(push_id)) == (0, 50, 0, 0)
-    messages = [one.message for one in ledger.rows(push_id, limit=100)]
+    messages = [one.message for one in read.rows(push_id, limit=100)]
     assert messages[0] == "422 Unprocessable Entity: row 7: ******** is taken, ******** too"
     assert set(messages[1:]) == {"Sent with row 1: see there."}
 
@@ -143,6 +141,6 @@ def test_a_secret_at_the_end_of_what_is_kept_of_an_answer_is_cut_out_whole(pushi
     echo.on("*", Answer(400, "x" * (limits.HTTP_BODY_CHARS - 25) + secret))
     push_id = pushing.push(people(1))
     pushing.do(push_id)
-    message = ledger.rows(push_id)[0].message
+    message = read.rows(push_id)[0].message
     assert "wholly" not in message
     assert len(message) <= limits.HTTP_BODY_CHARS

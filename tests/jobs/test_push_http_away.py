@@ -6,7 +6,6 @@ target answers is the end of its row alone.
 
 from __future__ import annotations
 
-# ruff: noqa: F811  fixtures are imported by name
 import pytest
 
 from jobs.lease import NotFree
@@ -14,8 +13,9 @@ from tests.fakes.echo_target import Answer, EchoTarget
 from tests.jobs.test_push_http import counts, echo, people, pushing, seen_rows  # noqa: F401
 from tests.jobs.waiting import eventually
 from webapp import clock, limits
-from webapp.models import END_STATES, Push
-from webapp.services import ledger
+from webapp.operations.models import END_STATES
+from webapp.pushes.models import Push
+from webapp.pushes.services.ledger import read
 
 ROWS = 300
 
@@ -51,11 +51,11 @@ def test_a_push_waits_for_a_target_that_refuses_connections_and_no_row_fails(awa
     push_id = away.push(people(ROWS), ask={"on_error": "continue"})
     push = away.do(push_id)
     assert (push.status, push.lease_owner) == ("running", None)
-    told = ledger.waiting(push.status, push.retry_at, push.waiting)
+    told = read.waiting(push.status, push.retry_at, push.waiting)
     assert told["next_try_at"] == clock.to_text(push.retry_at)
     assert told["message"]
     assert counts(push) == (0, 0, 0, ROWS)
-    assert any("Waiting for the target, next try in" in line.text for line in ledger.lines(push_id, limit=1_000))
+    assert any("Waiting for the target, next try in" in line.text for line in read.lines(push_id, limit=1_000))
 
 
 def test_a_push_that_waited_its_time_fails_with_all_rows_pending_and_can_be_resumed(away, echo):

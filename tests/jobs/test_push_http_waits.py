@@ -5,7 +5,6 @@ Promise 7 of docs/promises.md.
 
 from __future__ import annotations
 
-# ruff: noqa: F811  fixtures are imported by name
 from itertools import pairwise
 
 import pytest
@@ -13,7 +12,7 @@ import pytest
 from tests.fakes.echo_target import Answer, busy
 from tests.jobs.test_push_http import counts, echo, people, pushing  # noqa: F401
 from webapp.connectors import retry
-from webapp.services import ledger
+from webapp.pushes.services.ledger import read
 
 LATE = 0.8  # seconds that a busy machine may take beyond a wait
 
@@ -43,7 +42,7 @@ def test_four_attempts_after_waits_of_one_two_and_four_seconds(alone, echo, answ
     push_id = alone.push(people(1))
     ended = alone.do(push_id)
     assert holds(waits(echo), [1, 2, 4])
-    last = ledger.rows(push_id)[0]
+    last = read.rows(push_id)[0]
     assert last.attempts == 4
     arrived = answer.cut != ""
     assert counts(ended) == ((0, 0, 1, 0) if arrived else (0, 1, 0, 0))
@@ -71,4 +70,4 @@ def test_an_attempt_has_its_time_and_no_more(alone, echo):
     ended = alone.do(push_id)
     assert counts(ended) == (0, 0, 1, 0)
     assert holds(waits(echo), [1.5])
-    assert ledger.rows(push_id)[0].code == "timeout"
+    assert read.rows(push_id)[0].code == "timeout"

@@ -14,7 +14,7 @@ from tests.jobs.test_push_crash import Died, lose
 from webapp import limits
 from webapp.connectors.base import Lost
 from webapp.connectors.mongodb import MongodbConnector
-from webapp.services import push_order
+from webapp.pushes.services import planning
 
 pytestmark = pytest.mark.usefixtures("small_chunks")
 
@@ -36,7 +36,7 @@ def pushing(app, kind, monkeypatch):
     with made.connect() as session:
         session.create("people", [], ())
     monkeypatch.setattr(
-        push_order, "order", lambda push_id: replace(made.order(push_id), can=MongodbConnector.can)
+        planning, "order", lambda push_id: replace(made.order(push_id), can=MongodbConnector.can)
     )
     return made
 

@@ -24,9 +24,11 @@ from webapp import clock, limits
 from webapp.connectors import KINDS
 from webapp.connectors.base import Lost, Session
 from webapp.extensions import redis_client, writing
-from webapp.models import END_STATES, Push, PushRow
 from webapp.net.gate import Gate
-from webapp.services import enqueue, ledger, ledger_rows
+from webapp.operations import jobs_queue
+from webapp.operations.models import END_STATES
+from webapp.pushes.models import Push, PushRow
+from webapp.pushes.services.ledger import read
 
 OUTAGE = float(os.environ.get("TARGET_OUTAGE_SECONDS", "2"))
 REAL = OUTAGE > 10
@@ -88,7 +90,7 @@ def delivered(push_id: str) -> list[int]:
     """The rows that the ledger says are there."""
     with writing() as session:
         push = session.get_one(Push, push_id)
-        return ledger_rows.delivered(session, push, 0, 1, push.tables[0]["count"]).tolist()
+        return read.delivered(session, push, 0, 1, push.tables[0]["count"]).tolist()
 
 
 class Outage:
@@ -149,7 +151,7 @@ def until_ended(pushing: Pushing, push_id: str) -> Push:
         if push.status in END_STATES:
             return push
         assert (push.status, push.lease_owner, push.attempt) == ("running", None, 1), "the worker is released"
-        told = ledger.waiting(push.status, push.retry_at, push.waiting)
+        told = read.waiting(push.status, push.retry_at, push.waiting)
         assert told["next_try_at"] == clock.to_text(push.retry_at)
         assert told["message"]
         with pytest.raises(NotFree):  # no worker takes it before its time
@@ -165,10 +167,10 @@ def test_ledger_equals_the_table_after_the_server_was_killed_around_a_commit(pus
     assert outage.back.wait(60)
     assert (done.status, done.delivered, done.failed, done.unknown) == ("completed", ROWS, 0, 0)
     assert there(server) == delivered(push_id) == list(range(1, ROWS + 1))
-    said = [line.text for line in ledger.lines(push_id, limit=1_000)]
+    said = [line.text for line in read.lines(push_id, limit=1_000)]
     assert any("Waiting for the target, next try in" in line for line in said)
     assert any("the commit had" in line for line in said)
-    assert ledger.waiting(done.status, done.retry_at, done.waiting) is None
+    assert read.waiting(done.status, done.retry_at, done.waiting) is None
 
 
 def test_a_push_whose_target_was_away_from_the_start_begins_when_it_is_back(pushing, server):
@@ -239,7 +241,7 @@ def test_a_waiting_push_is_cancelled_by_the_sweeper_and_found_when_it_is_due(pus
             assert sweeper.sweep(client, soon)["rung"] == 0
         eventually(lambda: push.retry_at <= clock.now(), 60)
         assert sweeper.sweep(client, clock.now())["rung"] == 1
-        assert push_id in enqueue.waiting(redis_client(), "push")
+        assert push_id in jobs_queue.waiting(redis_client(), "push")
         with writing() as session:
             session.get_one(Push, push_id).cancel_requested_at = clock.now() - timedelta(seconds=1)
         assert sweeper.sweep(client, clock.now())["cancelled"] == 1

@@ -10,25 +10,17 @@ import sqlalchemy as sa
 from jobs.sweeper import Sweeper
 from tests.conftest import ON_POSTGRES, close_app, settings_for
 from webapp import create_app, limits, storage
+from webapp.accounts.models import Project, Team, Workspace
+from webapp.audit.models import AuditEntry
 from webapp.extensions import db, reading, redis_client, writing
-from webapp.models import (
-    AuditEntry,
-    Export,
-    ExportPart,
-    Project,
-    Push,
-    PushLine,
-    PushRange,
-    PushRow,
-    Run,
-    RunChunk,
-    Scenario,
-    Team,
-    Workspace,
-    WorkspaceFile,
-)
-from webapp.services import drains, ledger, retention, run_logs
-from webapp.services.drains import Turn
+from webapp.files.models import WorkspaceFile
+from webapp.generation.models import Export, ExportPart
+from webapp.operations import batch_delete, retention
+from webapp.operations.batch_delete import Turn
+from webapp.pushes.models import Push, PushLine, PushRange, PushRow
+from webapp.pushes.services.ledger import read
+from webapp.scenarios.models import Run, RunChunk, Scenario
+from webapp.scenarios.services import run_logs
 
 DAY = timedelta(days=1)
 FREE = limits.RETENTION["free"]
@@ -134,7 +126,7 @@ def test_logs_go_when_the_plan_keeps_them_no_longer_and_say_so(any_app, clock):
     assert retention.sweep(clock(), Turn()) == 2
     assert [piece.lines for piece in run_logs.pieces(old)] == [[run_logs_removed("free")]]
     assert one(Run, old).line_count == 1
-    assert [line.text for line in ledger.lines(push)] == [run_logs_removed("free")]
+    assert [line.text for line in read.lines(push)] == [run_logs_removed("free")]
     for kept in (young, paid):
         assert one(Run, kept).line_count == 9
         assert there(RunChunk, run_id=kept) == 3
@@ -278,7 +270,7 @@ def test_no_transaction_removes_more_than_a_batch(any_app, clock, monkeypatch):
             taken.append(cursor.rowcount)
 
     sa.event.listen(db.engine, "after_cursor_execute", note)
-    assert drains.rows(PushRow, PushRow.push_id == push, Turn(), 100) == 450
+    assert batch_delete.rows(PushRow, PushRow.push_id == push, Turn(), 100) == 450
     assert taken == [100, 100, 100, 100, 50]
 
 

@@ -13,16 +13,16 @@ from types import SimpleNamespace
 
 import pytest
 
-from jobs import run_program
 from jobs.sandbox import Unprotected, mode, relays
 from jobs.sandbox import addresses as addresses_of_box
 from jobs.sandbox import asking as kernel
+from jobs.scenarios import program
 from tests.conftest import VAULT_KEY
 from tests.jobs.sandboxing import Lab, Listener, folders, own_address
 from webapp.config import Settings
 from webapp.config_values import Scanner
-from webapp.models import Run
 from webapp.net import addresses
+from webapp.scenarios.models import Run
 
 
 @pytest.fixture(params=["bubblewrap", "bubblewrap without asking", "landlock"])
@@ -327,7 +327,7 @@ def test_a_scenario_gets_the_networks_that_the_operator_named_and_no_part_of_the
     place = SimpleNamespace(code=tmp_path, uploads=tmp_path, outputs=tmp_path)
     for networks, first in (((), "closed"), (("none",), "closed"), (("127.0.0.0/8",), "orders")):
         settings = Settings(**given, target_networks=networks)
-        box = run_program.box(settings, run, place, tmp_path, {})
+        box = program.box(settings, run, place, tmp_path, {})
         ended = lab.run(FETCHING, network=box.network, networks=box.networks, hidden=box.hidden, env={"PLACES": places})
         said = ended.output.splitlines()
         assert said[0].split()[0] == first
@@ -341,15 +341,15 @@ def test_what_connections_reach_by_default_is_not_opened_to_programs(tmp_path):
     assert "127.0.0.0/8" in plain.reachable_networks
     run = Run(settings={"network": "full", "timeout_seconds": 60})
     place = SimpleNamespace(code=tmp_path, uploads=tmp_path, outputs=tmp_path)
-    assert run_program.box(plain, run, place, tmp_path, {}).networks == ()
+    assert program.box(plain, run, place, tmp_path, {}).networks == ()
     named = replace(plain, target_networks=("10.0.0.0/8",))
-    assert run_program.box(named, run, place, tmp_path, {}).networks == ("10.0.0.0/8",)
+    assert program.box(named, run, place, tmp_path, {}).networks == ("10.0.0.0/8",)
 
 
 def test_parts_of_the_service_are_read_from_the_settings():
     given = {"secret_key": "0123456789abcdefghijklmnopqrstuvwxyz", "vault_keys": (VAULT_KEY,)}
     plain = Settings(**given, redis_url="unix:///run/redis.sock")
-    assert run_program.service_parts(plain) == [("127.0.0.1", 8000)]
+    assert program.service_parts(plain) == [("127.0.0.1", 8000)]
     several = Settings(
         **given,
         public_url="https://data.example",
@@ -357,12 +357,12 @@ def test_parts_of_the_service_are_read_from_the_settings():
         redis_url="rediss://cache",
         database_url="postgresql://u:p@/d?host=one:5433&host=two:5434",
     )
-    assert run_program.service_parts(several) == [
+    assert program.service_parts(several) == [
         ("127.0.0.1", 8000), ("data.example", 443), ("172.30.7.0/24", 8000), ("one", 5433), ("two", 5434),
         ("cache", 6379),
     ]  # fmt: skip
     by_socket = Settings(**given, database_url="postgresql://u@/d?host=/run/postgresql", redis_url="redis://h:1")
-    assert ("127.0.0.1", 5432) in run_program.service_parts(by_socket)
+    assert ("127.0.0.1", 5432) in program.service_parts(by_socket)
 
 
 def test_who_does_not_wait_for_a_connection_gets_it_too_with_the_options_it_has_set(asking, api, canary):

@@ -1,6 +1,6 @@
 """A run of a scenario, from its place in the queue to its end."""
 
-# ruff: noqa: F811 - fixtures of another module, taken by their names
+
 
 from __future__ import annotations
 
@@ -10,14 +10,18 @@ from pathlib import Path
 import pytest
 from sqlalchemy import select, update
 
-from jobs import environments, lease, run_program
+from jobs import lease
 from jobs.sandbox import Unprotected
+from jobs.scenarios import environments, program
 from tests.conftest import app, database_url  # noqa: F401
 from tests.jobs.running import HELLO, Running, running  # noqa: F401
 from tests.jobs.waiting import eventually
+from webapp.accounts import actors
+from webapp.accounts.models import Workspace
+from webapp.audit.models import AuditEntry
+from webapp.connections.services import secrets
 from webapp.extensions import db, reading, writing
-from webapp.models import AuditEntry, Run, Workspace
-from webapp.services import actors, secrets
+from webapp.scenarios.models import Run
 
 
 @pytest.fixture(autouse=True)
@@ -171,7 +175,7 @@ def test_no_program_runs_where_nothing_can_keep_it_apart(running, monkeypatch):
     def refuse(_setting):
         raise Unprotected("no namespaces")
 
-    monkeypatch.setattr(run_program, "mode", refuse)
+    monkeypatch.setattr(program, "mode", refuse)
     run = running.run(HELLO)
     assert (run.status, run.error["code"]) == ("failed", "sandbox_missing")
     assert "hello" not in running.log(run.id)

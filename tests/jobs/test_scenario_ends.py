@@ -3,7 +3,7 @@
 Promise 8 of docs/promises.md.
 """
 
-# ruff: noqa: F811 - fixtures of another module, taken by their names
+
 
 from __future__ import annotations
 
@@ -16,15 +16,18 @@ from pathlib import Path
 import pytest
 from sqlalchemy import select, update
 
-from jobs import environments, lease, sweeper
+from jobs import lease, sweeper
+from jobs.scenarios import environments
 from tests.conftest import app, database_url  # noqa: F401
 from tests.jobs.running import HELLO, STAYS, STUBBORN, beside, cancel, running  # noqa: F401
 from tests.jobs.waiting import eventually
 from webapp import clock as present
 from webapp import limits
+from webapp.accounts.models import ApiKey, Workspace
 from webapp.extensions import db, reading, redis_client, writing
-from webapp.models import ApiKey, Run, Workspace
-from webapp.services import enqueue, run_end
+from webapp.operations import jobs_queue
+from webapp.scenarios.models import Run
+from webapp.scenarios.services import run_completion
 
 
 @pytest.fixture(autouse=True)
@@ -114,7 +117,7 @@ def test_a_lost_run_is_not_repeated_its_key_ends_and_its_log_says_why(running):
     with running.app.app_context():
         work = lease.take("run", run_id, present.now)
         with writing() as session:
-            from webapp.services import run_keys
+            from webapp.scenarios.services import run_keys
 
             run_keys.issue(session, session.get_one(Run, run_id), running.cast.edith.user_id, now)
         done = sweeper.sweep(redis_client(), now + timedelta(seconds=limits.LEASE_SECONDS + 1))
@@ -132,7 +135,7 @@ def test_an_end_that_nobody_was_told_of_is_told_by_the_sweeper(running):
     run_id = running.queue(HELLO)
     with running.app.app_context():
         with writing() as session:
-            ended = {"status": "failed", "finished_at": present.now(), "error": run_end.error("worker_lost")}
+            ended = {"status": "failed", "finished_at": present.now(), "error": run_completion.error("worker_lost")}
             session.execute(update(Run).where(Run.id == run_id).values(**ended))
         sweeper.sweep(redis_client(), present.now())
     assert running.read(run_id).closed_at is not None
@@ -166,16 +169,16 @@ def test_a_workspace_has_as_many_runs_at_once_as_its_plan_allows_and_the_next_is
     with pytest.raises(lease.NotFree):
         running.do(second)
     with running.app.app_context():
-        enqueue.queue_of(redis_client(), "run").empty()
+        jobs_queue.queue_of(redis_client(), "run").empty()
         late = present.now() + timedelta(seconds=60)
         sweeper.sweep(redis_client(), present.now() + timedelta(seconds=limits.RING_AGE_SECONDS + 1))
-        assert enqueue.waiting(redis_client(), "run") == set(), "nobody's turn has come"
+        assert jobs_queue.waiting(redis_client(), "run") == set(), "nobody's turn has come"
         go.touch()
         thread.join(10)
-        assert enqueue.waiting(redis_client(), "run") == {second}
-        enqueue.queue_of(redis_client(), "run").empty()
+        assert jobs_queue.waiting(redis_client(), "run") == {second}
+        jobs_queue.queue_of(redis_client(), "run").empty()
         sweeper.sweep(redis_client(), late)
-        assert enqueue.waiting(redis_client(), "run") == {second}, "one place, one ring"
+        assert jobs_queue.waiting(redis_client(), "run") == {second}, "one place, one ring"
     assert running.do(second).status == "completed"
     assert running.do(third).status == "completed"
 
@@ -187,13 +190,13 @@ def test_the_bound_holds_though_many_runners_take_at_once(running):
     taken, barrier = [], threading.Barrier(10)
 
     def take(mine: list[str]) -> None:
-        from webapp.services import run_turns
+        from webapp.scenarios.services import run_queue
 
         barrier.wait(10)
         for run_id in mine:
             with running.app.app_context():
                 try:
-                    lease.take("run", run_id, present.now, run_turns.may_start(run_id))
+                    lease.take("run", run_id, present.now, run_queue.may_start(run_id))
                     taken.append(run_id)
                 except lease.NotFree:
                     pass
@@ -211,13 +214,13 @@ def test_rows_are_those_the_program_had_made_with_its_key(running):
     with running.app.app_context():
         lease.take("run", run_id, present.now)
         with writing() as session:
-            from webapp.services import run_keys
+            from webapp.scenarios.services import run_keys
 
             run_keys.issue(session, session.get_one(Run, run_id), running.cast.edith.user_id, present.now())
         with reading() as session:
             key_id = session.scalar(select(ApiKey.id).where(ApiKey.run_id == run_id))
         as_run = replace(running.actor, key_id=key_id)
-        from webapp.services import audit
+        from webapp.audit.services import audit_log
 
         for who, action, rows in (
             (as_run, "template.generate", 10),
@@ -225,8 +228,8 @@ def test_rows_are_those_the_program_had_made_with_its_key(running):
             (as_run, "push.create", 100),  # rows it brought along
             (running.actor, "template.generate", 1_000),
         ):
-            audit.record(who, action, ("template", "tpl_x"), join=True, rows=rows)
+            audit_log.record(who, action, ("template", "tpl_x"), join=True, rows=rows)
         db.session.commit()
         with reading() as session:
-            assert run_end.rows_made(session, session.get_one(Run, run_id)) == 15
+            assert run_completion.rows_made(session, session.get_one(Run, run_id)) == 15
         db.session.remove()

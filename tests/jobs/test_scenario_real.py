@@ -1,6 +1,6 @@
 """A run through the real sandbox and a real environment, with the API beside it."""
 
-# ruff: noqa: F811 - fixtures of another module, taken by their names
+
 
 from __future__ import annotations
 
@@ -11,13 +11,14 @@ from collections.abc import Iterator
 import pytest
 from werkzeug.serving import make_server
 
-from jobs import environments
 from jobs.sandbox import Unprotected, mode
+from jobs.scenarios import environments
 from tests.cast import PASSWORD
 from tests.conftest import app, data_dir, database_url, settings_for  # noqa: F401
 from tests.jobs.running import Running
+from webapp.accounts import actors
 from webapp.extensions import db
-from webapp.services import actors, templates
+from webapp.row_templates.services import templates
 
 PROGRAM = """
 import json, os, urllib.request

@@ -11,8 +11,8 @@ from sqlalchemy import select
 from jobs import lease, sweeper
 from webapp import limits
 from webapp.extensions import make_redis, reading, redis_client
-from webapp.models import Export
-from webapp.services import enqueue, heartbeat
+from webapp.generation.models import Export
+from webapp.operations import health, jobs_queue
 
 
 @pytest.fixture
@@ -32,7 +32,7 @@ def rings(client):
 
     def mine() -> set[str]:
         with reading() as session:
-            return enqueue.waiting(client, "export") & set(session.scalars(select(Export.id)))
+            return jobs_queue.waiting(client, "export") & set(session.scalars(select(Export.id)))
 
     return mine
 
@@ -132,12 +132,12 @@ def test_a_sweeper_sweeps_until_told_to_stop_and_makes_room_for_the_next(app, ne
     turns = []
 
     def pause(seconds: float) -> bool:
-        turns.append(heartbeat.alive(redis_client(), heartbeat.SWEEPER, clock().timestamp()))
+        turns.append(health.alive(redis_client(), health.SWEEPER, clock().timestamp()))
         assert seconds == limits.SWEEP_SECONDS
         return len(turns) == 2
 
     sweeper.Sweeper(app, pause, clock).run()
     assert turns == [1, 1]
     assert len(rings()) == 1
-    assert heartbeat.alive(redis_client(), heartbeat.SWEEPER, 0) == 0
+    assert health.alive(redis_client(), health.SWEEPER, 0) == 0
     assert sweeper.mine(redis_client(), "next:1")

@@ -20,7 +20,7 @@ def database(request):
 
 
 def script_of(edith, app, made: dict[str, Any], dialect: str) -> str:
-    from jobs import export as job
+    from jobs import exports
     from webapp.extensions import db
 
     where = f"/datasets/{made['dataset']['id']}/exports"
@@ -28,7 +28,7 @@ def script_of(edith, app, made: dict[str, Any], dialect: str) -> str:
     answer = edith.post(where, json=body)
     assert answer.status_code == 201, answer.text
     with app.app_context():
-        job.run(answer.json["id"])
+        exports.run(answer.json["id"])
         db.session.remove()
     export = edith.get(f"/exports/{answer.json['id']}").json
     assert export["status"] == "completed", export

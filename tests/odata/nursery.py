@@ -16,23 +16,24 @@ from webapp import storage
 from webapp.connectors.base import Link
 from webapp.connectors.odata import OdataConnector
 from webapp.extensions import reading
-from webapp.models import Push
 from webapp.net.gate import Gate
-from webapp.services import key_spool, ledger_rows
-from webapp.services.push_order import Order
-from webapp.services.push_rows import TableRows
+from webapp.pushes.models import Push
+from webapp.pushes.services import created_keys
+from webapp.pushes.services.ledger import read
+from webapp.pushes.services.planning import Order
+from webapp.pushes.services.rows import TableRows
 
 
 def order(push_id: str) -> Order:
     """Rows by their number into the entity set of the push."""
     with reading() as session:
         push = session.get_one(Push, push_id)
-        first = ledger_rows.first_of(session, push)
+        first = read.first_of(session, push)
     made = [
         TableRows(place, spec, Parents(rows(spec["count"]), {})) for place, spec in enumerate(push.tables)
     ]
     app: Any = current_app._get_current_object()
-    spool = key_spool.KeySpool(storage.of(app), key_spool.folder_of(first.workspace_id, first.id))
+    spool = created_keys.KeySpool(storage.of(app), created_keys.folder_of(first.workspace_id, first.id))
     return Order(push, made, opened, OdataConnector.can, spool)
 
 

@@ -22,7 +22,7 @@ from tests.chaos.test_interrupted import under_way
 from tests.jobs.pushing import Pushing, rows, table_spec
 from tests.jobs.waiting import eventually
 from webapp import clock, limits
-from webapp.services import ledger
+from webapp.pushes.services.ledger import read
 
 COUNT = 600
 KILLS = limits.MAX_ATTEMPTS - 1
@@ -91,7 +91,7 @@ def agrees(push: Any, server: Any, status: str = "completed") -> None:
     """The table is what the ledger says: delivered rows are there once, unknown ones once or not, others not."""
     held = numbers(server)
     by_state = {
-        state: {one.row for one in ledger.rows(push.id, state=state, limit=COUNT)}
+        state: {one.row for one in read.rows(push.id, state=state, limit=COUNT)}
         for state in ("unknown", "failed")
     }
     doubt = by_state["unknown"]

@@ -14,12 +14,12 @@ def edith(api, cast):
 
 
 @pytest.fixture(params=["v4", "v2"])
-def erp(app, cast, server, request):  # noqa: F811
+def erp(app, cast, server, request):
     server.become(expire_after=20)
     return connection(app, cast, "odata", {"service_url": f"{server.url}/odata/{request.param}/shop"})
 
 
-def test_entity_sets_become_templates_whose_rows_are_all_taken(edith, server, erp, work):  # noqa: F811
+def test_entity_sets_become_templates_whose_rows_are_all_taken(edith, server, erp, work):
     names = [one["name"] for one in edith.get(f"/connections/{erp}/metadata").json["entities"]]
     answer = edith.post(f"/connections/{erp}/templates", json={"entities": names, "quantity": 20})
     assert answer.status_code == 201, answer.json
@@ -44,7 +44,7 @@ def test_entity_sets_become_templates_whose_rows_are_all_taken(edith, server, er
     assert {one["parent_ID"] for one in server.rows("Items")} <= orders | {None}
 
 
-def test_nested_fields_are_inserted_with_their_parent(edith, server, erp, work):  # noqa: F811
+def test_nested_fields_are_inserted_with_their_parent(edith, server, erp, work):
     item = [
         {"name": "position", "type": "number", "options": {"min": 1, "max": 9}},
         {"name": "product", "type": "words", "options": {"count": 2}},

@@ -8,7 +8,7 @@ import pytest
 
 from tests.jobs.pushing import Pushing, rows, table_spec
 from webapp.connectors.odata import OdataConnector
-from webapp.services import push_order
+from webapp.pushes.services import planning
 
 ROWS = 1_000
 
@@ -17,7 +17,7 @@ ROWS = 1_000
 def pushing(app, monkeypatch):
     made = Pushing(app, monkeypatch)
     monkeypatch.setattr(
-        push_order, "order", lambda push_id: replace(made.order(push_id), can=OdataConnector.can)
+        planning, "order", lambda push_id: replace(made.order(push_id), can=OdataConnector.can)
     )
     return made
 

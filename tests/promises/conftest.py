@@ -15,7 +15,7 @@ from tests.promises.world import World
 from webapp import create_app
 from webapp.engine.data import vocabulary
 from webapp.extensions import redis_client
-from webapp.services import vocabularies
+from webapp.row_templates.services import vocabularies
 
 
 @pytest.fixture(scope="module", params=STACKS)

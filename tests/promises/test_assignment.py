@@ -8,10 +8,10 @@ import pytest
 import sqlalchemy as sa
 
 from tests.promises.world import World
+from webapp.connections.services import access
 from webapp.extensions import db
-from webapp.models import Base
-from webapp.services import connection_links
-from webapp.views.routes import declaration_of
+from webapp.model_base import Base
+from webapp.web.routing import declaration_of
 
 FOREIGN: Final = {
     "id": "tpl_01J0000000000000000000000X",
@@ -135,10 +135,10 @@ def masked(value: Any) -> int:
 
 def kept(world: World, connection_id: str) -> Any:
     """The settings as the connector gets them, the secrets among them."""
-    from webapp.models import Connection
+    from webapp.connections.models import Connection
 
     with world.app.app_context():
-        found = connection_links.connector_of(
+        found = access.connector_of(
             db.session.get_one(Connection, connection_id)
         ).settings.model_dump()
         db.session.remove()

@@ -9,7 +9,7 @@ from typing import Any
 
 from tests.cast import Program
 from webapp.errors import CODES
-from webapp.views.routes import declaration_of
+from webapp.web.routing import declaration_of
 
 JSON = {"Content-Type": "application/json"}
 

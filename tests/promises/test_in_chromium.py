@@ -17,9 +17,9 @@ from tests.promises.test_pages import pages
 from tests.promises.world import World
 from tests.served import served
 from webapp import ROOT
+from webapp.accounts.models import User
+from webapp.accounts.services import sign_in
 from webapp.extensions import db
-from webapp.models import User
-from webapp.services import sign_in
 
 ARGUMENTS = [
     "--no-sandbox",

@@ -12,7 +12,7 @@ from tests.cast import Browser
 from tests.promises.inert import running
 from tests.promises.world import PAYLOAD, World
 from tests.security.matrix import Case
-from webapp.views.routes import declaration_of
+from webapp.web.routing import declaration_of
 
 STREAM = "text/event-stream"
 UNSAFE = re.compile(r"unsafe-|\*|data:|blob:|https?:|'nonce-|'sha\d")

@@ -10,9 +10,10 @@ from flask import Flask
 from tests.cast import Browser, Cast, Program
 from tests.pages import filled_with_payloads
 from tests.security.matrix import Case, cases, prepares
+from webapp.accounts import actors
+from webapp.accounts.services import tenancy
 from webapp.extensions import db
-from webapp.models import Base
-from webapp.services import actors, tenancy
+from webapp.model_base import Base
 
 # What would run, or break out of wherever it stands: text, attributes in either quote, a comment, a title, templates.
 PAYLOAD: Final = (

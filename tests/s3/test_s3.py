@@ -7,14 +7,16 @@ import os
 import pytest
 from sqlalchemy import select
 
-from jobs import export as export_job
+from jobs import exports
 from tests.views.speak import make
 from tests.views.uploading import URL, send
 from webapp import limits, storage
+from webapp.accounts import actors
 from webapp.errors import ApiError
 from webapp.extensions import db
-from webapp.models import ExportPart, Run, Scenario
-from webapp.services import actors, workspace_files
+from webapp.files.services import files as files_files
+from webapp.generation.models import ExportPart
+from webapp.scenarios.models import Run, Scenario
 from webapp.storage import MissingError
 
 
@@ -85,11 +87,11 @@ def test_a_run_gets_its_files_and_leaves_its_outputs(app, cast, edith, tmp_path)
         run = Run(scenario_id=scenario.id, scenario_version=1, trigger="api", status="running", **where)
         db.session.add(run)
         db.session.commit()
-        workspace_files.sync(cast.acme, cast.main, tmp_path / "uploads")
+        files_files.sync(cast.acme, cast.main, tmp_path / "uploads")
         assert (tmp_path / "uploads" / "in" / "a.csv").read_bytes() == b"a\n1\n"
         (tmp_path / "outputs").mkdir()
         (tmp_path / "outputs" / "result").write_bytes(b"z" * (limits.STORAGE_PART_BYTES + 5))
-        done = workspace_files.store_outputs(run, tmp_path / "outputs")
+        done = files_files.store_outputs(run, tmp_path / "outputs")
         db.session.remove()
     assert (done.refused, [one["size"] for one in done.files]) == ([], [limits.STORAGE_PART_BYTES + 5])
     assert len(edith.get(f"{URL}/{done.files[0]['file_id']}").data) == limits.STORAGE_PART_BYTES + 5
@@ -104,7 +106,7 @@ def test_an_export_in_parts_comes_as_one_file_and_part_by_part(app, edith, store
         found = select(ExportPart.id).where(ExportPart.export_id == export["id"])
         for part_id in db.session.scalars(found.order_by(ExportPart.number.desc())).all():
             db.session.remove()
-            export_job.run_part(part_id)
+            exports.run_part(part_id)
         db.session.remove()
     whole = edith.post(f"{path}/generate", json=ask).data
     assert edith.get(f"/exports/{export['id']}/download").data == whole
@@ -129,8 +131,8 @@ def test_a_server_that_is_gone_is_unavailable_and_changes_nothing(app, cast, edi
     with app.app_context():
         acme = actors.system(cast.acme)
         with pytest.raises(ApiError, match="storage does not answer"):
-            workspace_files.sync(cast.acme, cast.main, tmp_path / "uploads")
-        assert workspace_files.find(acme, "a").size == 3
+            files_files.sync(cast.acme, cast.main, tmp_path / "uploads")
+        assert files_files.find(acme, "a").size == 3
         db.session.remove()
     listed = edith.get(URL).json["items"]
     assert [(one["name"], one["size"]) for one in listed] == [("a", 3)]

@@ -12,8 +12,8 @@ from flask import Flask
 from rowsmith import Template, error
 from rowsmith.fields import FirstNameField, NumberField, RowNumberField
 
-from jobs import export as export_job
-from jobs import push as push_job
+from jobs import exports
+from jobs.pushes import push as push_job
 from tests.views.targets import CUSTOMERS, sqlite_target
 from webapp.extensions import db
 
@@ -34,7 +34,7 @@ def work(app: Flask) -> Callable[[str], None]:
 
     def do(work_id: str) -> None:
         with app.app_context():
-            (export_job if work_id.startswith("exp_") else push_job).run(work_id)
+            (exports if work_id.startswith("exp_") else push_job).run(work_id)
             db.session.remove()
 
     return do

@@ -18,8 +18,8 @@ from rowsmith.fields import EmailField, FirstNameField, NumberField, RowNumberFi
 
 from tests.fakes.echo_target import Answer
 from webapp import ROOT
-from webapp.services.push_requests import PushInput
-from webapp.services.row_requests import GenerateInput
+from webapp.pushes.schemas import PushInput
+from webapp.row_templates.schemas import GenerateInput
 
 PEOPLE = Template(
     "People",

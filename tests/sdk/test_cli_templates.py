@@ -12,7 +12,7 @@ from rowsmith.cli import template_files
 from rowsmith.fields import EmailField, FirstNameField, RowNumberField
 
 from webapp.engine.spec import CommonKeys
-from webapp.views.templates import TemplateIn
+from webapp.row_templates.views.templates import TemplateIn
 
 PEOPLE = Template(
     "People",

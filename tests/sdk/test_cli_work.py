@@ -10,7 +10,7 @@ import pytest
 from rowsmith import Template
 from rowsmith.fields import RowNumberField
 
-from jobs import push as push_job
+from jobs.pushes import push as push_job
 from tests.jobs.running import Running, running  # noqa: F401
 from tests.jobs.waiting import eventually
 from tests.views.targets import CUSTOMERS, sqlite_target
@@ -97,7 +97,7 @@ def test_ctrl_c_leaves_a_push_alone_unless_told(shell, shop, sdk, told):
 
 
 @pytest.fixture
-def scenario(sdk, running: Running):  # noqa: F811
+def scenario(sdk, running: Running):
     """`scenario(code)`: a scenario called Nightly, and a runner that carries out its next run."""
     threads: list[threading.Thread] = []
 

@@ -163,8 +163,8 @@ def test_an_endpoint_is_made_and_listed(client):
 
 
 def test_rows_are_exported_to_a_database(client, app, cast, monkeypatch):
-    from jobs import push as job
-    from webapp.views import exports_at_once
+    from jobs.pushes import push as job
+    from webapp.pushes.views import exports
 
     shop = sqlite_target(app, cast)
 
@@ -172,7 +172,7 @@ def test_rows_are_exported_to_a_database(client, app, cast, monkeypatch):
         job.run(push_id)
         db.session.remove()
 
-    monkeypatch.setattr(exports_at_once, "wait", work)
+    monkeypatch.setattr(exports, "wait", work)
     rows = [{"id": i, "email": f"{i}@example.org", "first_name": "A", "age": i} for i in range(1, 4)]
     push = client.export_to_database(
         {"connection_id": shop.connection_id, "table": "customers", "rows": rows}
@@ -185,12 +185,12 @@ def test_rows_are_exported_to_a_database(client, app, cast, monkeypatch):
 
 
 def test_an_export_that_ends_without_success_raises(client, app, cast, monkeypatch):
-    from webapp.views import exports_at_once
+    from webapp.pushes.views import exports
 
     shop = sqlite_target(app, cast)
 
     def cancelled(push_id: str) -> None:
-        from webapp.models import Push
+        from webapp.pushes.models import Push
 
         with app.app_context():
             push = db.session.get_one(Push, push_id)
@@ -198,7 +198,7 @@ def test_an_export_that_ends_without_success_raises(client, app, cast, monkeypat
             db.session.commit()
             db.session.remove()
 
-    monkeypatch.setattr(exports_at_once, "wait", cancelled)
+    monkeypatch.setattr(exports, "wait", cancelled)
     with pytest.raises(error.TargetError, match="It said no") as found:
         client.export_to_database(
             {"connection_id": shop.connection_id, "table": "customers", "rows": [{"id": 1, "email": "a"}]}
@@ -227,7 +227,7 @@ def test_files_are_made_listed_and_read(client, tmp_path, monkeypatch):
         client.read_file_by_path("inputs/none.txt")
 
 
-def test_scenario_files_are_the_uploads_and_the_outputs_of_the_run(client, origin, running):  # noqa: F811
+def test_scenario_files_are_the_uploads_and_the_outputs_of_the_run(client, origin, running):
     client.create_scenario_file("inputs/a.txt", "a")
     program = f"""
 import json, os, pathlib, sys

@@ -1,6 +1,6 @@
 """The samples of the API reference do what they stand at: curl and Python against the running application."""
 
-# ruff: noqa: F811 - fixtures of another module, taken by their names
+
 
 from __future__ import annotations
 
@@ -18,15 +18,16 @@ from typing import Any
 import pytest
 from rowsmith.wire.caller import Caller
 
-from jobs import export as export_job
-from jobs import push as push_job
+from jobs import exports
+from jobs.pushes import push as push_job
 from tests.cast import Browser, Cast, Program
 from tests.jobs.running import Running, running  # noqa: F401
 from tests.sdk.test_every_route import Recorder, document, tries  # noqa: F401
 from tests.views.samples import Shown, shown
+from webapp.documentation.api import examples
+from webapp.documentation.api import samples as api_samples
 from webapp.extensions import db
-from webapp.views import exports_at_once
-from webapp.views.docs_api import calls, examples
+from webapp.pushes.views import exports as pushes_exports
 
 SECONDS = 30
 METADATA = """<edmx:Edmx xmlns:edmx="http://docs.oasis-open.org/odata/ns/edmx" Version="4.0"><edmx:DataServices>
@@ -97,7 +98,7 @@ def world(
             job.run(id)
             db.session.remove()
 
-    monkeypatch.setattr(exports_at_once, "wait", lambda push_id: work(push_job, push_id))  # a worker is there
+    monkeypatch.setattr(pushes_exports, "wait", lambda push_id: work(push_job, push_id))  # a worker is there
 
     def pages() -> list[Shown]:
         found = shown(browser(cast.olivia))
@@ -113,7 +114,7 @@ def world(
     made.make("/endpoints", **examples.BODIES["POST /endpoints"])
     ask = {"connection_id": target, "target": "customers", "create_table": True, "count": 5}
     work(push_job, made.make(f"/templates/{template}/push", **ask))
-    work(export_job, made.make(f"/templates/{template}/exports", count=5, format="csv", seed="s"))
+    work(exports, made.make(f"/templates/{template}/exports", count=5, format="csv", seed="s"))
     running.do(running.queue("print('hello')"))
     upload = {"name": "samples/rows.csv", "file": (io.BytesIO(b"id\n1\n"), "rows.csv")}
     assert program.post("/workspace/files", data=upload).status_code == 201
@@ -291,14 +292,14 @@ def test_the_commonest_python_samples_run(world, monkeypatch, tmp_path, capsys):
 
 def test_methods_are_of_operations_that_there_are(described):
     known = {f"{m.upper()} {path}" for path, methods in described["paths"].items() for m in methods}
-    assert set(calls.METHODS) <= known
+    assert set(api_samples.METHODS) <= known
     assert set(examples.BODIES) <= known
 
 
 def test_an_operation_is_called_by_its_method_where_there_is_one(document, tries):
     for method, path in document:
         named = any(
-            (m, re.sub(r"\{[^}]*\}", "{}", p)) == (method, path) for m, p in map(str.split, calls.METHODS)
+            (m, re.sub(r"\{[^}]*\}", "{}", p)) == (method, path) for m, p in map(str.split, api_samples.METHODS)
         )
         there = [name for name, _ in tries.get((method, path), ())]
         assert named or not there, f"calls.METHODS has no line for {method} {path}: {there}"

@@ -8,11 +8,11 @@ import re
 
 import pytest
 
-from jobs import push as job
+from jobs.pushes import push as job
 from tests.sdk.conftest import PACKAGE
 from webapp import ROOT
 from webapp.extensions import db
-from webapp.views import exports_at_once
+from webapp.pushes.views import exports
 
 PAGES = {"README": PACKAGE / "README.md", "guide": ROOT / "docs" / "guide" / "python.md"}
 
@@ -27,7 +27,7 @@ def test_the_examples_run_one_after_the_other(page, client, demo_shop, monkeypat
         job.run(push_id)
         db.session.remove()
 
-    monkeypatch.setattr(exports_at_once, "wait", work)  # a worker is there
+    monkeypatch.setattr(exports, "wait", work)  # a worker is there
     monkeypatch.chdir(tmp_path)
     found = examples(page)
     assert len(found) >= 4

@@ -19,7 +19,7 @@ from rowsmith.wire import address
 from rowsmith.wire.bodies import Form
 
 from tests.sdk.conftest import PACKAGE
-from webapp.services import catalogue
+from webapp.row_templates.services import catalogue
 
 SOURCE = PACKAGE / "src" / "rowsmith"
 MODULES = sorted(SOURCE.rglob("*.py"))

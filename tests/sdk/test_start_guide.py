@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from jobs import push as push_job
+from jobs.pushes import push as push_job
 from tests.jobs.waiting import eventually
 from webapp import ROOT
 from webapp.extensions import db

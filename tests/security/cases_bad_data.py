@@ -8,11 +8,14 @@ from flask import Flask
 
 from tests.cast import Cast
 from tests.security.matrix import Case
+from webapp.accounts import actors
+from webapp.connections.services import connections
 from webapp.engine.plan import ENGINE
 from webapp.extensions import db
-from webapp.models import Push
-from webapp.services import actors, connections, exports, plans, templates
-from webapp.services.row_requests import GenerateInput
+from webapp.generation.services import exports
+from webapp.pushes.models import Push
+from webapp.row_templates.schemas import GenerateInput
+from webapp.row_templates.services import compilation, templates
 
 FIELDS = [
     {"name": "id", "type": "row_number"},
@@ -38,7 +41,7 @@ def _push(cast: Cast, template: str, target: str) -> str:
         "create": False, "recipe": 0, "bad": True,
     }  # fmt: skip
     pins = {
-        "seed": "s", "now": "2026-11-21T00:00:00Z", "vocabulary": plans.vocabulary().id, "template_id": template,
+        "seed": "s", "now": "2026-11-21T00:00:00Z", "vocabulary": compilation.vocabulary().id, "template_id": template,
         "version": 1, "locale": None, "engine": ENGINE, "related": {},
     }  # fmt: skip
     made = Push(

@@ -8,9 +8,12 @@ from flask import Flask
 
 from tests.cast import Cast
 from tests.security.matrix import Case
+from webapp.accounts import actors
+from webapp.compat.services import key_maps
+from webapp.compat.services import objects as compat_objects
+from webapp.compat.views.plans import Spec
 from webapp.extensions import db
-from webapp.services import actors, compat_objects, key_maps, scenarios
-from webapp.views.compat.plans import Spec
+from webapp.scenarios.services import scenarios
 
 OBJECTS = {
     "set": {"description": None, "row_count": 0, "locked": False},

@@ -8,8 +8,9 @@ from flask import Flask
 
 from tests.cast import Cast
 from tests.security.matrix import Case
+from webapp.accounts import actors
+from webapp.connections.services import connections, secrets
 from webapp.extensions import db
-from webapp.services import actors, connections, secrets
 
 
 def prepare(app: Flask, cast: Cast) -> dict[str, Any]:

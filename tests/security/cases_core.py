@@ -9,10 +9,11 @@ from flask import Flask
 
 from tests.cast import Cast
 from tests.security.matrix import Case
+from webapp.accounts import actors
+from webapp.accounts.models import BrowserSession, Membership, User
+from webapp.accounts.services import people, sign_in
+from webapp.accounts.services.sign_in import Visitor
 from webapp.extensions import db
-from webapp.models import BrowserSession, Membership, User
-from webapp.services import actors, people, sign_in
-from webapp.services.sign_in import Visitor
 
 
 def prepare(app: Flask, cast: Cast) -> dict[str, Any]:

@@ -8,7 +8,9 @@ from flask import Flask
 
 from tests.cast import Cast
 from tests.security.matrix import Case
-from webapp.services import actors, datasets, templates
+from webapp.accounts import actors
+from webapp.datasets.services import datasets
+from webapp.row_templates.services import templates
 
 FIELDS = [{"name": "id", "type": "row_number"}, {"name": "n", "type": "number"}]
 

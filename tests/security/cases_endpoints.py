@@ -9,8 +9,10 @@ from flask import Flask
 from tests.cast import Cast
 from tests.connectors.odata_documents import V2
 from tests.security.matrix import Case
+from webapp.accounts import actors
+from webapp.connections.services import connections, metadata_documents
+from webapp.endpoints.services import endpoints
 from webapp.extensions import db
-from webapp.services import actors, connections, endpoints, metadata_documents
 
 URL = "http://127.0.0.1:9/rows/{{id}}"
 

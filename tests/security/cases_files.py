@@ -9,18 +9,19 @@ from flask import Flask
 
 from tests.cast import Cast
 from tests.security.matrix import Case
+from webapp.accounts import actors
 from webapp.extensions import db
-from webapp.services import actors, workspace_files
+from webapp.files.services import files
 
 
 def prepare(app: Flask, cast: Cast) -> dict[str, Any]:
     acme = actors.system(cast.acme, cast.main, cast.blue)
     for name in ("inputs/matrix-kept.csv", "matrix-trashed.csv"):
-        workspace_files.upload(acme, name, io.BytesIO(b"a,b\n1,2\n"))
-    kept = workspace_files.find(acme, "inputs/matrix-kept.csv").id
-    trashed = workspace_files.find(acme, "matrix-trashed.csv", "write", lock=True)
-    workspace_files.delete(acme, trashed)
-    shared, _ = workspace_files.upload(acme, "matrix-shared.csv", io.BytesIO(b"a"), shared=True)
+        files.upload(acme, name, io.BytesIO(b"a,b\n1,2\n"))
+    kept = files.find(acme, "inputs/matrix-kept.csv").id
+    trashed = files.find(acme, "matrix-trashed.csv", "write", lock=True)
+    files.delete(acme, trashed)
+    shared, _ = files.upload(acme, "matrix-shared.csv", io.BytesIO(b"a"), shared=True)
     found = {"file": kept, "trashed_file": trashed.id, "shared_file": shared.id}
     db.session.remove()
     return found

@@ -8,7 +8,8 @@ from flask import Flask
 
 from tests.cast import Cast
 from tests.security.matrix import Case
-from webapp.services import actors, templates
+from webapp.accounts import actors
+from webapp.row_templates.services import templates
 
 
 def prepare(app: Flask, cast: Cast) -> dict[str, Any]:

@@ -8,8 +8,8 @@ from flask import Flask
 
 from tests.cast import Cast
 from tests.security.matrix import Case
+from webapp.connections.models import Connection
 from webapp.extensions import db
-from webapp.models import Connection
 
 
 def prepare(app: Flask, cast: Cast) -> dict[str, Any]:

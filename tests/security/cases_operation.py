@@ -8,10 +8,12 @@ from flask import Flask
 
 from tests.cast import Cast
 from tests.security.matrix import Case
+from webapp.accounts import actors
 from webapp.extensions import db, writing
-from webapp.models import Export
-from webapp.services import actors, exports, templates
-from webapp.services.row_requests import GenerateInput
+from webapp.generation.models import Export
+from webapp.generation.services import exports
+from webapp.row_templates.schemas import GenerateInput
+from webapp.row_templates.services import templates
 
 
 def prepare(app: Flask, cast: Cast) -> dict[str, Any]:

@@ -9,9 +9,12 @@ from flask import Flask
 
 from tests.cast import Cast
 from tests.security.matrix import Case
+from webapp.accounts import actors
+from webapp.accounts.models import Invitation, Membership, Team
+from webapp.accounts.services import people, tenancy
+from webapp.connections.services import secrets
 from webapp.extensions import db
-from webapp.models import Invitation, Membership, Team
-from webapp.services import actors, people, secrets, templates, tenancy
+from webapp.row_templates.services import templates
 
 FIELDS = [{"name": "id", "type": "row_number"}]
 

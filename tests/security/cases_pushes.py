@@ -9,10 +9,13 @@ from flask import Flask
 from tests.cast import Cast
 from tests.security.matrix import Case
 from webapp import clock
+from webapp.accounts import actors
+from webapp.connections.services import connections
+from webapp.datasets.services import datasets
 from webapp.engine.plan import ENGINE
 from webapp.extensions import db
-from webapp.models import Push, PushLine, PushRange, PushRow
-from webapp.services import actors, connections, datasets, templates
+from webapp.pushes.models import Push, PushLine, PushRange, PushRow
+from webapp.row_templates.services import templates
 
 FIELDS = [{"name": "id", "type": "row_number"}, {"name": "n", "type": "number"}]
 

@@ -10,7 +10,7 @@ from tests.cast import Cast
 from tests.security.matrix import Case
 from webapp import clock
 from webapp.extensions import db
-from webapp.models import Run, RunChunk, Scenario, ScenarioVersion
+from webapp.scenarios.models import Run, RunChunk, Scenario, ScenarioVersion
 
 SETTINGS = {"timeout_seconds": 60, "network": "api", "env": {}, "secrets": [], "writable_secrets": []}
 

@@ -8,7 +8,9 @@ from flask import Flask
 
 from tests.cast import Cast
 from tests.security.matrix import Case
-from webapp.services import actors, scenarios, secrets
+from webapp.accounts import actors
+from webapp.connections.services import secrets
+from webapp.scenarios.services import scenarios
 
 
 def prepare(app: Flask, cast: Cast) -> dict[str, Any]:

@@ -10,8 +10,8 @@ from flask import Flask
 from tests.cast import Cast
 from tests.security.matrix import Case
 from webapp import clock
+from webapp.accounts.models import Identity
 from webapp.extensions import db
-from webapp.models import Identity
 
 FOREIGN = {"edith": 404, "adam": 404, "olivia": 404}
 PROOF = {"password": "wrong", "code": "000000"}

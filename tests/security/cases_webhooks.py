@@ -9,9 +9,10 @@ from flask import Flask
 from tests.cast import Cast
 from tests.security.matrix import Case
 from webapp import clock, ids
+from webapp.accounts import actors
 from webapp.extensions import db
-from webapp.models import Delivery
-from webapp.services import actors, webhooks
+from webapp.notifications.models import Delivery
+from webapp.notifications.services import webhooks
 
 URL = "http://127.0.0.1:9/hook"
 

@@ -9,11 +9,11 @@ import pytest
 
 from tests.views.speak import faults
 from tests.views.targets import connection
+from webapp.connections.models import Connection
+from webapp.connections.services import access
 from webapp.connectors import apart
 from webapp.connectors.http_token import tokens
 from webapp.extensions import db
-from webapp.models import Connection
-from webapp.services import connection_links
 
 SECRET = "canary-91c4e2"
 HERE = {"host": "127.0.0.1", "port": 9, "username": "tester"}
@@ -72,7 +72,7 @@ def test_a_kept_password_stays_where_the_server_is_the_same(edith, unasked, app,
     answer = edith.patch(f"/connections/{kept['id']}", json={"settings": {**kept["settings"], **harmless}})
     assert answer.status_code == 200
     with app.app_context():
-        assert connection_links.connector_of(db.session.get_one(Connection, kept["id"])).settings.password == SECRET
+        assert access.connector_of(db.session.get_one(Connection, kept["id"])).settings.password == SECRET
 
 
 @pytest.mark.parametrize("form", ["postgresql://u:a@b:{}@h/db", "postgresql://u:a/{}@h/db", "postgresql://u@t:{}@h/db"])
@@ -90,7 +90,7 @@ def test_another_connections_secret_is_not_opened_by_its_id(edith, unasked, app)
     mine = made(edith, "mysql", **HERE, options={"secret": secret, "shown": "x"})
     assert mine["settings"]["options"] == {"secret": secret, "shown": "x"}
     with app.app_context():
-        options = connection_links.connector_of(db.session.get_one(Connection, mine["id"])).settings.options
+        options = access.connector_of(db.session.get_one(Connection, mine["id"])).settings.options
         assert options == {"secret": secret, "shown": "x"}
     for value in ({"secret": secret}, {"secret": secret, "shown": "x"}):
         body = {"name": "x", "type": "postgresql", "settings": {**HERE, "password": value}}
@@ -156,7 +156,7 @@ def test_a_verification_of_settings_that_changed_meanwhile_is_not_kept(edith, un
 def test_tokens_that_were_fetched_are_cut_from_what_any_target_says(app, cast):
     made = connection(app, cast, "odata", {"service_url": "http://127.0.0.1:9/"})
     with app.app_context():
-        _, hush = connection_links.hushing(db.session.get(Connection, made))
+        _, hush = access.hushing(db.session.get(Connection, made))
         tokens.entry("one").token = "fetched-token-1"
         try:
             assert "fetched-token-1" not in hush("you sent Bearer fetched-token-1")

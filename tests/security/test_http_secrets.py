@@ -10,7 +10,7 @@ from urllib.parse import quote, quote_plus
 
 import pytest
 
-from jobs import push as job
+from jobs.pushes import push as job
 from tests.fakes.echo_target import Answer, EchoTarget
 from tests.fakes.oauth_server import OAuthServer
 from tests.views.speak import make

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from jobs import push as job
+from jobs.pushes import push as job
 from tests.net.ways import CLOSED, HERE, METADATA, Canary
 from tests.views.speak import make
 from tests.views.targets import connection

@@ -10,10 +10,10 @@ from argon2 import PasswordHasher
 
 from tests.cast import PASSWORD
 from webapp import limits
+from webapp.accounts.models import User
+from webapp.accounts.services import sign_in
 from webapp.extensions import db
-from webapp.models import User
 from webapp.security import passwords
-from webapp.services import sign_in
 
 HERE, THERE = ({"environ_base": {"REMOTE_ADDR": address}} for address in ("127.0.0.1", "127.0.0.2"))
 

@@ -15,11 +15,17 @@ from tests.conftest import ON_POSTGRES, settings_for
 from tests.security import trail
 from tests.security.matrix import ROLES, Case, cases, prepares
 from webapp import create_app
+from webapp.accounts import actors
+from webapp.accounts.actors import KEY_SCOPES
+from webapp.accounts.models import Membership
+from webapp.accounts.services import api_keys, identity
+from webapp.audit.services import audit_log
+from webapp.datasets.models import Dataset
 from webapp.extensions import db, redis_client
-from webapp.models import Base, Dataset, Membership, Scenario, Template
-from webapp.services import actors, api_keys, audit, identity
-from webapp.services.actors import KEY_SCOPES
-from webapp.views.routes import declaration_of
+from webapp.model_base import Base
+from webapp.row_templates.models import Template
+from webapp.scenarios.models import Scenario
+from webapp.web.routing import declaration_of
 
 pytestmark = pytest.mark.skipif(ON_POSTGRES, reason="puts a database file back after each call")
 ALL = cases()
@@ -81,14 +87,14 @@ class Stage:
         return self._watch.execute("PRAGMA data_version").fetchone()[0]
 
     def close(self) -> None:
-        audit.close(self.app)
+        audit_log.close(self.app)
         self._watch.close()
         with self.app.app_context():
             db.session.remove()
             db.engine.dispose()
 
     def reset(self) -> None:
-        audit.close(self.app)
+        audit_log.close(self.app)
         with self.app.app_context():
             db.session.remove()
             redis_client().flushdb()

@@ -9,9 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from webapp import limits
+from webapp.accounts import actors
+from webapp.accounts.services import people
 from webapp.errors import ApiError
 from webapp.security import passwords
-from webapp.services import actors, people
 
 TRIED_FIRST = (
     "1234567890",

@@ -12,10 +12,11 @@ import pytest
 from tests.fakes.echo_target import EchoTarget, redirect
 from tests.net.ways import CLOSED, HERE, METADATA, Canary
 from webapp import clock
+from webapp.connections.services import access
 from webapp.extensions import writing
-from webapp.models import Delivery, Webhook
 from webapp.net.gate import Gate
-from webapp.services import connection_links, webhook_sending
+from webapp.notifications.models import Delivery, Webhook
+from webapp.notifications.services import webhook_delivery
 
 
 @pytest.fixture
@@ -46,8 +47,8 @@ def test_no_way_to_write_a_closed_address_is_taken_or_sent_to(app, api, cast, ca
         if "\0" in address:
             continue
         with app.app_context():
-            outcome = webhook_sending.send(
-                address, ["whsec_AAAA"], "dlv_1", "{}", clock.now(), connection_links.gate()
+            outcome = webhook_delivery.send(
+                address, ["whsec_AAAA"], "dlv_1", "{}", clock.now(), access.gate()
             )
         assert outcome.verdict in ("failed", "again"), host
         assert outcome.status is None, host
@@ -75,7 +76,7 @@ def test_a_name_that_turns_to_the_inside_after_it_was_taken_reaches_nothing(
     with app.app_context(), writing() as session:
         session.add(Delivery(webhook_id=hook["id"], event="run.failed", body="{}", next_at=clock.now()))
     with app.app_context():
-        assert webhook_sending.deliver(webhook_sending.claim(clock.now())).verdict == "failed"
+        assert webhook_delivery.deliver(webhook_delivery.claim(clock.now())).verdict == "failed"
     assert canary.count == 0
 
 
@@ -84,7 +85,7 @@ def test_a_redirect_to_the_inside_is_not_followed(app, canary):
         target.on("/hook", redirect(url("127.0.0.1", canary.port), 307))
         with app.app_context():
             gate = Gate([f"{target.host}/32"])
-            outcome = webhook_sending.send(
+            outcome = webhook_delivery.send(
                 target.url("/hook"), ["whsec_AAAA"], "dlv_1", "{}", clock.now(), gate
             )
     assert (outcome.verdict, outcome.status, canary.count) == ("failed", 307, 0)

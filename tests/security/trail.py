@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import sqlalchemy as sa
 
+from webapp.audit.models import AuditEntry
 from webapp.extensions import reading
-from webapp.models import AuditEntry
-from webapp.views.routes import declaration_of
+from webapp.web.routing import declaration_of
 
 # Routes that take no writers' lock, and yet are a use of data that leaves its entry.
 OF_DATA = {

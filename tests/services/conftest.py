@@ -7,8 +7,9 @@ import pytest
 from tests.cast import gather
 from tests.conftest import ON_POSTGRES, close_app, settings_for
 from webapp import clock, create_app
+from webapp.accounts import actors
+from webapp.audit.services import audit_log, seals
 from webapp.extensions import db, redis_client
-from webapp.services import actors, audit, audit_seals
 
 
 @pytest.fixture
@@ -34,7 +35,7 @@ def trail(request, kind, shared_redis, tmp_path):
     with app.app_context():
         for turn in range(2):
             for number in range(5):
-                audit.record(
+                audit_log.record(
                     actors.system(cast.acme),
                     "test.seal",
                     ("template", "tpl_1"),
@@ -42,7 +43,7 @@ def trail(request, kind, shared_redis, tmp_path):
                     turn=turn,
                     text="é",
                 )
-            assert audit_seals.seal_all(clock.now()) >= 1
+            assert seals.seal_all(clock.now()) >= 1
         yield app, cast.acme
     if own:
         close_app(app)

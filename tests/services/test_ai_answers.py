@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from webapp.services import ai_answers
-from webapp.services.ai_answers import Unfit, checked, rows_of
+from webapp.generation.services import ai_values
+from webapp.generation.services.ai_values import Unfit, checked, rows_of
 
 TWO = {1: "a", 2: "b"}
 
@@ -80,7 +80,7 @@ def test_a_value_that_fits_is_taken_as_it_is_kept(answer, value, made):
 @pytest.mark.parametrize(
     ("answer", "value"),
     [
-        *((answer, value) for answer in ai_answers._CHECKS for value in (None, {}, [], "")),
+        *((answer, value) for answer in ai_values._CHECKS for value in (None, {}, [], "")),
         ("text", "x" * 5_000),
         ("choice", "Silver"),
         ("integer", 1.5),

@@ -12,9 +12,9 @@ from tests.fakes.ai_server import AiServer
 from tests.views.speak import faults, make, refused
 from tests.views.targets import connection
 from webapp import limits
+from webapp.connections.models import Fetched
 from webapp.extensions import db, reading
-from webapp.models import Fetched
-from webapp.services import exports
+from webapp.generation.services import exports
 
 CODE = {"name": "code", "type": "list_sequential", "options": {"values": ["A", "B", "A"]}}
 

@@ -10,10 +10,12 @@ import sqlalchemy as sa
 
 from tests.conftest import ON_POSTGRES, close_app, settings_for
 from webapp import create_app
+from webapp.accounts import actors
+from webapp.accounts.models import Team, Workspace
+from webapp.audit.models import AuditEntry
+from webapp.audit.services import audit_log
 from webapp.errors import ApiError
 from webapp.extensions import db, reading, redis_client, writing
-from webapp.models import AuditEntry, Team, Workspace
-from webapp.services import actors, audit
 
 
 def entries(action=None):
@@ -38,17 +40,17 @@ def test_an_entry_says_who_did_what_to_what_from_where(api, app, cast):
 def test_a_joined_entry_is_there_only_if_the_change_is(app, cast):
     with app.app_context():
         before = len(entries())
-        audit.record(actors.system(cast.acme), "test.joined", join=True)
+        audit_log.record(actors.system(cast.acme), "test.joined", join=True)
         db.session.rollback()
         assert len(entries()) == before
-        audit.record(actors.system(cast.acme), "test.joined", join=True)
+        audit_log.record(actors.system(cast.acme), "test.joined", join=True)
         db.session.commit()
         assert len(entries()) == before + 1
 
 
 def test_an_entry_of_its_own_is_committed_when_record_returns(app, cast):
     with app.app_context():
-        made = audit.record(
+        made = audit_log.record(
             actors.system(cast.acme), "test.own", ("template", "tpl_1"), rows=7, seed="s", version=3
         )
         (entry,) = entries("test.own")
@@ -62,7 +64,7 @@ def many(app, cast, threads=24, each=5):
         try:
             with app.app_context():
                 for turn in range(each):
-                    audit.record(actors.system(cast.acme), "test.many", rows=number, turn=turn)
+                    audit_log.record(actors.system(cast.acme), "test.many", rows=number, turn=turn)
         except Exception as error:  # shown by the caller
             errors.append(error)
 
@@ -97,7 +99,7 @@ def test_entries_of_many_threads_are_all_there_on_postgresql(postgres_url, share
 
 def test_entries_of_waiting_threads_share_one_transaction(app, cast, monkeypatch):
     with app.app_context():
-        writer = audit.writer()
+        writer = audit_log.writer()
     batches, real = [], writer._insert
     monkeypatch.setattr(writer, "_insert", lambda rows: (batches.append(len(rows)), real(rows)))
     writer._door.acquire()  # somebody is in
@@ -115,18 +117,18 @@ def test_entries_of_waiting_threads_share_one_transaction(app, cast, monkeypatch
 
 def _record(app, cast):
     with app.app_context():
-        audit.record(actors.system(cast.acme), "test.batch")
+        audit_log.record(actors.system(cast.acme), "test.batch")
 
 
 def test_a_bad_entry_fails_alone(app, cast):
     with app.app_context():
-        writer = audit.writer()
+        writer = audit_log.writer()
         outcome = {}
 
         def write(name, workspace_id):
             try:
                 with app.app_context():
-                    audit.record(actors.system(workspace_id), f"test.{name}")
+                    audit_log.record(actors.system(workspace_id), f"test.{name}")
                     outcome[name] = "written"
             except ApiError as error:
                 outcome[name] = error.code
@@ -150,28 +152,28 @@ def test_a_bad_entry_fails_alone(app, cast):
 
 def test_a_connection_cut_by_the_database_is_made_anew(app, cast):
     with app.app_context():
-        audit.record(actors.system(cast.acme), "test.cut")
-        audit.writer()._connection.driver_connection.close()
-        audit.record(actors.system(cast.acme), "test.cut")
+        audit_log.record(actors.system(cast.acme), "test.cut")
+        audit_log.writer()._connection.driver_connection.close()
+        audit_log.record(actors.system(cast.acme), "test.cut")
         assert len(entries("test.cut")) == 2
 
 
 def test_an_entry_that_cannot_be_written_fails_its_request(app, cast, monkeypatch):
     with app.app_context():
         with pytest.raises(ApiError) as caught:
-            audit.record(actors.system("ws_there_is_none"), "test.none")
+            audit_log.record(actors.system("ws_there_is_none"), "test.none")
         assert caught.value.code == "unavailable"
 
 
 def test_the_names_of_kinds_are_snake_case():
-    assert audit.name_of(Team()) == "team"
-    assert audit.name_of(AuditEntry()) == "audit_entry"
+    assert audit_log.name_of(Team()) == "team"
+    assert audit_log.name_of(AuditEntry()) == "audit_entry"
 
 
 def test_admins_read_the_trail_by_page_and_as_lines(app, api, cast):
     with app.app_context():
         for number in range(5):
-            audit.record(actors.system(cast.acme), "test.read", ("thing", f"x{number}"), rows=number)
+            audit_log.record(actors.system(cast.acme), "test.read", ("thing", f"x{number}"), rows=number)
     page = api(cast.adam).get("/audit?action=test.read&limit=2").json
     assert page["total"] == 5
     assert [e["rows"] for e in page["items"]] == [4, 3]
@@ -184,12 +186,12 @@ def test_admins_read_the_trail_by_page_and_as_lines(app, api, cast):
 
 
 def test_lines_are_read_in_batches_without_gap(app, api, cast, monkeypatch):
-    from webapp.services import audit_search
+    from webapp.audit.services import search
 
-    monkeypatch.setattr(audit_search, "_BATCH", 3)
+    monkeypatch.setattr(search, "_BATCH", 3)
     with app.app_context():
         for number in range(8):
-            audit.record(actors.system(cast.acme), "test.lines", rows=number)
+            audit_log.record(actors.system(cast.acme), "test.lines", rows=number)
     lines = api(cast.adam).get("/audit?action=test.lines&format=jsonl").text.splitlines()
     assert [json.loads(line)["rows"] for line in lines] == list(range(8))
 

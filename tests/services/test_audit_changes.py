@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from webapp import limits
-from webapp.services.audit_changes import between
+from webapp.audit.services.audit_log import between
 
 SECRET = "hunter2-canary"
 

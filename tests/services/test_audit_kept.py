@@ -10,10 +10,12 @@ import sqlalchemy as sa
 from jobs.sweeper import Sweeper
 from tests.services.trails import both, first_misfit, sealed_ids, unguarded
 from webapp import clock, limits
+from webapp.accounts import actors
+from webapp.accounts.models import Workspace
+from webapp.audit.models import AuditEntry, AuditHead, AuditPending, AuditSeal
+from webapp.audit.services import audit_log, seals
+from webapp.audit.services.verification import verify
 from webapp.extensions import db, reading, writing
-from webapp.models import AuditEntry, AuditHead, AuditPending, AuditSeal, Workspace
-from webapp.services import actors, audit, audit_seals
-from webapp.services.audit_verify import verify
 
 # --- What the database itself refuses -----------------------------------------------------------------------
 
@@ -47,14 +49,14 @@ def test_a_workspace_that_goes_for_good_takes_its_trail_along(trail):
             days=limits.RESTORE_DAYS + 1
         )
     with writing() as session:
-        audit_seals.let_go(session, workspace, clock.now())
+        seals.let_go(session, workspace, clock.now())
         session.execute(sa.delete(Workspace).where(Workspace.id == workspace))
     with writing() as session:
-        audit_seals.forget(session)
+        seals.forget(session)
     with reading() as session:
         for model in (AuditEntry, AuditSeal, AuditPending, AuditHead):
             assert not session.scalars(sa.select(model).where(model.workspace_id == workspace)).all()
-    assert audit_seals.kept_head(workspace) is None
+    assert seals.kept_head(workspace) is None
 
 
 # --- Retention ----------------------------------------------------------------------------------------------
@@ -65,10 +67,10 @@ def test_retention_removes_whole_seals_from_the_beginning_and_the_chain_still_fi
     _, workspace = trail
     old, young = sealed_ids(workspace, 1), sealed_ids(workspace, 2)
     with reading() as session:
-        days = audit_seals.days_kept(session.get_one(Workspace, workspace))
+        days = seals.days_kept(session.get_one(Workspace, workspace))
         border = session.get_one(AuditSeal, (workspace, 1)).last_at
     now = border + timedelta(days=days, microseconds=1)
-    assert audit_seals.remove_old(now) >= 1
+    assert seals.remove_old(now) >= 1
     own = (AuditEntry.workspace_id == workspace, AuditEntry.action == "audit.remove")
     with reading() as session:
         there = set(session.scalars(sa.select(AuditEntry.id).where(AuditEntry.id.in_(old + young))))
@@ -93,7 +95,7 @@ def test_entries_taken_away_as_if_by_retention_are_told(trail):
 
 
 def test_days_of_retention_lie_within_the_plan():
-    kept = audit_seals.days_kept
+    kept = seals.days_kept
     assert kept(Workspace(plan="free", settings={})) == 90
     assert kept(Workspace(plan="free", settings={"audit_retention_days": 3_000})) == 90
     assert kept(Workspace(plan="pro", settings={"audit_retention_days": 31})) == 31
@@ -103,10 +105,10 @@ def test_the_sweeper_seals_now_and_then(trail):
     app, workspace = trail
     moment = [clock.now()]
     sweeper = Sweeper(app, lambda _seconds: True, lambda: moment[0])
-    audit.record(actors.system(workspace), "test.swept")
+    audit_log.record(actors.system(workspace), "test.swept")
     sweeper.turn()
     assert verify(workspace).unsealed == 0
-    audit.record(actors.system(workspace), "test.swept")
+    audit_log.record(actors.system(workspace), "test.swept")
     sweeper.turn()
     assert verify(workspace).unsealed == 1
     moment[0] += timedelta(seconds=limits.AUDIT_SEAL_SECONDS)

@@ -12,17 +12,19 @@ import sqlalchemy as sa
 from tests.conftest import ON_POSTGRES
 from tests.services.trails import both, first_misfit, sealed_ids, unguarded
 from webapp import clock, ids, limits, storage
+from webapp.accounts import actors
+from webapp.audit.models import AuditEntry, AuditPending, AuditSeal
+from webapp.audit.services import audit_log
+from webapp.audit.services import seals as audit_seals
+from webapp.audit.services.verification import verify
 from webapp.extensions import db, reading, writing
-from webapp.models import AuditEntry, AuditPending, AuditSeal
-from webapp.services import actors, audit, audit_chain, audit_seals
-from webapp.services.audit_verify import verify
 
 
 def test_a_trail_that_nobody_touched_fits(trail):
     _, workspace = trail
     report = verify(workspace)
     assert (report.misfits, report.seals, report.unsealed) == ([], 2, 0)
-    audit.record(actors.system(workspace), "test.later")
+    audit_log.record(actors.system(workspace), "test.later")
     report = verify(workspace)
     assert (report.misfits, report.unsealed) == ([], 1)
 
@@ -40,9 +42,9 @@ def test_the_chain_is_what_its_description_says(trail):
         ).all()
         for seal in seals:
             assert seal.previous == digest.hex()
-            for name, told in audit_chain.unpacked(seal.links):
+            for name, told in audit_seals.unpacked(seal.links):
                 row = session.get_one(AuditEntry, name)
-                said = {field: getattr(row, field) for field in audit_chain.FIELDS}
+                said = {field: getattr(row, field) for field in audit_seals.FIELDS}
                 said["at"] = row.at.strftime("%Y-%m-%dT%H:%M:%S.%fZ")
                 text = json.dumps(said, sort_keys=True, separators=(",", ":"))
                 digest = hashlib.sha256(digest + text.encode("ascii")).digest()
@@ -170,7 +172,7 @@ def test_the_sweeper_does_not_write_over_a_head_that_the_chain_does_not_hold(tra
     before = audit_seals.kept_head(workspace)
     cut_last_seal(workspace)
     unguarded("DELETE FROM audit_pending")
-    audit.record(actors.system(workspace), "test.after")
+    audit_log.record(actors.system(workspace), "test.after")
     with db.engine.begin() as connection:
         connection.execute(sa.text("DELETE FROM audit_pending"))
         entry = connection.execute(
@@ -189,7 +191,7 @@ def test_the_sweeper_does_not_write_over_a_head_that_the_chain_does_not_hold(tra
 
 def test_an_unsealed_entry_that_is_deleted_is_named(trail):
     _, workspace = trail
-    name = audit.record(actors.system(workspace), "test.gone")
+    name = audit_log.record(actors.system(workspace), "test.gone")
     unguarded("DELETE FROM audit_entries WHERE id = :id", id=name)
     audit_seals.seal_all(clock.now())
     assert first_misfit(workspace)[1:] == (
@@ -209,7 +211,7 @@ def test_an_entry_that_commits_late_is_sealed_and_fits(trail):
         name = old.id
         session.expunge(old)
         session.rollback()
-    audit.record(actors.system(workspace), "test.quick")
+    audit_log.record(actors.system(workspace), "test.quick")
     audit_seals.seal_all(clock.now())
     with writing() as session:
         session.add(AuditEntry(id=name, at=old.at, workspace_id=workspace, action="test.slow", details={}))
@@ -238,7 +240,7 @@ def test_many_writers_and_two_sweepers_make_one_chain(trail):
         try:
             with app.app_context():
                 for _ in range(20):
-                    audit.record(actors.system(workspace), "test.many", rows=1)
+                    audit_log.record(actors.system(workspace), "test.many", rows=1)
         except Exception as error:  # shown below
             errors.append(error)
 

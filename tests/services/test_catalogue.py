@@ -6,7 +6,7 @@ import orjson
 import pytest
 
 from webapp.engine.fields import REGISTRY
-from webapp.services import catalogue
+from webapp.row_templates.services import catalogue
 
 KEYS = {"name", "label", "category", "description", "aliases", "options_schema", "example", "capacity"}
 

@@ -6,14 +6,14 @@ from decimal import Decimal
 
 import pytest
 
-from webapp.services import conditions
-from webapp.services.column_shapes import few_words, rounded, shape
+from webapp.imports.inference import checks as imports_checks
+from webapp.imports.inference.texts import few_words, rounded, shape_of
 
 COLUMNS = ("price", "status", "a", "b", "code", "starts_on", "ends_on", "Mixed Case")
 
 
-def read(*checks: str) -> conditions.Rules:
-    return conditions.read(checks, COLUMNS)
+def read(*checks: str) -> imports_checks.Rules:
+    return imports_checks.read(checks, COLUMNS)
 
 
 @pytest.mark.parametrize(
@@ -30,8 +30,8 @@ def read(*checks: str) -> conditions.Rules:
 )
 def test_bounds_are_read_as_servers_write_them(check, low, low_open, high, high_open):
     rule = read(check).of("price")
-    assert (conditions.number(rule.low), rule.low_open) == (low, low_open)
-    assert (conditions.number(rule.high), rule.high_open) == (high, high_open)
+    assert (imports_checks.number(rule.low), rule.low_open) == (low, low_open)
+    assert (imports_checks.number(rule.high), rule.high_open) == (high, high_open)
 
 
 def test_of_several_bounds_the_tightest_holds():
@@ -84,9 +84,9 @@ def test_what_is_beyond_doubt_alone_counts(check):
 
 def test_shapes_hold_no_letter_or_digit_of_the_values():
     values = [f"AB-{number}x" for number in range(1000, 1020)]
-    assert shape(values) == "[A-Z]{2}\\-[0-9]{4}[a-z]"
-    assert shape([*values, "other"]) is None
-    assert shape([f"Anna{letter}" for letter in "abcdefghijkl"]) is None
+    assert shape_of(values) == "[A-Z]{2}\\-[0-9]{4}[a-z]"
+    assert shape_of([*values, "other"]) is None
+    assert shape_of([f"Anna{letter}" for letter in "abcdefghijkl"]) is None
 
 
 def test_words_are_taken_of_columns_that_sort_rows_into_kinds():

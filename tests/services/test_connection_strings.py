@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from webapp.services.connection_strings import MASK, hidden, is_clear, shown
+from webapp.connections.services.settings import MASK, hidden, is_clear, masked_connection_string
 
 SECRET = "canary"
 
@@ -30,7 +30,7 @@ SECRET = "canary"
     ],
 )  # fmt: skip
 def test_the_parts_that_say_where_it_leads_are_shown(text, left):
-    assert shown(text) == left
+    assert masked_connection_string(text) == left
 
 
 @pytest.mark.parametrize(
@@ -64,7 +64,7 @@ def test_the_parts_that_say_where_it_leads_are_shown(text, left):
     ],
 )
 def test_whatever_could_be_a_secret_is_not_shown(text):
-    assert SECRET not in shown(text)
+    assert SECRET not in masked_connection_string(text)
 
 
 SIGNS = st.text(alphabet=st.sampled_from("ab@:/?#&;={}'\" \\%,."), max_size=12)
@@ -73,11 +73,11 @@ FORMS = ("postgresql://u:{}@h:5/db", "mysql://h/db?password={}", "host=h passwor
 
 @given(SIGNS, SIGNS, st.sampled_from(FORMS))
 def test_no_password_is_shown_whatever_signs_it_holds(before, after, form):
-    assert "CANARY" not in shown(form.format(f"{before}CANARY{after}"))
+    assert "CANARY" not in masked_connection_string(form.format(f"{before}CANARY{after}"))
 
 
 def test_a_mask_alone_is_shown_for_what_is_no_connection_string():
-    assert shown("something") == MASK
+    assert masked_connection_string("something") == MASK
 
 
 @pytest.mark.parametrize(

@@ -9,30 +9,26 @@ import pytest
 import sqlalchemy as sa
 from flask import Flask
 
-from jobs import push as job
+from jobs.pushes import push as job
 from tests.conftest import settings_for
 from webapp import create_app, limits
+from webapp.accounts import actors
+from webapp.accounts.models import Project, Workspace
+from webapp.accounts.services import people, tenancy
+from webapp.connections.services import access, connections, inspection
+from webapp.datasets.schemas import DatasetPreviewInput
+from webapp.datasets.services import datasets
+from webapp.datasets.services import rows as datasets_rows
 from webapp.extensions import db, redis_client
-from webapp.models import Base, Project, Template, Workspace
-from webapp.services import (
-    actors,
-    connection_links,
-    connection_looks,
-    connections,
-    dataset_rows,
-    datasets,
-    demo,
-    generate,
-    people,
-    push_prepare,
-    pushes,
-    scenarios,
-    templates,
-    tenancy,
-)
-from webapp.services.dataset_requests import DatasetPreviewInput
-from webapp.services.push_requests import DatasetPushInput
-from webapp.services.row_requests import PreviewInput
+from webapp.generation.services import generate
+from webapp.model_base import Base
+from webapp.operations.demo import workspace as demo_workspace
+from webapp.pushes.schemas import DatasetPushInput
+from webapp.pushes.services import preparation, pushes
+from webapp.row_templates.models import Template
+from webapp.row_templates.schemas import PreviewInput
+from webapp.row_templates.services import templates
+from webapp.scenarios.services import scenarios
 
 
 @pytest.fixture
@@ -56,7 +52,7 @@ def counts() -> dict[str, int]:
 
 
 def test_an_empty_service_gets_a_workspace_a_project_and_its_templates(empty):
-    info = demo.ensure_demo("enterprise")
+    info = demo_workspace.ensure_demo("enterprise")
     assert info.made
     workspace = db.session.get_one(Workspace, info.workspace_id)
     assert workspace.plan == "enterprise"
@@ -71,7 +67,7 @@ def test_an_empty_service_gets_a_workspace_a_project_and_its_templates(empty):
 
 
 def test_its_templates_are_sound_and_make_rows(empty):
-    info = demo.ensure_demo()
+    info = demo_workspace.ensure_demo()
     actor = actors.system(info.workspace_id, info.project_id)
     for template_id in info.template_ids:
         shown = templates.show(templates.get(actor, template_id))
@@ -82,13 +78,13 @@ def test_its_templates_are_sound_and_make_rows(empty):
 
 
 def test_its_dataset_holds_the_templates_that_are_linked(empty):
-    info = demo.ensure_demo()
+    info = demo_workspace.ensure_demo()
     actor = actors.system(info.workspace_id, info.project_id)
     (shown,) = datasets.listing(actor).items
     assert (shown["name"], shown["seed"], shown["warnings"]) == ("Shop", "shop", [])
     assert [one["template_id"] for one in shown["templates"]] == list(info.template_ids)[:3]
-    members = dataset_rows.members(shown, {one["template_id"]: one["version"] for one in shown["templates"]})
-    looks = dataset_rows.preview(shown, members, DatasetPreviewInput()).looks
+    members = datasets_rows.members(shown, {one["template_id"]: one["version"] for one in shown["templates"]})
+    looks = datasets_rows.preview(shown, members, DatasetPreviewInput()).looks
     assert [(look.member.name, look.count) for look in looks] == [
         ("Customers", 100),
         ("Orders", 300),
@@ -97,26 +93,26 @@ def test_its_dataset_holds_the_templates_that_are_linked(empty):
 
 
 def test_its_database_takes_the_whole_dataset_at_the_first_press(empty):
-    info = demo.ensure_demo()
+    info = demo_workspace.ensure_demo()
     actor = actors.system(info.workspace_id, info.project_id)
     (target,) = connections.listing(actor).items
     assert (target.name, target.verification["status"]) == ("Shop database", "verified")
-    names = {one.name for one in connection_looks.metadata(actor, target).entities}
+    names = {one.name for one in inspection.metadata(actor, target).entities}
     assert names == {"customers", "orders", "order_lines"}
     (shop,) = datasets.listing(actor).items
     ask = DatasetPushInput(connection_id=target.id)
-    plan = pushes.plan(push_prepare.of_dataset(actor, shop["id"], ask))
+    plan = pushes.plan(preparation.of_dataset(actor, shop["id"], ask))
     assert [one["target"] for one in plan["tables"]] == ["customers", "orders", "order_lines"]
     assert [one["unused"] for one in plan["tables"]] == [[], [], []]
     assert [cell["misfits"] for one in plan["tables"] for cell in one["columns"] if cell["misfits"]] == []
-    push = pushes.queue(actor, push_prepare.of_dataset(actor, shop["id"], ask), "dataset.push")
+    push = pushes.queue(actor, preparation.of_dataset(actor, shop["id"], ask), "dataset.push")
     job.run(push.id)
     push = pushes.get(actor, push.id)
     assert (push.status, push.delivered, push.total) == ("completed", 1300, 1300)
 
 
 def test_a_customer_does_not_contradict_itself(empty):
-    info = demo.ensure_demo()
+    info = demo_workspace.ensure_demo()
     actor = actors.system(info.workspace_id, info.project_id)
     for row in orjson.loads(generate.preview(actor, info.template_ids[0], PreviewInput(seed="s")).rows):
         assert row["country"] == "United States"
@@ -125,11 +121,11 @@ def test_a_customer_does_not_contradict_itself(empty):
 
 
 def test_seeding_again_changes_nothing_whatever_its_users_did(empty):
-    info = demo.ensure_demo("pro")
+    info = demo_workspace.ensure_demo("pro")
     actor = actors.system(info.workspace_id, info.project_id)
     templates.delete(actor, templates.get(actor, info.template_ids[0], "write", lock=True))
     before = counts()
-    again = demo.ensure_demo("free")
+    again = demo_workspace.ensure_demo("free")
     assert counts() == before
     assert not again.made
     assert again.template_ids == info.template_ids[1:]
@@ -159,15 +155,15 @@ def test_a_seeding_that_was_cut_off_is_finished(empty, monkeypatch, at):
         (templates, "change"),
         (datasets, "create"),
         (connections, "create"),
-        (connection_links, "open_session"),
+        (access, "open_session"),
         (scenarios, "create"),
         (scenarios, "change"),
     ]:
         monkeypatch.setattr(module, name, cutting(getattr(module, name)))
     with pytest.raises(Cut):
-        demo.ensure_demo()
+        demo_workspace.ensure_demo()
     db.session.remove()
-    info = demo.ensure_demo()
+    info = demo_workspace.ensure_demo()
     assert info.made
     assert len(info.template_ids) == 4
     made = counts()
@@ -178,5 +174,5 @@ def test_a_seeding_that_was_cut_off_is_finished(empty, monkeypatch, at):
 
 def test_a_service_that_is_in_use_gets_no_demo(empty):
     tenancy.create_workspace(actors.system(), "Ours")
-    assert demo.ensure_demo() is None
+    assert demo_workspace.ensure_demo() is None
     assert db.session.scalar(sa.select(sa.func.count()).select_from(Project)) == 0

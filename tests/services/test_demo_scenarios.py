@@ -1,6 +1,6 @@
 """The worked examples are saved with the demo, ask nobody for it, and run as they are against the service itself."""
 
-# ruff: noqa: F811 - a fixture of another module, taken by its name
+
 
 from __future__ import annotations
 
@@ -17,21 +17,16 @@ import pytest
 import sqlalchemy as sa
 from werkzeug.serving import make_server
 
-from jobs import push as job
+from jobs.pushes import push as job
 from tests.services.test_demo import empty  # noqa: F401
 from webapp import ROOT
+from webapp.accounts import actors
+from webapp.accounts.services import api_keys, people
 from webapp.extensions import db
-from webapp.models import Push
-from webapp.services import (
-    actors,
-    api_keys,
-    demo,
-    demo_scenarios,
-    people,
-    requirements,
-    requirements_uv,
-    scenarios,
-)
+from webapp.operations.demo import scenarios, workspace
+from webapp.pushes.models import Push
+from webapp.scenarios.services import requirements
+from webapp.scenarios.services import scenarios as scenarios_scenarios
 
 
 @pytest.fixture
@@ -41,21 +36,21 @@ def seeded(empty, monkeypatch):
     def refuse(*_, **__):
         raise AssertionError("the package index was asked")
 
-    monkeypatch.setattr(requirements_uv, "call", refuse)
-    return demo.ensure_demo()
+    monkeypatch.setattr(requirements, "call", refuse)
+    return workspace.ensure_demo()
 
 
 @pytest.fixture
 def saved(seeded):
     """The demo's scenarios as the API shows them, by name."""
     actor = actors.system(seeded.workspace_id, seeded.project_id)
-    return {one["name"]: one for one in scenarios.listing(actor).items}
+    return {one["name"]: one for one in scenarios_scenarios.listing(actor).items}
 
 
 def test_three_examples_are_saved_and_nobody_is_asked_for_packages(saved):
-    assert list(saved) == [one.name for one in reversed(demo_scenarios.EXAMPLES)]
+    assert list(saved) == [one.name for one in reversed(scenarios.EXAMPLES)]
     assert [one["warnings"] for one in saved.values()] == [[], [], []]
-    for one in demo_scenarios.EXAMPLES:
+    for one in scenarios.EXAMPLES:
         assert saved[one.name]["code"] == one.code
         assert saved[one.name]["description"]
 
@@ -80,7 +75,7 @@ def test_the_nightly_one_has_a_schedule_that_is_off(saved):
 
 
 def test_examples_read_only_what_a_run_gives_them():
-    for path in sorted(demo_scenarios.FOLDER.glob("*.py")):
+    for path in sorted(scenarios.FOLDER.glob("*.py")):
         code = path.read_text("utf-8")
         assert ast.get_docstring(ast.parse(code)), path.name
         assert "import webapp" not in code
@@ -128,7 +123,7 @@ class Around:
             **params,
         }
         program = self.tmp / "main.py"
-        program.write_text(demo_scenarios.example(key).code)
+        program.write_text(scenarios.example(key).code)
         done = subprocess.run(
             [sys.executable, str(program)], env=env, capture_output=True, text=True, timeout=60
         )

@@ -11,11 +11,13 @@ from sqlalchemy import select, update
 
 from tests.views.speak import make, refused
 from webapp import clock, limits, storage
+from webapp.connections.models import Connection, Fetched
+from webapp.connections.services import access
 from webapp.connectors.base import ConnectorError
 from webapp.errors import ApiError
 from webapp.extensions import db, writing
-from webapp.models import Connection, Export, Fetched
-from webapp.services import answers, connection_links, exports
+from webapp.generation.models import Export
+from webapp.generation.services import exports, kept_answers
 
 
 @pytest.fixture
@@ -37,7 +39,7 @@ class Target:
         self.id, self._app, self._row = row.id, app, row
 
     def does(self, *statements: str) -> None:
-        with self._app.app_context(), connection_links.open_session(self._row) as session:
+        with self._app.app_context(), access.open_session(self._row) as session:
             for statement in statements:
                 session.execute(statement)
 
@@ -116,7 +118,7 @@ def test_each_key_is_taken_once_or_refused_before_row_1(edith, customers):
 
 def test_a_question_with_a_field_is_asked_once_for_each_value(edith, customers, monkeypatch):
     asked = []
-    opened = connection_links.open_reader
+    opened = access.open_reader
 
     def counting(row, *rest, **more):
         session = opened(row, *rest, **more)
@@ -124,7 +126,7 @@ def test_a_question_with_a_field_is_asked_once_for_each_value(edith, customers, 
         session.query = lambda text, values, limit: asked.append(values) or query(text, values, limit)
         return session
 
-    monkeypatch.setattr(connection_links, "open_reader", counting)
+    monkeypatch.setattr(access, "open_reader", counting)
     path = path_of(edith, CODE, asks(customers, "SELECT name FROM customers WHERE id = {{code}}"))
     made = generated(edith, path).json
     assert {(row["code"], row["value"]) for row in made} == {(3, "Customer 3"), (5, "Customer 5")}
@@ -145,7 +147,7 @@ def test_answers_are_asked_for_anew_after_a_refresh_and_an_export_in_hand_keeps_
     assert {row["customer_id"] for row in after.json} <= set(range(30, 41))
     assert after.headers["X-Snapshot"] != before.headers["X-Snapshot"]
     with app.app_context():
-        answers.purge(clock.now() + timedelta(days=1))
+        kept_answers.purge(clock.now() + timedelta(days=1))
         assert exports.order(export["id"]).recipe.open().whole() == before.data
 
 
@@ -156,13 +158,13 @@ def test_what_has_run_out_is_asked_for_anew_and_purged_once_nothing_pins_it(edit
     with app.app_context():
         with writing() as session:
             session.execute(update(Fetched).values(expires_at=clock.now() - timedelta(seconds=1)))
-        answers.purge(clock.now())
+        kept_answers.purge(clock.now())
         store = storage.of(app)
-        assert len(store.listing(answers.FOLDER)) == 1
+        assert len(store.listing(kept_answers.FOLDER)) == 1
         with writing() as session:
             session.execute(update(Export).where(Export.id == export["id"]).values(status="completed"))
-        answers.purge(clock.now())
-        assert store.listing(answers.FOLDER) == []
+        kept_answers.purge(clock.now())
+        assert store.listing(kept_answers.FOLDER) == []
         assert db.session.scalars(select(Fetched)).all() == []
     customers.does("DELETE FROM customers WHERE id < 30")
     assert {row["customer_id"] for row in generated(edith, path).json} <= set(range(30, 41))
@@ -244,7 +246,7 @@ def test_a_query_that_does_not_end_is_stopped(edith, target, monkeypatch):
 
 
 def test_an_answer_that_came_before_a_failure_is_kept(edith, customers, monkeypatch):
-    opened = connection_links.open_reader
+    opened = access.open_reader
 
     def breaking(row, *rest, **more):
         session = opened(row, *rest, **more)
@@ -258,7 +260,7 @@ def test_an_answer_that_came_before_a_failure_is_kept(edith, customers, monkeypa
         session.query = once
         return session
 
-    monkeypatch.setattr(connection_links, "open_reader", breaking)
+    monkeypatch.setattr(access, "open_reader", breaking)
     field = asks(customers, "SELECT name FROM customers WHERE id = {{code}}")
     refused(edith.post("/generate", json={"fields": [CODE, field], "count": 3}), 502, "target_failed")
     assert len(customers.kept()) == 1
@@ -266,18 +268,18 @@ def test_an_answer_that_came_before_a_failure_is_kept(edith, customers, monkeypa
 
 def test_of_two_who_ask_at_once_both_get_the_first_answer(app, cast, target):
     with app.app_context():
-        first = answers.save(cast.acme, target.id, {"q": pa.table({"a": [1]})})
-        second = answers.save(cast.acme, target.id, {"q": pa.table({"a": [2]})})
+        first = kept_answers.save(cast.acme, target.id, {"q": pa.table({"a": [1]})})
+        second = kept_answers.save(cast.acme, target.id, {"q": pa.table({"a": [2]})})
         assert second["q"].table.to_pylist() == first["q"].table.to_pylist() == [{"a": 1}]
 
 
 def test_of_many_answers_each_is_kept_once_and_those_that_are_there_stay(app, cast, target, monkeypatch):
     monkeypatch.setattr(limits, "FETCHED_SAVED", 4)
     with app.app_context():
-        first = answers.save(cast.acme, target.id, {f"q{n}": pa.table({"a": [n]}) for n in range(5)})
+        first = kept_answers.save(cast.acme, target.id, {f"q{n}": pa.table({"a": [n]}) for n in range(5)})
         db.session.query(Fetched).filter_by(question="q1").update({"expires_at": clock.now()})
         db.session.commit()
-        again = answers.save(cast.acme, target.id, {f"q{n}": pa.table({"a": [n + 100]}) for n in range(10)})
+        again = kept_answers.save(cast.acme, target.id, {f"q{n}": pa.table({"a": [n + 100]}) for n in range(10)})
         told = {name: kept.table.to_pylist()[0]["a"] for name, kept in again.items()}
         assert told == {
             "q0": 0,
@@ -287,14 +289,14 @@ def test_of_many_answers_each_is_kept_once_and_those_that_are_there_stay(app, ca
             "q4": 4,
             **{f"q{n}": n + 100 for n in range(5, 10)},
         }
-        assert answers.stored(cast.acme, target.id, list(told)) == again
+        assert kept_answers.stored(cast.acme, target.id, list(told)) == again
         assert len(first) == 5
         assert sorted(one.question for one in target.kept()) == sorted(told)
 
 
 def test_answers_of_a_connection_that_is_gone_are_not_kept(app, cast):
     with app.app_context(), pytest.raises(ApiError) as told:
-        answers.save(cast.acme, "con_gone", {f"q{n}": pa.table({"a": [n]}) for n in range(3)})
+        kept_answers.save(cast.acme, "con_gone", {f"q{n}": pa.table({"a": [n]}) for n in range(3)})
     assert told.value.code == "unavailable"
 
 

@@ -9,8 +9,8 @@ from tests.fakes.echo_target import Answer
 from tests.services import fetched_calls
 from tests.services.fetched_calls import CODES, call, failed, generated
 from webapp import clock, limits
+from webapp.connections.models import Fetched
 from webapp.extensions import db
-from webapp.models import Fetched
 
 target = fetched_calls.target
 edith = fetched_calls.edith

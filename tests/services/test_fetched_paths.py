@@ -16,7 +16,7 @@ from tests.views.targets import (
 )
 from webapp import limits
 from webapp.connectors import http_token
-from webapp.services import answers, exports
+from webapp.generation.services import exports, kept_answers
 
 target = fetched_calls.target
 edith = fetched_calls.edith
@@ -234,11 +234,11 @@ def test_an_export_in_hand_keeps_its_answers_whatever_the_target_says_now(edith,
     assert after.data != before.data
     assert after.headers["X-Snapshot"] != before.headers["X-Snapshot"]
     with app.app_context():
-        answers._MEMORY._kept.clear()
+        kept_answers._MEMORY._kept.clear()
         assert exports.order(export["id"]).recipe.open().whole() == before.data
 
 
-def test_a_push_sends_and_repeats_what_it_was_made_of(edith, target, rest, app, cast, work):  # noqa: F811
+def test_a_push_sends_and_repeats_what_it_was_made_of(edith, target, rest, app, cast, work):
     counting(target)
     made = rest()
     path = f"/templates/{make(edith, fields=[CODES, call(made)])['id']}"

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from webapp.engine.fields import BY_NAME, find
-from webapp.services import catalogue
+from webapp.row_templates.services import catalogue
 
 NAMES = [
     tuple(part.strip() for part in line.split("->"))

@@ -11,8 +11,8 @@ import pytest
 from flask import g
 
 from webapp import limits
+from webapp.operations import log_redaction, process_log
 from webapp.security import keys
-from webapp.services import hushing, journal
 
 CANARY = "c4n/ary+pass word?7"  # has what URL and base64 write otherwise
 KEY = keys.new_key(lambda n: bytes(range(7, 7 + n)))[0]
@@ -20,9 +20,9 @@ KEY = keys.new_key(lambda n: bytes(range(7, 7 + n)))[0]
 
 @pytest.fixture(autouse=True)
 def forgotten():
-    hushing._known.clear()
+    log_redaction._known.clear()
     yield
-    hushing._known.clear()
+    log_redaction._known.clear()
 
 
 def ways(secret: str) -> dict[str, str]:
@@ -57,17 +57,17 @@ def line(formatter: logging.Formatter, message: str, *args: object, exc_info: ob
 
 
 @pytest.mark.parametrize("how", list(ways("x" * 12)))
-@pytest.mark.parametrize("formatter", [journal.Json(), journal.Text(journal.TEXT)], ids=["json", "text"])
+@pytest.mark.parametrize("formatter", [process_log.Json(), process_log.Text(process_log.TEXT)], ids=["json", "text"])
 def test_a_secret_that_was_opened_is_cut_in_every_form(formatter, how):
-    hushing.learn(CANARY)
+    log_redaction.learn(CANARY)
     told = line(formatter, "the server said: %s; and more", ways(CANARY)[how])
     assert not leaks(told, CANARY), told
     assert "and more" in told
 
 
-@pytest.mark.parametrize("formatter", [journal.Json(), journal.Text(journal.TEXT)], ids=["json", "text"])
+@pytest.mark.parametrize("formatter", [process_log.Json(), process_log.Text(process_log.TEXT)], ids=["json", "text"])
 def test_a_secret_in_a_traceback_is_cut(formatter):
-    hushing.learn(CANARY)
+    log_redaction.learn(CANARY)
     try:
         try:
             raise ValueError(f"could not connect with {CANARY}")
@@ -101,7 +101,7 @@ def test_a_secret_in_a_traceback_is_cut(formatter):
     ],
 )
 def test_what_looks_like_a_secret_is_cut_although_nobody_knew_it(text):
-    told = hushing.hushed(text)
+    told = log_redaction.hushed(text)
     for part in (
         CANARY,
         CANARY.replace(" ", ""),
@@ -126,7 +126,7 @@ def test_what_looks_like_a_secret_is_cut_although_nobody_knew_it(text):
     ],
 )
 def test_what_is_no_secret_stays(text):
-    assert hushing.hushed(text) == text
+    assert log_redaction.hushed(text) == text
 
 
 def test_the_credentials_of_the_request_in_hand_are_cut(app):
@@ -135,7 +135,7 @@ def test_the_credentials_of_the_request_in_hand_are_cut(app):
     secret = KEY.rpartition("_")[2]
     with app.test_request_context("/x", headers=headers):
         g.request_id = "req_1"
-        told = line(journal.Json(), "seen %s and %s on dark", base64.b64encode(KEY.encode()).decode(), cookie)
+        told = line(process_log.Json(), "seen %s and %s on dark", base64.b64encode(KEY.encode()).decode(), cookie)
     assert cookie not in told
     assert not leaks(told, secret), told
     assert json.loads(told)["request_id"] == "req_1"
@@ -144,13 +144,13 @@ def test_the_credentials_of_the_request_in_hand_are_cut(app):
 
 def test_secrets_of_the_settings_are_known_from_the_start(app):
     settings = app.config["SETTINGS"]
-    hushing.learn_settings(settings)
-    assert settings.secret_key not in hushing.hushed(f"oops {settings.secret_key}")
-    assert settings.vault_keys[0] not in hushing.hushed(f"oops {settings.vault_keys[0]}")
+    log_redaction.learn_settings(settings)
+    assert settings.secret_key not in log_redaction.hushed(f"oops {settings.secret_key}")
+    assert settings.vault_keys[0] not in log_redaction.hushed(f"oops {settings.vault_keys[0]}")
 
 
 def test_only_so_many_secrets_are_remembered():
     for number in range(limits.HUSHED_KNOWN + 10):
-        hushing.learn(f"secret-{number:06}")
-    assert len(hushing._known) == limits.HUSHED_KNOWN
-    assert "secret-000509" not in hushing.hushed("x secret-000509 y")
+        log_redaction.learn(f"secret-{number:06}")
+    assert len(log_redaction._known) == limits.HUSHED_KNOWN
+    assert "secret-000509" not in log_redaction.hushed("x secret-000509 y")

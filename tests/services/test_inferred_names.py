@@ -10,8 +10,9 @@ import pyarrow as pa
 import pytest
 
 from webapp.connectors.shape import Column, Entity
-from webapp.services import inference, plans
-from webapp.services.inferred_words import singular, split
+from webapp.imports.inference import columns
+from webapp.imports.inference.names import singular, split
+from webapp.row_templates.services import compilation
 
 CASES = Path(__file__).with_name("inferred_names.txt")
 
@@ -35,7 +36,7 @@ def became(
     column = Column(name, "text", "text", max_length=size, unique=unique)
     entity = Entity(table, (table,), (*(Column(one, "text", "text") for one in beside), column))
     sample = pa.RecordBatch.from_pydict({name: pa.array(list(values))}) if values else None
-    return inference.columns(entity, sample, plans.vocabulary(), rows)[-1]
+    return columns.columns(entity, sample, compilation.vocabulary(), rows)[-1]
 
 
 @pytest.mark.parametrize(("table", "beside", "column", "length", "wanted"), cases())

@@ -10,7 +10,7 @@ import pytest
 
 from tests.conftest import close_app, settings_for
 from webapp import create_app
-from webapp.services import journal
+from webapp.operations import process_log
 
 
 @pytest.fixture
@@ -18,7 +18,7 @@ def written():
     """What is logged, as JSON lines."""
     stream = io.StringIO()
     handler = logging.StreamHandler(stream)
-    handler.setFormatter(journal.Json())
+    handler.setFormatter(process_log.Json())
     root = logging.getLogger()
     level = root.level
     root.addHandler(handler)
@@ -38,7 +38,7 @@ def json_app(database_url, shared_redis, tmp_path):
 def test_a_request_leaves_one_line_with_its_route_and_its_actor(json_app, written, cast):
     headers = {"Authorization": f"Bearer {cast.edith.key}", "X-Request-Id": "mine.1"}
     json_app.test_client().get("/templates/canary", headers=headers)
-    (told,) = [one for one in written() if one["logger"] == journal.REQUESTS]
+    (told,) = [one for one in written() if one["logger"] == process_log.REQUESTS]
     assert told["ms"] >= 0
     assert told["time"].endswith("Z")
     expected = {
@@ -58,9 +58,9 @@ def test_a_request_leaves_one_line_with_its_route_and_its_actor(json_app, writte
 
 
 def test_work_in_hand_is_named_by_every_line_until_it_ends(written):
-    journal.begin_work("export", "exp_1")
+    process_log.begin_work("export", "exp_1")
     logging.getLogger("jobs.x").warning("a line\nwith two")
-    journal.end_work()
+    process_log.end_work()
     logging.getLogger("jobs.x").warning("another")
     first, second = written()
     assert (first["export_id"], first["message"]) == ("exp_1", "a line\nwith two")

@@ -11,10 +11,11 @@ import sqlalchemy as sa
 
 from tests.cast import Program
 from webapp import clock, limits
+from webapp.accounts.models import Membership, User, Workspace
 from webapp.extensions import db, redis_client, writing
-from webapp.models import Delivery, LimitWarning, Mail, Membership, NoticeChoice, User, Workspace
-from webapp.services import limit_notices, limit_warnings
-from webapp.services.purge import purge
+from webapp.notifications.models import Delivery, LimitWarning, Mail, NoticeChoice
+from webapp.notifications.services import limit_notifications, limit_warnings
+from webapp.operations.purge import purge
 
 ID = [{"name": "id", "type": "row_number"}]
 
@@ -45,7 +46,7 @@ def generate(program, rows):
 def told(app, now=clock.now):
     """What the courier tells of; all warnings so far, as (limit, used, most)."""
     with app.app_context():
-        limit_notices.tell(now)
+        limit_notifications.tell(now)
         with writing() as session:
             found = session.scalars(sa.select(LimitWarning).order_by(LimitWarning.id)).all()
             return [(one.limit_name, one.used, one.most) for one in found]
@@ -88,7 +89,7 @@ def test_it_is_told_again_after_an_hour_and_not_before(app, small):
 
 
 def _acme(app):
-    from webapp.services import actors
+    from webapp.accounts import actors
 
     with app.app_context(), writing() as session:
         return actors.system(session.scalars(sa.select(Workspace.id).where(Workspace.name == "Acme")).one())
@@ -174,7 +175,7 @@ def test_a_redis_that_is_away_costs_the_warning_and_not_the_rows(app, cast, smal
 def test_a_note_that_cannot_be_told_of_keeps_no_other_back_and_is_tried_again(app, small, cast, monkeypatch):
     with app.app_context():
         redis_client().hset(limit_warnings.KEY, "ws_gone rows", "8 10 1.0")
-        assert limit_notices.tell() == 0
+        assert limit_notifications.tell() == 0
         assert limit_warnings.noted() == []
         generate(small, 800)
 
@@ -182,9 +183,9 @@ def test_a_note_that_cannot_be_told_of_keeps_no_other_back_and_is_tried_again(ap
             raise RuntimeError
 
         with monkeypatch.context() as patched:
-            patched.setattr(limit_notices, "_to_webhooks", broken)
-            assert limit_notices.tell() == 0
-        assert limit_notices.tell() == 1
+            patched.setattr(limit_notifications, "_to_webhooks", broken)
+            assert limit_notifications.tell() == 0
+        assert limit_notifications.tell() == 1
 
 
 def test_warnings_are_kept_as_long_as_deliveries(app, small):

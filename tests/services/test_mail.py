@@ -13,9 +13,9 @@ from tests.fakes.mail_server import PASSWORD, USER, MailServer
 from webapp import clock, limits
 from webapp.config import SettingsError
 from webapp.extensions import db, writing
-from webapp.models import Mail
-from webapp.services import mail
-from webapp.services.mail import Letter
+from webapp.notifications.models import Mail
+from webapp.notifications.services import mail
+from webapp.notifications.services.mail import Letter
 
 
 class Outbox:

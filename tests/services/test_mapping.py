@@ -8,8 +8,8 @@ import pyarrow as pa
 import pytest
 
 from webapp.connectors.shape import Column, Entity
-from webapp.services.mapping import Asked, mapped, plain, singular, words
-from webapp.services.row_makers import Field
+from webapp.generation.services.row_makers import Field
+from webapp.pushes.services.mapping import Asked, mapped, plain, singular, words
 
 
 def table(*columns: Column, name: str = "customers", **more) -> Entity:

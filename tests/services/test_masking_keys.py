@@ -7,11 +7,13 @@ import threading
 import pytest
 from cryptography.fernet import Fernet
 
+from webapp.accounts import actors
+from webapp.connections.models import MaskingKey
+from webapp.connections.services import secrets
 from webapp.errors import ApiError
 from webapp.extensions import db
-from webapp.models import MaskingKey
+from webapp.real_data.services import masking_keys
 from webapp.security.vault import Vault
-from webapp.services import actors, masking_keys, secrets
 
 
 @pytest.fixture

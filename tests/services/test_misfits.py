@@ -12,11 +12,12 @@ from webapp import limits
 from webapp.connectors import postgresql
 from webapp.connectors.shape import Column, Entity, Relation
 from webapp.engine.block import Bound, Env
-from webapp.services import misfits, push_plan, sources
-from webapp.services.mapping import Asked
-from webapp.services.misfit_values import bad_values
-from webapp.services.push_plan import Wanted
-from webapp.services.row_makers import GivenRows, TemplateRows, given_table
+from webapp.generation.services.row_makers import GivenRows, TemplateRows, given_table
+from webapp.pushes.services import planning, value_checks
+from webapp.pushes.services.mapping import Asked
+from webapp.pushes.services.planning import Wanted
+from webapp.pushes.services.value_checks import bad_values
+from webapp.row_templates.services import compiled_plans
 
 NOW = datetime(2026, 11, 21, tzinfo=UTC)
 CAN = postgresql.PostgresqlConnector.can
@@ -39,7 +40,7 @@ class Known:
 
 def planned(maker, *columns: Column, count: int, **more):
     entity = Entity("t", ("t",), columns, **more)
-    made = push_plan.table(Wanted("T", "t", maker, count, Asked({}, {}), entity), CAN, "psh", 0)
+    made = planning.table(Wanted("T", "t", maker, count, Asked({}, {}), entity), CAN, "psh", 0)
     assert made.faults == []
     return made
 
@@ -47,13 +48,13 @@ def planned(maker, *columns: Column, count: int, **more):
 def checked(rows: list[dict], *columns: Column, session=None, **more):
     """Column, row and reason of every misfit of given rows."""
     made = planned(GivenRows(given_table(rows), "s", NOW), *columns, count=len(rows), **more)
-    found, count = misfits.check(made, made.rows(0), session or Known(), [], "postgresql")
+    found, count = value_checks.check(made, made.rows(0), session or Known(), [], "postgresql")
     assert count == len(rows)
     return [(one.column, one.row, one.reason) for one in found]
 
 
 def bound(fields: list[dict]) -> TemplateRows:
-    source = sources.of_draft("t", fields, 10, None, None)
+    source = compiled_plans.of_draft("t", fields, 10, None, None)
     return TemplateRows(Bound(source.plan, Env("s", NOW)))
 
 
@@ -158,7 +159,7 @@ def test_keys_of_tables_in_the_same_push_are_not_looked_for():
         relations=(relation,),
     )
     session = Known()
-    assert misfits.check(made, made.rows(0), session, ["parents"], "postgresql") == ([], 1)
+    assert value_checks.check(made, made.rows(0), session, ["parents"], "postgresql") == ([], 1)
     assert session.asked == 0
 
 
@@ -174,7 +175,7 @@ def test_what_fields_may_bring_is_told_without_a_row():
         Column("once", "integer", "int", unique=True),
     )
     made = planned(bound(fields), *columns, count=10)
-    told = [(one.column, one.reason, one.row) for one in misfits.by_schema(made)]
+    told = [(one.column, one.reason, one.row) for one in value_checks.by_schema(made)]
     assert told == [
         ("few", "out_of_range", None),
         ("blank", "too_long", None),
@@ -187,20 +188,20 @@ def test_a_field_that_never_repeats_fits_a_unique_column():
     fields = [{"name": "id", "type": "row_number"}, {"name": "key", "type": "uuid"}]
     columns = Column("id", "integer", "bigint", key=True, bits=64), Column("key", "uuid", "uuid", unique=True)
     made = planned(bound(fields), *columns, count=100_000, keys=("id",))
-    assert list(misfits.by_schema(made)) == []
+    assert list(value_checks.by_schema(made)) == []
 
 
 def test_values_are_looked_at_up_to_a_block_and_listed_up_to_a_limit():
     rows = [{"a": "x" * 9}] * (limits.BLOCK_ROWS + 5)
     made = planned(GivenRows(given_table(rows), "s", NOW), text("a", max_length=5), count=len(rows))
-    found, count = misfits.check(made, made.rows(0), Known(), [], "postgresql")
+    found, count = value_checks.check(made, made.rows(0), Known(), [], "postgresql")
     assert (len(found), count) == (limits.MISFITS_SHOWN, limits.BLOCK_ROWS)
 
 
 def test_sensitive_values_are_not_shown():
     maker = bound([{"name": "a", "type": "first_name", "sensitive": True}])
     made = planned(maker, text("a", max_length=1), count=3)
-    found, _ = misfits.check(made, made.rows(0), Known(), [], "postgresql")
+    found, _ = value_checks.check(made, made.rows(0), Known(), [], "postgresql")
     assert {one.value for one in found} == {"********"}
 
 

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from webapp.services import moments
+from webapp import timestamps
 
 
 @pytest.mark.parametrize(
@@ -18,8 +18,8 @@ from webapp.services import moments
     ],
 )
 def test_a_time_with_a_zone_is_read_as_utc(text, moment):
-    assert moments.parse(text) == moment
-    assert moments.parse(text).tzinfo is UTC
+    assert timestamps.parse(text) == moment
+    assert timestamps.parse(text).tzinfo is UTC
 
 
 @pytest.mark.parametrize(
@@ -42,4 +42,4 @@ def test_a_time_with_a_zone_is_read_as_utc(text, moment):
 )
 def test_anything_else_is_refused(text):
     with pytest.raises(ValueError, match=r"time|year"):
-        moments.parse(text)
+        timestamps.parse(text)

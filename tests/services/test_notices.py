@@ -7,10 +7,13 @@ from datetime import timedelta
 import pytest
 
 from webapp import clock, limits
+from webapp.accounts.models import Membership, User
 from webapp.extensions import writing
-from webapp.models import Export, Mail, Membership, NoticeChoice, Push, User
-from webapp.services import notices
-from webapp.services.purge import purge
+from webapp.generation.models import Export
+from webapp.notifications.models import Mail, NoticeChoice
+from webapp.notifications.services import notifications
+from webapp.operations.purge import purge
+from webapp.pushes.models import Push
 
 
 @pytest.fixture
@@ -33,7 +36,7 @@ def ended(app, cast, status="failed", minutes=10.0, kind=Export, **columns):
             session.add(
                 kind(**made, status=status, finished_at=now, created_at=now - timedelta(minutes=minutes))
             )
-        notices.tell()
+        notifications.tell()
         with writing() as session:
             return [one.subject for one in session.query(Mail).order_by(Mail.id)]
 

@@ -8,7 +8,7 @@ from webapp.engine.data import vocabulary
 from webapp.engine.errors import SpecError
 from webapp.engine.masking import Keys, masker_of
 from webapp.engine.spec import parse
-from webapp.services import personal, personal_values
+from webapp.real_data.services import detection, detection_values
 
 CUSTOMERS = {
     "id": [1, 2, 3, 4],
@@ -39,7 +39,7 @@ KINDS = {
 
 
 def found(columns, table="customers"):
-    return {one.name: one for one in personal.classify(table, columns, vocabulary.default())}
+    return {one.name: one for one in detection.classify(table, columns, vocabulary.default())}
 
 
 def test_every_kind_is_found_and_nothing_else():
@@ -94,19 +94,19 @@ def test_a_column_that_tells_nothing_says_so():
 @pytest.mark.parametrize(
     ("test", "right", "wrong"),
     [
-        (personal_values.email, ["a.b+c@mail.example.org"], ["a@b", "@x.org", "a b@x.org"]),
-        (personal_values.iban, ["DE89 3704 0044 0532 0130 00"], ["DE88370400440532013000", "X"]),
-        (personal_values.card, ["4111-1111-1111-1111", "340000000000009"], ["4111111111111112", "1" * 16]),
-        (personal_values.ssn, ["536-90-4399"], ["000-12-3456", "219099999", "219-09-999"]),
+        (detection_values.email, ["a.b+c@mail.example.org"], ["a@b", "@x.org", "a b@x.org"]),
+        (detection_values.iban, ["DE89 3704 0044 0532 0130 00"], ["DE88370400440532013000", "X"]),
+        (detection_values.card, ["4111-1111-1111-1111", "340000000000009"], ["4111111111111112", "1" * 16]),
+        (detection_values.ssn, ["536-90-4399"], ["000-12-3456", "219099999", "219-09-999"]),
         (
-            personal_values.phone,
+            detection_values.phone,
             ["+353 1 234 5678", "(030) 123456"],
             ["2024-01-02", "1234567", "10.0.0.1", "12-34"],
         ),
-        (personal_values.address_of_network, ["8.8.8.8", "fe80::1"], ["8.8.8", "12", "x"]),
-        (personal_values.day, ["1980-02-29", "31.12.1999", "12/31/1999"], ["1981-02-29", "1780-01-01", "x"]),
+        (detection_values.address_of_network, ["8.8.8.8", "fe80::1"], ["8.8.8", "12", "x"]),
+        (detection_values.day, ["1980-02-29", "31.12.1999", "12/31/1999"], ["1981-02-29", "1780-01-01", "x"]),
         (
-            personal_values.street,
+            detection_values.street,
             ["12 Main St", "Am Weg 5", "Lindenallee 7"],
             ["Main", "street", "12 apples"],
         ),

@@ -8,10 +8,12 @@ import threading
 import pytest
 
 from webapp import limits
+from webapp.accounts import actors
+from webapp.audit.services import audit_log
 from webapp.errors import ApiError
 from webapp.extensions import redis_client
 from webapp.limits import PlanLimits
-from webapp.services import actors, audit, quotas
+from webapp.usage.services import quotas
 
 
 @pytest.fixture
@@ -75,7 +77,7 @@ def test_threads_together_get_the_limit_and_not_a_row_more(app, actor):
 
 def test_an_emptied_redis_forgets_no_rows(actor):
     quotas.reserve_rows(actor, 4_000)
-    audit.record(actor, "template.generate", ("template", "tpl_x"), rows=4_000)
+    audit_log.record(actor, "template.generate", ("template", "tpl_x"), rows=4_000)
     redis_client().flushdb()
     assert quotas.rows_used(actor.workspace_id, 10_000) == 4_000
     assert refusal(actor, 6_001).code == "quota_exceeded"
@@ -87,7 +89,7 @@ def test_rows_of_more_than_an_hour_ago_are_not_counted_again(actor, monkeypatch)
     before = clock.epoch() - limits.ROWS_WINDOW_SECONDS - 5
     with monkeypatch.context() as patch:
         patch.setattr(clock, "source", lambda: before)
-        audit.record(actor, "template.generate", ("template", "tpl_x"), rows=4_000)
+        audit_log.record(actor, "template.generate", ("template", "tpl_x"), rows=4_000)
     assert quotas.rows_used(actor.workspace_id, 10_000) == 0
 
 

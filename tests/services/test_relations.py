@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from webapp.services import relations
-from webapp.services.relations import Edge
+from webapp.row_templates.services import relations
+from webapp.row_templates.services.relations import Edge
 
 
 def stored(

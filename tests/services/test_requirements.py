@@ -9,9 +9,9 @@ import pytest
 from tests import wheels
 from webapp import limits
 from webapp.errors import ApiError
-from webapp.services import requirements, requirements_uv
-from webapp.services.requirements import Resolved
-from webapp.services.requirements_text import read
+from webapp.scenarios.services import requirements
+from webapp.scenarios.services.requirement_text import read
+from webapp.scenarios.services.requirements import Resolved
 
 
 @pytest.fixture
@@ -163,7 +163,7 @@ def test_too_many_are_refused():
 
 
 def test_a_program_without_requirements_asks_nobody(app, monkeypatch):
-    monkeypatch.setattr(requirements_uv, "call", lambda *_, **__: pytest.fail("uv was asked"))
+    monkeypatch.setattr(requirements, "call", lambda *_, **__: pytest.fail("uv was asked"))
     with app.app_context():
         assert requirements.resolved("print(1)\n") == Resolved([], "", "")
 
@@ -197,7 +197,7 @@ def test_other_code_with_the_same_requirements_keeps_its_lock_without_asking(app
         )
         newest = requirements.resolved("# requirements: tool<2, beside\n", first, anew=True)
         assert requirements.packages(newest.lock)["beside"] == "3.0"
-        monkeypatch.setattr(requirements_uv, "call", lambda *_, **__: pytest.fail("uv was asked"))
+        monkeypatch.setattr(requirements, "call", lambda *_, **__: pytest.fail("uv was asked"))
         assert requirements.resolved("# requirements: tool<2, beside\nprint(2)\n", first) == first
 
 
@@ -253,7 +253,7 @@ def test_uv_gets_nothing_of_this_process_but_where_packages_come_from(tmp_path):
         "PIP_FIND_LINKS": "/a /b",
         "HTTPS_PROXY": "http://proxy",
     }
-    found = requirements_uv.environment(own, tmp_path)
+    found = requirements.environment(own, tmp_path)
     assert not [
         name
         for name in ("SECRET_KEY", "VAULT_KEYS", "PYTHONPATH", "UV_PYTHON", "UV_OVERRIDE")
@@ -263,7 +263,7 @@ def test_uv_gets_nothing_of_this_process_but_where_packages_come_from(tmp_path):
     assert found["UV_FIND_LINKS"] == "/a,/b"
     assert found["HTTPS_PROXY"] == "http://proxy"
     # What the operator tells uv itself goes before what pip is told.
-    assert "UV_DEFAULT_INDEX" not in requirements_uv.environment(
+    assert "UV_DEFAULT_INDEX" not in requirements.environment(
         {**own, "UV_INDEX_URL": "https://own"}, tmp_path
     )
 

@@ -7,11 +7,12 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from webapp import clock, limits
+from webapp.accounts import actors
+from webapp.accounts.actors import require
+from webapp.accounts.models import ApiKey, Membership, User, Workspace
+from webapp.accounts.services import identity, people
 from webapp.errors import ApiError
 from webapp.extensions import db, redis_client
-from webapp.models import ApiKey, Membership, User, Workspace
-from webapp.services import actors, identity, people, rights
-from webapp.services.actors import require
 
 
 @pytest.fixture
@@ -51,7 +52,7 @@ def test_an_emptied_redis_only_costs_one_more_read(app, api, cast, queries):
 
 def test_nothing_is_remembered_while_a_change_is_under_way(app, api, cast, queries):
     with app.app_context():
-        rights.changing(db.session(), cast.acme)
+        actors.changing(db.session(), cast.acme)
         with ThreadPoolExecutor(1) as elsewhere:
             for _ in range(3):
                 assert elsewhere.submit(api(cast.edith).get, "/me").result().status_code == 200
@@ -64,7 +65,7 @@ def test_nothing_is_remembered_while_a_change_is_under_way(app, api, cast, queri
 
 def test_what_was_read_between_announcement_and_commit_is_not_believed_afterwards(app, api, cast):
     with app.app_context():
-        rights.changing(db.session(), cast.acme)
+        actors.changing(db.session(), cast.acme)
         with ThreadPoolExecutor(1) as elsewhere:
             assert elsewhere.submit(api(cast.edith).get, "/me").result().status_code == 200
         db.session.get_one(ApiKey, cast.edith.key_id).revoked_at = clock.now()
@@ -75,16 +76,16 @@ def test_what_was_read_between_announcement_and_commit_is_not_believed_afterward
 def test_a_rolled_back_change_leaves_no_pending_epoch(app, cast):
     with app.app_context():
         db.session.execute(db.select(Workspace))
-        rights.changing(db.session(), cast.acme)
-        assert not rights.may_be_remembered(rights.current(cast.acme))
+        actors.changing(db.session(), cast.acme)
+        assert not actors.may_be_remembered(actors.current(cast.acme))
         db.session.rollback()
-        assert rights.may_be_remembered(rights.current(cast.acme))
+        assert actors.may_be_remembered(actors.current(cast.acme))
 
 
 def test_a_process_that_dies_in_the_middle_blocks_nobody(app, api, cast):
     with app.app_context():
-        redis_client().set(rights.epoch_key(cast.acme), "pending:dead", ex=limits.EPOCH_PENDING_SECONDS)
-        assert 0 < redis_client().ttl(rights.epoch_key(cast.acme)) <= limits.EPOCH_PENDING_SECONDS
+        redis_client().set(actors.epoch_key(cast.acme), "pending:dead", ex=limits.EPOCH_PENDING_SECONDS)
+        assert 0 < redis_client().ttl(actors.epoch_key(cast.acme)) <= limits.EPOCH_PENDING_SECONDS
     assert api(cast.edith).get("/me").status_code == 200
 
 
@@ -115,7 +116,7 @@ def test_edits_that_change_the_epoch_all_the_time_do_not_refuse_a_request(app, a
     counted = identity.enter_workspace
 
     def after_an_edit(*given):
-        redis_client().set(rights.epoch_key(cast.acme), clock.now().isoformat())
+        redis_client().set(actors.epoch_key(cast.acme), clock.now().isoformat())
         return counted(*given)
 
     monkeypatch.setattr(identity, "enter_workspace", after_an_edit)
@@ -232,9 +233,9 @@ def test_a_second_change_in_one_session_is_announced_like_the_first(app, cast):
     with app.app_context():
         seen = set()
         for _ in range(3):
-            rights.changing(db.session(), cast.acme)
-            assert not rights.may_be_remembered(rights.current(cast.acme))
+            actors.changing(db.session(), cast.acme)
+            assert not actors.may_be_remembered(actors.current(cast.acme))
             db.session.commit()
-            seen.add(rights.current(cast.acme))
+            seen.add(actors.current(cast.acme))
         assert len(seen) == 3
-        assert all(rights.may_be_remembered(epoch) for epoch in seen)
+        assert all(actors.may_be_remembered(epoch) for epoch in seen)

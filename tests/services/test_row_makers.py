@@ -8,8 +8,8 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from webapp.services.push_rows import TableRows
-from webapp.services.row_makers import GivenRows, given_table
+from webapp.generation.services.row_makers import GivenRows, given_table
+from webapp.pushes.services.rows import TableRows
 
 NOW = datetime(2026, 11, 21, tzinfo=UTC)
 

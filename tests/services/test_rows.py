@@ -13,10 +13,11 @@ from hypothesis import strategies as st
 
 from webapp import limits
 from webapp.errors import ApiError
-from webapp.services import rows, sources
-from webapp.services.pins import Pins
-from webapp.services.row_requests import GenerateInput
-from webapp.services.sources import Source
+from webapp.generation.services import rows
+from webapp.generation.services.pins import Pins
+from webapp.row_templates.schemas import GenerateInput
+from webapp.row_templates.services import compiled_plans
+from webapp.row_templates.services.compiled_plans import Source
 
 PRESENT = datetime(2026, 11, 21, 12, 0, 0, 999, tzinfo=UTC)
 ANCHOR = datetime(2025, 1, 1, tzinfo=UTC)
@@ -44,7 +45,7 @@ FIELDS = [
 
 
 def source(fields: list[dict[str, Any]] | None = None, name: str = "Test rows") -> Source:
-    return sources.of_draft(name, fields or FIELDS, 5, ANCHOR, None)
+    return compiled_plans.of_draft(name, fields or FIELDS, 5, ANCHOR, None)
 
 
 def recipe(of: Source | None = None, **ask: Any) -> rows.Recipe:

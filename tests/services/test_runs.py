@@ -8,13 +8,13 @@ import pytest
 
 from tests.cli.conftest import ROOT
 from webapp import limits
-from webapp.models.work import STATES
-from webapp.services import run_end, runs
+from webapp.operations.models import STATES
+from webapp.scenarios.services import run_completion, runs
 
 REFERENCE = (ROOT / "docs" / "reference" / "runs.md").read_text()
 
 
-@pytest.mark.parametrize("code", run_end.CODES)
+@pytest.mark.parametrize("code", run_completion.CODES)
 def test_every_code_of_a_runs_error_has_its_line(code):
     assert f"| `{code}` |" in REFERENCE
 

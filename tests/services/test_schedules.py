@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from webapp.services import schedules
+from webapp.scenarios.services import schedules
 
 BERLIN = ZoneInfo("Europe/Berlin")  # 2026: forward on 29 March at 01:00Z, back on 25 October at 01:00Z
 

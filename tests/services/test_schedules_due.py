@@ -9,10 +9,12 @@ import pytest
 import sqlalchemy as sa
 
 from webapp import clock, limits
+from webapp.accounts.models import Membership, Project, User
+from webapp.accounts.services import identity
 from webapp.errors import ApiError
 from webapp.extensions import db, reading, writing
-from webapp.models import Membership, Project, Run, Scenario, User
-from webapp.services import identity, runs, scenarios, schedules
+from webapp.scenarios.models import Run, Scenario
+from webapp.scenarios.services import runs, scenarios, schedules
 
 NOON = datetime(2026, 11, 22, 12, tzinfo=UTC)
 

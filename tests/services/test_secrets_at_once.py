@@ -5,9 +5,10 @@ from __future__ import annotations
 import threading
 from contextlib import suppress
 
+from webapp.accounts import actors
+from webapp.connections.models import Secret
+from webapp.connections.services import secrets
 from webapp.extensions import db
-from webapp.models import Secret
-from webapp.services import actors, secrets
 
 
 def test_two_who_make_one_secret_at_once_both_succeed(app, cast, monkeypatch):

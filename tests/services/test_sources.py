@@ -5,7 +5,7 @@ from __future__ import annotations
 from types import SimpleNamespace
 from typing import Any, cast
 
-from webapp.services.sources import PlanMemory, Source
+from webapp.row_templates.services.compiled_plans import PlanMemory, Source
 
 
 def source(name: str) -> Source:

@@ -6,15 +6,15 @@ from typing import Any
 
 from webapp import ids
 from webapp.engine.spec import parse
-from webapp.services import template_fields
+from webapp.row_templates.services import field_ids
 
 
 def stored(fields: list[dict[str, Any]], before: list[dict[str, Any]] | tuple = ()) -> list[dict[str, Any]]:
-    return [field.to_json() for field in template_fields.finished(parse(fields), before).fields]
+    return [field.to_json() for field in field_ids.finished(parse(fields), before).fields]
 
 
 def by_name(fields: list[dict[str, Any]]) -> dict[str, dict[str, Any]]:
-    return {field["name"]: field for field in template_fields.walk(fields)}
+    return {field["name"]: field for field in field_ids.walk(fields)}
 
 
 A = {"name": "a", "type": "row_number"}
@@ -23,7 +23,7 @@ LINES = {"name": "lines", "type": "nested", "options": {"array": True, "fields":
 
 
 def test_every_field_has_an_id_nested_ones_included():
-    found = list(template_fields.walk(stored([A, LINES])))
+    found = list(field_ids.walk(stored([A, LINES])))
     assert [field["name"] for field in found] == ["a", "lines", "a", "b"]
     assert len({field["id"] for field in found}) == 4
     assert all(ids.is_id(field["id"], "fld") for field in found)
@@ -39,9 +39,9 @@ def test_fields_without_ids_are_matched_by_name_wherever_they_stand():
     after = stored([B, {"name": "new", "type": "constant", "options": {"value": 1}}, LINES, A], before)
     old = {field["name"]: field["id"] for field in before}
     assert {field["name"]: field["id"] for field in after if field["name"] != "new"} == old
-    assert after[1]["id"] not in {field["id"] for field in template_fields.walk(before)}
-    assert [f["id"] for f in template_fields.children(after[2])] == [
-        f["id"] for f in template_fields.children(before[1])
+    assert after[1]["id"] not in {field["id"] for field in field_ids.walk(before)}
+    assert [f["id"] for f in field_ids.children(after[2])] == [
+        f["id"] for f in field_ids.children(before[1])
     ]
 
 

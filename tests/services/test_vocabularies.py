@@ -10,8 +10,8 @@ from webapp import storage
 from webapp.engine.data import archive, vocabulary
 from webapp.errors import ApiError
 from webapp.extensions import db, writing
-from webapp.models import TemplateVersion
-from webapp.services import plans, vocabularies
+from webapp.row_templates.models import TemplateVersion
+from webapp.row_templates.services import compilation, vocabularies
 
 PRESENT = vocabulary.locked().id
 FIELDS = [{"name": "n", "type": "row_number"}, {"name": "color", "type": "color_name"}]
@@ -96,9 +96,9 @@ def test_a_version_makes_rows_of_the_vocabulary_it_pins_fetched_from_the_storage
 
 def test_what_was_fetched_once_is_opened_from_the_local_disk(fresh, other):
     vocabularies.put(other, other.stem)
-    assert plans.vocabulary(other.stem).id == other.stem
+    assert compilation.vocabulary(other.stem).id == other.stem
     storage.of(fresh).delete(vocabularies.key_of(other.stem))
-    assert plans.vocabulary(other.stem).id == other.stem
+    assert compilation.vocabulary(other.stem).id == other.stem
 
 
 def test_a_missing_one_is_refused_by_name_with_the_command_that_brings_it_back(fresh, edith, other):
@@ -116,7 +116,7 @@ def test_a_stored_file_that_is_another_vocabulary_is_refused_and_not_kept(fresh,
     store = storage.of(fresh)
     store.put(vocabularies.key_of("d" * 32), [other.read_bytes()])
     with pytest.raises(ApiError, match=f"is vocabulary {other.stem}"):
-        plans.vocabulary("d" * 32)
+        compilation.vocabulary("d" * 32)
     assert [path.stem for path in home.iterdir()] == [PRESENT]
 
 
@@ -124,7 +124,7 @@ def test_a_stored_file_that_is_another_vocabulary_is_refused_and_not_kept(fresh,
 def test_a_stored_file_that_is_broken_is_refused_and_not_kept(fresh, home, content):
     storage.of(fresh).put(vocabularies.key_of("d" * 32), [content])
     with pytest.raises(ApiError, match="is no vocabulary"):
-        plans.vocabulary("d" * 32)
+        compilation.vocabulary("d" * 32)
     assert [path.stem for path in home.iterdir()] == [PRESENT]
 
 
@@ -158,7 +158,7 @@ def test_pruning_removes_what_nothing_pins_and_nothing_else(fresh, edith, home, 
     template = make(edith, fields=FIELDS)
     vocabularies.put(other, other.stem)
     pin(template["id"], other.stem)
-    plans.vocabulary(other.stem)
+    compilation.vocabulary(other.stem)
     assert vocabularies.prune() == []
     edith.delete(f"/templates/{template['id']}")
     assert vocabularies.prune() == []  # the deletion can be taken back

@@ -13,10 +13,16 @@ import pytest
 
 from tests.fakes.echo_target import Answer, EchoTarget, busy, redirect
 from webapp import clock, limits
+from webapp.accounts import actors
+from webapp.audit.models import AuditEntry
 from webapp.extensions import db, writing
-from webapp.models import AuditEntry, Delivery, Export, Mail, Push, Run, Webhook
+from webapp.generation.models import Export
 from webapp.net.gate import Gate
-from webapp.services import actors, notice_events, notices, webhook_sending, webhooks
+from webapp.notifications.models import Delivery, Mail, Webhook
+from webapp.notifications.services import events as notifications_events
+from webapp.notifications.services import notifications, webhook_delivery, webhooks
+from webapp.pushes.models import Push
+from webapp.scenarios.models import Run
 
 
 @pytest.fixture
@@ -66,15 +72,15 @@ class Hooked:
 
     def tell(self):
         with self.app.app_context():
-            return notices.tell(self.now)
+            return notifications.tell(self.now)
 
     def send(self, later=0.0):
         """Send all that is due; returns the outcomes."""
         self.ahead += timedelta(seconds=later)
         found = []
         with self.app.app_context():
-            while delivery := webhook_sending.claim(self.now()):
-                found.append(webhook_sending.deliver(delivery, self.now).verdict)
+            while delivery := webhook_delivery.claim(self.now()):
+                found.append(webhook_delivery.deliver(delivery, self.now).verdict)
         return found
 
     def deliveries(self):
@@ -128,7 +134,7 @@ def test_the_signature_is_that_of_standard_webhooks(hooked, target):
 def test_the_example_of_standard_webhooks_has_its_signature():
     # https://github.com/standard-webhooks/standard-webhooks/blob/main/spec/standard-webhooks.md
     secret, message = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw", "msg_p5jXN8AQM9LWM0D4loKWxJek"
-    made = webhook_sending.signature(secret, message, 1614265330, b'{"test": 2432232314}')
+    made = webhook_delivery.signature(secret, message, 1614265330, b'{"test": 2432232314}')
     assert made == "v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE="
 
 
@@ -164,7 +170,7 @@ def test_a_webhook_of_a_project_hears_of_no_other_and_one_that_is_off_or_deleted
     hooked.ends()
     hooked.tell()
     assert hooked.send() == ["failed"], "what waited when it was turned off"
-    assert [one.reason for one in hooked.deliveries()] == [webhook_sending.OFF]
+    assert [one.reason for one in hooked.deliveries()] == [webhook_delivery.OFF]
     assert target.seen == []
 
 
@@ -225,7 +231,7 @@ def test_retry_after_is_honoured_and_capped(hooked, target, form):
 
 @pytest.mark.parametrize("text", ["", "soon", "-5", "1e9", "٣", "Wed, 99 Foo 2026"])
 def test_a_retry_after_that_cannot_be_read_asks_for_nothing(text):
-    assert webhook_sending._asked(text, clock.now()) == 0
+    assert webhook_delivery._asked(text, clock.now()) == 0
 
 
 def test_a_delivery_that_nobody_takes_is_given_up_in_the_end(hooked, target):
@@ -288,7 +294,7 @@ def test_a_delivery_whose_sender_died_is_sent_again_with_the_same_id(hooked, tar
     hooked.ends()
     hooked.tell()
     with monkeypatch.context() as patch:
-        patch.setattr(webhook_sending, "_note", lambda *_, **__: (_ for _ in ()).throw(MemoryError))
+        patch.setattr(webhook_delivery, "_note", lambda *_, **__: (_ for _ in ()).throw(MemoryError))
         with pytest.raises(MemoryError):
             hooked.send()
     assert hooked.send() == [], "another sender has it in hand"
@@ -301,12 +307,12 @@ def test_a_sender_that_was_thought_dead_notes_nothing(hooked, target):
     hooked.ends()
     hooked.tell()
     with hooked.app.app_context():
-        slow = webhook_sending.claim(hooked.now())
+        slow = webhook_delivery.claim(hooked.now())
     target.on("/hook", Answer(500))
     assert hooked.send(limits.WEBHOOK_CLAIM_SECONDS + 1) == ["again"]
     with hooked.app.app_context():
         target.on("/hook", Answer(200))
-        webhook_sending.deliver(slow, hooked.now)
+        webhook_delivery.deliver(slow, hooked.now)
     assert hooked.deliveries()[0].status == "pending"
 
 
@@ -333,7 +339,7 @@ def test_a_new_secret_signs_beside_the_old_one_for_a_day(hooked, target):
     (call,) = target.calls("/hook")
     message, stamp = call.headers["webhook-id"], int(call.headers["webhook-timestamp"])
     assert call.headers["webhook-signature"].split() == [
-        webhook_sending.signature(one, message, stamp, call.body) for one in (fresh, hooked.secret)
+        webhook_delivery.signature(one, message, stamp, call.body) for one in (fresh, hooked.secret)
     ]
     hooked.ends()
     hooked.tell()
@@ -361,7 +367,7 @@ def test_no_secret_is_in_a_log_a_row_or_an_entry_of_the_trail(hooked, target, ca
 
 
 def test_events_are_those_of_the_documentation_and_a_body_has_no_more_than_it_says():
-    assert set(notice_events.EVENTS) == {
+    assert set(notifications_events.EVENTS) == {
         *(
             f"{kind}.{end}"
             for kind in ("export", "push", "run")
@@ -373,7 +379,7 @@ def test_events_are_those_of_the_documentation_and_a_body_has_no_more_than_it_sa
     delivery = Delivery(
         id="dlv_1", event="export.completed", created_at=datetime.fromisoformat("2026-01-01T00:00:00Z")
     )
-    assert json.loads(notice_events.body(delivery, "ws_1", None, {"id": "exp_1"})) == {
+    assert json.loads(notifications_events.body(delivery, "ws_1", None, {"id": "exp_1"})) == {
         "id": "dlv_1",
         "event": "export.completed",
         "created_at": "2026-01-01T00:00:00Z",
@@ -384,5 +390,5 @@ def test_events_are_those_of_the_documentation_and_a_body_has_no_more_than_it_sa
 
 
 def test_a_closed_address_is_not_tried_again(target):
-    outcome = webhook_sending.send(target.url("/hook"), ["whsec_AAAA"], "dlv_1", "{}", clock.now(), Gate())
+    outcome = webhook_delivery.send(target.url("/hook"), ["whsec_AAAA"], "dlv_1", "{}", clock.now(), Gate())
     assert (outcome.verdict, target.opened) == ("failed", 0)

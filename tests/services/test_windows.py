@@ -11,12 +11,12 @@ import pytest
 import redis
 
 from webapp.extensions import make_redis
-from webapp.services.windows import Windows
+from webapp.rate_limiting import Windows
 
 HAMMER = """
 import json, sys, threading, time
 from webapp.extensions import make_redis
-from webapp.services.windows import Windows
+from webapp.rate_limiting import Windows
 windows = Windows(make_redis(sys.argv[1]))
 until = time.monotonic() + float(sys.argv[2])
 marks = []

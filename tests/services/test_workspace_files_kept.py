@@ -14,11 +14,12 @@ from sqlalchemy import func, select
 
 from tests.views.uploading import send
 from webapp import clock, ids, limits, storage
+from webapp.accounts import actors
 from webapp.errors import ApiError
 from webapp.extensions import db
-from webapp.models import WorkspaceFile
-from webapp.services import actors, workspace_files, workspace_files_kept
-from webapp.services.purge import purge
+from webapp.files.models import WorkspaceFile
+from webapp.files.services import file_store, files
+from webapp.operations.purge import purge
 
 
 @pytest.fixture
@@ -30,7 +31,7 @@ def acme(app, cast):
 
 @pytest.fixture
 def put(acme):
-    return lambda name, content=b"x": workspace_files.upload(acme, name, io.BytesIO(content))[0]
+    return lambda name, content=b"x": files.upload(acme, name, io.BytesIO(content))[0]
 
 
 @pytest.fixture
@@ -66,14 +67,14 @@ def test_a_full_disk_stores_nothing_half_and_leaves_what_was_there(app, acme, sm
     store = storage.from_url(f"file://{small_disk}")
     monkeypatch.setattr(storage, "of", lambda _app: store)
     old = os.urandom(1_000_000)
-    workspace_files.upload(acme, "a", io.BytesIO(old))
+    files.upload(acme, "a", io.BytesIO(old))
     with pytest.raises(ApiError) as found:
-        workspace_files.upload(acme, "a", io.BytesIO(os.urandom(4_000_000)))
+        files.upload(acme, "a", io.BytesIO(os.urandom(4_000_000)))
     assert (found.value.code, found.value.details) == ("unavailable", {"reason": "disk_full"})
     assert "disk is full" in found.value.message
     assert files_under(small_disk) == [1_000_000]
-    row = workspace_files.find(acme, "a")
-    assert b"".join(workspace_files.open_file(acme, row)) == old
+    row = files.find(acme, "a")
+    assert b"".join(files.open_file(acme, row)) == old
 
 
 def test_a_full_disk_is_told_while_the_upload_comes_in(app, api, cast, small_disk, settings, monkeypatch):
@@ -90,7 +91,7 @@ def test_a_full_cache_disk_stops_the_sync_with_a_sentence(acme, put, cast, setti
     put("a", os.urandom(4_000_000))
     (Path(settings.data_dir) / "cache").symlink_to(small_disk)
     with pytest.raises(ApiError) as found:
-        workspace_files.sync(cast.acme, cast.main, tmp_path / "run")
+        files.sync(cast.acme, cast.main, tmp_path / "run")
     assert found.value.details == {"reason": "disk_full"}
     assert [size for size in files_under(small_disk) if size] == []
 
@@ -99,29 +100,29 @@ def test_a_deletion_is_final_after_thirty_days_and_takes_the_bytes_along(acme, p
     kept, young, old = put("kept"), put("young"), put("old")
     now = clock.now()
     for row, days in ((young, 29), (old, 31)):
-        found = workspace_files.find(acme, row.id, "write", lock=True)
-        workspace_files.delete(acme, found)
+        found = files.find(acme, row.id, "write", lock=True)
+        files.delete(acme, found)
         found.deleted_at = now - timedelta(days=days)
         db.session.commit()
     assert purge(now) == 1
     assert keys() == {kept.storage_key, young.storage_key}
     with pytest.raises(ApiError, match="no such file"):
-        workspace_files.restore(acme, old.id)
-    assert workspace_files.restore(acme, young.id).deleted_at is None
+        files.restore(acme, old.id)
+    assert files.restore(acme, young.id).deleted_at is None
 
 
 def test_a_file_that_was_deleted_too_long_ago_is_not_restored_although_it_is_there(acme, put):
-    row = workspace_files.delete(acme, workspace_files.find(acme, put("a").id, "write", lock=True))
+    row = files.delete(acme, files.find(acme, put("a").id, "write", lock=True))
     row.deleted_at = clock.now() - timedelta(days=limits.RESTORE_DAYS, seconds=1)
     db.session.commit()
     with pytest.raises(ApiError) as found:
-        workspace_files.restore(acme, row.id)
+        files.restore(acme, row.id)
     assert found.value.code == "not_found"
 
 
 def test_bytes_that_no_row_names_are_swept_when_no_upload_can_still_name_them(app, acme, put, keys):
     named = put("a").storage_key
-    orphan = workspace_files_kept.put(acme, 29, [b"killed between put and commit"]).key
+    orphan = file_store.put(acme, 29, [b"killed between put and commit"]).key
     foreign = "files/readme"
     storage.of(app).put(foreign, [b"not ours"])
     now = clock.now()
@@ -134,8 +135,8 @@ def test_bytes_that_no_row_names_are_swept_when_no_upload_can_still_name_them(ap
 def test_the_age_of_a_key_is_told_by_itself():
     now = clock.now()
     key = f"files/ws_1/{ids.new('fil')}"
-    assert 0 <= workspace_files_kept._age(key, now + timedelta(seconds=5)) <= 6
-    assert workspace_files_kept._age("files/ws_1/other", now) == 0
+    assert 0 <= file_store._age(key, now + timedelta(seconds=5)) <= 6
+    assert file_store._age("files/ws_1/other", now) == 0
 
 
 def test_an_upload_that_fails_before_its_commit_leaves_no_bytes(acme, put, keys, monkeypatch):
@@ -144,7 +145,7 @@ def test_an_upload_that_fails_before_its_commit_leaves_no_bytes(acme, put, keys,
     def broken(*_a, **_k):
         raise RuntimeError("no audit")
 
-    monkeypatch.setattr("webapp.services.audit.record", broken)
+    monkeypatch.setattr("webapp.audit.services.audit_log.record", broken)
     with pytest.raises(RuntimeError):
         put("a", b"new")
     assert keys() == {first.storage_key}

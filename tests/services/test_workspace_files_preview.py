@@ -11,8 +11,9 @@ import pytest
 from openpyxl import Workbook
 
 from webapp import limits
+from webapp.accounts import actors
 from webapp.extensions import db
-from webapp.services import actors, workspace_files, workspace_files_preview
+from webapp.files.services import files, preview
 
 
 @pytest.fixture
@@ -21,7 +22,7 @@ def head(app, cast):
         acme = actors.system(cast.acme, cast.main, cast.blue)
 
         def of(name: str, content: bytes):
-            return workspace_files_preview.head(workspace_files.upload(acme, name, io.BytesIO(content))[0])
+            return preview.head(files.upload(acme, name, io.BytesIO(content))[0])
 
         yield of
         db.session.remove()

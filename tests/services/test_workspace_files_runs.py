@@ -13,11 +13,13 @@ import pytest
 
 from tests.fakes.clamd import EICAR, NAME, Clamd
 from webapp import clock, limits, storage
+from webapp.accounts import actors
 from webapp.config_values import Scanner
 from webapp.errors import ApiError
 from webapp.extensions import db
-from webapp.models import Run, Scenario, WorkspaceFile
-from webapp.services import actors, workspace_files, workspace_files_kept, workspace_files_sync
+from webapp.files.models import WorkspaceFile
+from webapp.files.services import file_store, files, sync
+from webapp.scenarios.models import Run, Scenario
 
 
 @pytest.fixture
@@ -29,7 +31,7 @@ def acme(app, cast):
 
 @pytest.fixture
 def put(acme):
-    return lambda name, content=b"x": workspace_files.upload(acme, name, io.BytesIO(content))[0]
+    return lambda name, content=b"x": files.upload(acme, name, io.BytesIO(content))[0]
 
 
 @pytest.fixture
@@ -70,15 +72,15 @@ def test_every_live_file_lies_under_its_name_and_outputs_do_not(acme, put, folde
     put("in/Bücher/größe.csv", b"22")
     put("outputs/run_1/old.csv", b"3")
     put("outputs.csv", b"4")
-    workspace_files.delete(acme, put("gone.csv"))
-    workspace_files.sync(cast.acme, cast.main, folder)
+    files.delete(acme, put("gone.csv"))
+    files.sync(cast.acme, cast.main, folder)
     assert tree(folder) == {"customers.csv": b"1", "in/Bücher/größe.csv": b"22", "outputs.csv": b"4"}
     assert [oct(one.stat().st_mode)[-3:] for one in folder.rglob("*.csv")] == ["444"] * 3
 
 
 def test_files_of_another_workspace_are_not_there(acme, put, folder, cast):
     put("ours.csv")
-    workspace_files.sync(cast.mallory_inc, cast.mallorys, folder)
+    files.sync(cast.mallory_inc, cast.mallorys, folder)
     assert tree(folder) == {}
 
 
@@ -86,15 +88,15 @@ def test_a_file_is_fetched_once_and_shared(acme, put, tmp_path, cast, monkeypatc
     put("a", b"same")
     put("b", b"same")
     fetched = []
-    real = workspace_files_kept.pieces
+    real = file_store.pieces
     monkeypatch.setattr(
-        workspace_files_kept, "pieces", lambda key, *more: fetched.append(key) or real(key, *more)
+        file_store, "pieces", lambda key, *more: fetched.append(key) or real(key, *more)
     )
     for name in ("one", "two"):
-        workspace_files.sync(cast.acme, cast.main, tmp_path / name)
+        files.sync(cast.acme, cast.main, tmp_path / name)
     assert len(fetched) == 1
     assert (tmp_path / "one" / "a").stat().st_ino == (tmp_path / "two" / "b").stat().st_ino
-    workspace_files.sync(cast.acme, cast.main, tmp_path / "three", link=False)
+    files.sync(cast.acme, cast.main, tmp_path / "three", link=False)
     assert (tmp_path / "three" / "a").stat().st_ino != (tmp_path / "one" / "a").stat().st_ino
     assert (tmp_path / "three" / "a").read_bytes() == b"same"
 
@@ -106,7 +108,7 @@ def test_where_links_cannot_be_made_files_are_copied(acme, put, folder, cast, mo
         raise OSError(18, "Invalid cross-device link")
 
     monkeypatch.setattr(os, "link", refuse)
-    workspace_files.sync(cast.acme, cast.main, folder)
+    files.sync(cast.acme, cast.main, folder)
     assert tree(folder) == {"a": b"bytes"}
 
 
@@ -114,7 +116,7 @@ def test_a_file_that_is_replaced_while_it_is_synced_is_the_old_or_the_new_one_wh
     acme, put, folder, cast, monkeypatch
 ):
     put("a", b"old")
-    real, once = workspace_files_kept.pieces, []
+    real, once = file_store.pieces, []
 
     def between(key, *more):
         if not once:
@@ -122,26 +124,26 @@ def test_a_file_that_is_replaced_while_it_is_synced_is_the_old_or_the_new_one_wh
             put("a", b"the new one")
         return real(key, *more)
 
-    monkeypatch.setattr(workspace_files_kept, "pieces", between)
-    workspace_files.sync(cast.acme, cast.main, folder)
+    monkeypatch.setattr(file_store, "pieces", between)
+    files.sync(cast.acme, cast.main, folder)
     assert tree(folder) == {"a": b"the new one"}
 
 
 def test_a_file_that_is_deleted_for_good_meanwhile_is_left_out(acme, put, folder, cast, monkeypatch):
     put("a", b"old")
     put("b", b"stays")
-    real, once = workspace_files_kept.pieces, []
+    real, once = file_store.pieces, []
 
     def between(key, *more):
         if not once:
             once.append(key)
-            row = workspace_files.find(acme, "a", "write", lock=True)
-            workspace_files.delete(acme, row)
-            workspace_files_kept.drop(row.storage_key)
+            row = files.find(acme, "a", "write", lock=True)
+            files.delete(acme, row)
+            file_store.drop(row.storage_key)
         return real(key, *more)
 
-    monkeypatch.setattr(workspace_files_kept, "pieces", between)
-    workspace_files.sync(cast.acme, cast.main, folder)
+    monkeypatch.setattr(file_store, "pieces", between)
+    files.sync(cast.acme, cast.main, folder)
     assert tree(folder) == {"b": b"stays"}
 
 
@@ -150,10 +152,10 @@ def test_bytes_that_are_gone_or_damaged_stop_the_sync(app, acme, put, folder, ca
     store = storage.of(app)
     store.put(key, [b"wrong"])
     with pytest.raises(ApiError, match="damaged"):
-        workspace_files.sync(cast.acme, cast.main, folder)
+        files.sync(cast.acme, cast.main, folder)
     store.delete(key)
     with pytest.raises(ApiError, match="not in the storage") as found:
-        workspace_files.sync(cast.acme, cast.main, folder)
+        files.sync(cast.acme, cast.main, folder)
     assert found.value.code == "unavailable"
     assert tree(folder) == {}
 
@@ -165,12 +167,12 @@ def test_the_cache_lets_go_of_what_was_used_longest_ago(acme, put, tmp_path, dat
         put(name, name.encode() * 100)
         monkeypatch.setattr(clock, "epoch", lambda at=moment + place: at)
         if name != "c":
-            workspace_files.sync(cast.acme, cast.main, tmp_path / name)
-    kept = workspace_files.find(acme, "a").sha256
+            files.sync(cast.acme, cast.main, tmp_path / name)
+    kept = files.find(acme, "a").sha256
     for one in cache(data_dir):
         os.utime(one, (1 if one.name != kept else 2, 1))
-    workspace_files.delete(acme, workspace_files.find(acme, "b", "write", lock=True))
-    workspace_files.sync(cast.acme, cast.main, tmp_path / "last")
+    files.delete(acme, files.find(acme, "b", "write", lock=True))
+    files.sync(cast.acme, cast.main, tmp_path / "last")
     assert {one.read_bytes()[:1] for one in cache(data_dir)} == {b"a", b"c"}
     assert tree(tmp_path / "b")["b"] == b"b" * 100, "a run keeps what it was given"
 
@@ -188,7 +190,7 @@ def test_a_file_that_is_evicted_between_the_look_and_the_link_is_fetched_again(
         return real(source, target, **more)
 
     monkeypatch.setattr(os, "link", evicted)
-    workspace_files.sync(cast.acme, cast.main, folder)
+    files.sync(cast.acme, cast.main, folder)
     assert tree(folder) == {"a": b"bytes"}
 
 
@@ -201,7 +203,7 @@ def test_runs_may_sync_at_once(app, acme, put, tmp_path, data_dir, cast, monkeyp
 
     def call(number: int) -> None:
         with app.app_context():
-            workspace_files.sync(cast.acme, cast.main, tmp_path / f"run{number}")
+            files.sync(cast.acme, cast.main, tmp_path / f"run{number}")
         found.append(tree(tmp_path / f"run{number}"))
 
     threads = [threading.Thread(target=call, args=(number,)) for number in range(6)]
@@ -220,17 +222,17 @@ def test_what_a_run_leaves_is_stored_under_its_id(acme, run, folder, cast):
     (folder / "deep" / "er").mkdir(parents=True)
     (folder / "result.csv").write_bytes(b"a\n1\n")
     (folder / "deep" / "er" / "log.txt").write_bytes(b"")
-    done = workspace_files.store_outputs(run, folder)
+    done = files.store_outputs(run, folder)
     assert done.refused == []
     prefix = f"outputs/{run.id}"
     assert [(one["name"], one["size"]) for one in done.files] == [
         (f"{prefix}/deep/er/log.txt", 0), (f"{prefix}/result.csv", 4),
     ]  # fmt: skip
-    row = workspace_files.find(acme, f"{prefix}/result.csv")
+    row = files.find(acme, f"{prefix}/result.csv")
     assert (row.id, row.run_id, row.created_by) == (done.files[1]["file_id"], run.id, cast.edith.user_id)
     assert row.content_type == "text/csv"
-    assert b"".join(workspace_files.open_file(acme, row)) == b"a\n1\n"
-    again = workspace_files.store_outputs(run, folder)
+    assert b"".join(files.open_file(acme, row)) == b"a\n1\n"
+    again = files.store_outputs(run, folder)
     assert [one["file_id"] for one in again.files] == [one["file_id"] for one in done.files]
 
 
@@ -246,7 +248,7 @@ def test_no_link_is_followed_and_nothing_but_files_is_read(acme, run, folder, tm
     with socket.socket(socket.AF_UNIX) as listening:
         listening.bind(str(folder / "socket"))
         (folder / "good").write_text("yes")
-        done = workspace_files.store_outputs(run, folder)
+        done = files.store_outputs(run, folder)
     assert [one["name"].rpartition("/")[2] for one in done.files] == ["good"]
     told = dict(done.refused)
     assert set(told) == {"link", "loop", "folder", "etc", "pipe", "socket"}
@@ -256,7 +258,7 @@ def test_no_link_is_followed_and_nothing_but_files_is_read(acme, run, folder, tm
 def test_a_folder_that_is_a_link_is_not_followed(acme, run, folder, tmp_path):
     (tmp_path / "swapped").symlink_to(folder)
     (folder / "a").write_text("x")
-    done = workspace_files.store_outputs(run, tmp_path / "swapped")
+    done = files.store_outputs(run, tmp_path / "swapped")
     assert done.files == []
     assert done.refused[0][1].startswith("The folder of outputs cannot be read")
 
@@ -276,7 +278,7 @@ def test_a_file_that_becomes_a_link_while_it_is_looked_at_is_not_followed(
         return found
 
     monkeypatch.setattr(os, "stat", swapped)
-    done = workspace_files.store_outputs(run, folder)
+    done = files.store_outputs(run, folder)
     assert done.files == []
     assert done.refused[0][0] == "a"
 
@@ -285,7 +287,7 @@ def test_names_that_cannot_be_are_cleaned_or_told(acme, run, folder):
     for name in (b"new\nline", b"back\\slash", b" spaces ", b"not\xffutf8", "e\u0301".encode(), "é".encode()):
         (folder / os.fsdecode(name)).write_bytes(name)
     (folder / ("x" * 250)).write_bytes(b"")
-    done = workspace_files.store_outputs(run, folder)
+    done = files.store_outputs(run, folder)
     names = {one["name"].removeprefix(f"outputs/{run.id}/") for one in done.files}
     assert names == {"new_line", "back_slash", "_spaces_", "not\ufffdutf8", "é"}
     told = dict(done.refused)
@@ -300,7 +302,7 @@ def test_a_deep_tree_ends_somewhere(acme, run, folder):
         deep = deep / "d"
     deep.mkdir(parents=True)
     (folder / "a").write_text("kept")
-    done = workspace_files.store_outputs(run, folder)
+    done = files.store_outputs(run, folder)
     assert [one["size"] for one in done.files] == [4]
     assert len(done.refused) == 1
 
@@ -310,7 +312,7 @@ def test_the_quota_is_asked_file_by_file(acme, run, put, folder, monkeypatch):
     put("there", b"x" * 50)
     for name, size in (("a", 40), ("b", 20), ("c", 10)):
         (folder / name).write_bytes(b"x" * size)
-    done = workspace_files.store_outputs(run, folder)
+    done = files.store_outputs(run, folder)
     assert [one["size"] for one in done.files] == [40, 10]
     assert done.refused[0][0] == "b"
     assert "100 bytes" in done.refused[0][1]
@@ -320,7 +322,7 @@ def test_the_number_of_outputs_is_bounded(acme, run, folder, monkeypatch):
     monkeypatch.setattr(limits, "MAX_OUTPUT_FILES", 3)
     for number in range(9):
         (folder / str(number)).write_text("x")
-    done = workspace_files.store_outputs(run, folder)
+    done = files.store_outputs(run, folder)
     assert (len(done.files), len(done.refused)) == (3, 1)
 
 
@@ -332,19 +334,19 @@ def test_a_storage_that_fails_is_told_once_and_stores_nothing_half(acme, run, fo
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(storage.Storage, "put", broken)
-    done = workspace_files.store_outputs(run, folder)
+    done = files.store_outputs(run, folder)
     assert (done.files, [name for name, _ in done.refused]) == ([], ["a"])
     assert "disk is full" in done.refused[0][1]
 
 
 def test_a_folder_that_is_not_there_holds_nothing(acme, run, tmp_path):
-    assert workspace_files.store_outputs(run, tmp_path / "never") == workspace_files.Stored()
+    assert files.store_outputs(run, tmp_path / "never") == files.Stored()
 
 
 def test_outputs_of_a_run_are_not_put_before_the_next(acme, run, folder, tmp_path, cast):
     (folder / "a").write_text("x")
-    workspace_files.store_outputs(run, folder)
-    workspace_files.sync(cast.acme, cast.main, tmp_path / "next")
+    files.store_outputs(run, folder)
+    files.sync(cast.acme, cast.main, tmp_path / "next")
     assert tree(tmp_path / "next") == {}
     assert db.session.query(WorkspaceFile).count() == 1
     db.session.rollback()
@@ -352,13 +354,13 @@ def test_outputs_of_a_run_are_not_put_before_the_next(acme, run, folder, tmp_pat
 
 def test_a_damaged_cache_is_not_believed(acme, put, tmp_path, data_dir, cast):
     put("a", b"right")
-    workspace_files.sync(cast.acme, cast.main, tmp_path / "one")
+    files.sync(cast.acme, cast.main, tmp_path / "one")
     (held,) = cache(data_dir)
     held.chmod(0o644)
     held.write_bytes(b"cut")
-    workspace_files.sync(cast.acme, cast.main, tmp_path / "two")
+    files.sync(cast.acme, cast.main, tmp_path / "two")
     assert (tmp_path / "two" / "a").read_bytes() == b"right"
-    assert workspace_files_sync._listed(cast.acme, cast.main)[0].size == 5
+    assert sync._listed(cast.acme, cast.main)[0].size == 5
 
 
 def test_an_output_that_the_virus_scanner_finds_is_left_out_and_the_others_are_kept(app, acme, run, folder):
@@ -367,7 +369,7 @@ def test_an_output_that_the_virus_scanner_finds_is_left_out_and_the_others_are_k
     for name, content in (("a.csv", b"1"), ("b.com", EICAR), ("c.csv", b"3")):
         (folder / name).write_bytes(content)
     try:
-        done = workspace_files.store_outputs(run, folder)
+        done = files.store_outputs(run, folder)
     finally:
         server.stop()
     assert [one["name"].rpartition("/")[2] for one in done.files] == ["a.csv", "c.csv"]

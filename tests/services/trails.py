@@ -6,10 +6,10 @@ import pytest
 import sqlalchemy as sa
 
 from tests.conftest import ON_POSTGRES
+from webapp.audit.models import AuditSeal
+from webapp.audit.services import seals
+from webapp.audit.services.verification import verify
 from webapp.extensions import db, reading
-from webapp.models import AuditSeal
-from webapp.services import audit_chain
-from webapp.services.audit_verify import verify
 
 # The other kind makes each of them a database of its own: one test is enough, and TEST_ON=postgresql runs them all.
 both = pytest.mark.parametrize("kind", ["postgresql" if ON_POSTGRES else "sqlite"])
@@ -36,7 +36,7 @@ def sealed_ids(workspace_id, number=2):
                 AuditSeal.workspace_id == workspace_id, AuditSeal.number == number
             )
         )
-    return [name for name, _ in audit_chain.unpacked(links)]
+    return [name for name, _ in seals.unpacked(links)]
 
 
 def first_misfit(workspace_id, kept=None):

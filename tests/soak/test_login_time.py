@@ -8,8 +8,8 @@ import time
 import pytest
 
 from webapp import limits
+from webapp.accounts.models import User
 from webapp.extensions import db, redis_client
-from webapp.models import User
 from webapp.security import passwords
 
 ROUNDS = 40

@@ -29,7 +29,7 @@ def content(rows: int) -> bytes:
 
 
 @pytest.fixture
-def people(edith):  # noqa: F811
+def people(edith):
     def made(rows: int, fields=FIELDS) -> str:
         answer = send(edith, "people.csv", content(rows))
         assert answer.status_code in (200, 201), answer.json
@@ -48,7 +48,7 @@ def clean(report, rows: int) -> None:
 
 
 @pytest.mark.parametrize("rows", [ROWS, 1_000_000])
-def test_a_file_of_distinct_people_has_as_many_others_and_none_of_them(edith, people, work, rows):  # noqa: F811
+def test_a_file_of_distinct_people_has_as_many_others_and_none_of_them(edith, people, work, rows):
     made = edith.post(f"{people(rows)}/exports", json={"format": "csv", "seed": "s"})
     assert made.status_code == 201, made.json
     work(made.json["id"])
@@ -62,7 +62,7 @@ def test_a_file_of_distinct_people_has_as_many_others_and_none_of_them(edith, pe
     assert not any(cell[2].endswith(f" {int(cell[0]):08}") for cell in cells)
 
 
-def test_a_database_gets_no_real_value(app, cast, edith, people, send_rows):  # noqa: F811
+def test_a_database_gets_no_real_value(app, cast, edith, people, send_rows):
     target = sqlite_target(app, cast, "CREATE TABLE people (id INTEGER PRIMARY KEY, email TEXT, phone TEXT)")
     ask = {"connection_id": target.connection_id, "target": "people", "seed": "s"}
     push = edith.post(f"{people(ROWS)}/push", json=ask).json
@@ -77,7 +77,7 @@ def test_a_database_gets_no_real_value(app, cast, edith, people, send_rows):  # 
 
 
 @pytest.mark.parametrize("kind", ["rest", "odata"])
-def test_neither_does_a_service(app, cast, edith, people, send_rows, kind):  # noqa: F811
+def test_neither_does_a_service(app, cast, edith, people, send_rows, kind):
     with EchoTarget() as target:
         if kind == "rest":
             settings = {"base_url": target.url("/api"), "push_mode": "batch", "batch_size": 500}

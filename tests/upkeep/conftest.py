@@ -17,9 +17,9 @@ from webapp import create_app, storage
 from webapp.cli import audit, backup, doctor, restore, upgrade, workspace
 from webapp.cli.arguments import parse
 from webapp.config import Settings
-from webapp.upkeep import revisions
-from webapp.upkeep.loading import driven, fold
-from webapp.upkeep.snapshot import engine
+from webapp.operations.backup import revisions
+from webapp.operations.backup.backup import engine
+from webapp.operations.backup.loading import driven, fold
 
 
 @dataclass

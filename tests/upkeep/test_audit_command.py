@@ -9,10 +9,12 @@ import pytest
 import sqlalchemy as sa
 
 from webapp import clock, limits
+from webapp.accounts import actors
+from webapp.accounts.models import Workspace
+from webapp.audit.models import AuditEntry
+from webapp.audit.services import audit_log, seals
 from webapp.cli.datadir import CliError
 from webapp.extensions import db, writing
-from webapp.models import AuditEntry, Workspace
-from webapp.services import actors, audit, audit_seals
 
 
 @pytest.fixture
@@ -25,8 +27,8 @@ def acme(place):
             session.flush()
             workspace_id = workspace.id
         for number in range(3):
-            audit.record(actors.system(workspace_id), "test.entry", number=number)
-        audit_seals.seal(workspace_id, clock.now())
+            audit_log.record(actors.system(workspace_id), "test.entry", number=number)
+        seals.seal(workspace_id, clock.now())
         db.session.remove()
         db.engine.dispose()
     return place, workspace_id

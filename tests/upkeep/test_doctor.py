@@ -13,12 +13,13 @@ import pytest
 
 from tests.cli.conftest import ROOT, clean_environment
 from tests.fakes.clamd import Clamd
+from webapp.accounts.models import Workspace
 from webapp.cli import doctor_machine, doctor_service
 from webapp.cli.findings import FAIL, OK, WARN, Finding, Patient, looked, worst
+from webapp.connections.models import Secret
 from webapp.extensions import make_redis, writing
-from webapp.models import Secret, Workspace
+from webapp.operations import health
 from webapp.security.vault import Vault
-from webapp.services import heartbeat
 
 
 @pytest.fixture
@@ -65,7 +66,7 @@ def test_what_is_wrong_is_named_with_what_mends_it(examine, place, shared_redis)
     )
     (place.data / ".rowsmith.db.restoring").touch()
     client = make_redis(shared_redis)
-    heartbeat.beat(client, heartbeat.WORKER, "here:1", time.time())
+    health.beat(client, health.WORKER, "here:1", time.time())
     found = examine()
     (keys,) = found["keys"]
     assert keys["told"].startswith("1 of 1 stored secrets cannot be opened")

@@ -8,8 +8,8 @@ import pytest
 
 from tests.conftest import SECRET_KEY, VAULT_KEY
 from webapp import limits
-from webapp.upkeep import keys
-from webapp.upkeep.faults import UpkeepError
+from webapp.operations.backup import keys
+from webapp.operations.backup.errors import UpkeepError
 
 OTHER = "b3RoZXJvdGhlcm90aGVyb3RoZXJvdGhlcm90aGVyMTI="
 TEXT = keys.text_of(SECRET_KEY, [OTHER, VAULT_KEY])

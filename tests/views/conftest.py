@@ -9,13 +9,14 @@ import pytest
 from flask import Flask
 from sqlalchemy import select
 
-from jobs import export as job
+from jobs import exports
 from tests.cast import VERSION, Cast, Person, Program
 from tests.views.speak import make
 from webapp import limits, storage
+from webapp.accounts import actors
+from webapp.accounts.services import api_keys, people
 from webapp.extensions import db, writing
-from webapp.models import ExportPart
-from webapp.services import actors, api_keys, people
+from webapp.generation.models import ExportPart
 
 
 @pytest.fixture
@@ -56,7 +57,7 @@ def work(app: Flask) -> Callable[[str], None]:
 
     def do(export_id: str) -> None:
         with app.app_context():
-            job.run(export_id)
+            exports.run(export_id)
             db.session.remove()
 
     return do
@@ -90,7 +91,7 @@ def do(app: Flask) -> Callable[..., None]:
     def each(*part_ids: str) -> None:
         with app.app_context():
             for part_id in part_ids:
-                job.run_part(part_id)
+                exports.run_part(part_id)
                 db.session.remove()
 
     return each

@@ -13,10 +13,11 @@ import psycopg
 import pytest
 from flask import Flask
 
-from jobs import push as job
+from jobs.pushes import push as job
 from tests.cast import Cast
+from webapp.accounts import actors
+from webapp.connections.services import connections
 from webapp.extensions import db
-from webapp.services import actors, connections
 
 SHOP = """
 CREATE TABLE customers (

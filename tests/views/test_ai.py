@@ -78,7 +78,7 @@ def test_a_model_has_no_tables(edith, model):
     assert faults(answer) == {"entities[0]": "unknown_entity"}
 
 
-def test_a_push_sends_what_a_generate_shows_and_asks_nobody_twice(edith, server, model, shop, work):  # noqa: F811
+def test_a_push_sends_what_a_generate_shows_and_asks_nobody_twice(edith, server, model, shop, work):
     model()
     fields = [
         {"name": "id", "type": "row_number"},

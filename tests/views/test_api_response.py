@@ -70,7 +70,7 @@ def test_a_connection_in_use_says_by_which_template(api, cast, prices):
     ]
 
 
-def test_the_builder_offers_the_connections_that_have_paths(browser, cast, prices, shop):  # noqa: F811
+def test_the_builder_offers_the_connections_that_have_paths(browser, cast, prices, shop):
     edith = browser(cast.edith)
     lists = send(edith, "/builder/rest", drawn(edith, {}, "api_response")[2]).text
     assert f'<option value="{prices}">Prices (REST API)</option>' in lists

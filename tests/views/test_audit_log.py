@@ -8,9 +8,9 @@ from datetime import timedelta
 import pytest
 
 from webapp import clock, limits
+from webapp.audit.models import AuditEntry
+from webapp.audit.services import seals, search
 from webapp.extensions import writing
-from webapp.models import AuditEntry
-from webapp.services import audit_seals, audit_search
 
 BASE = {
     "action": "thing.made",
@@ -83,11 +83,12 @@ def test_lines_take_the_same_filters(api, cast, entries, query, difference):
 
 @pytest.mark.parametrize("text", ["Müller", "LLER_100%", "abc"])
 def test_a_text_is_found_however_the_details_are_stored(api, app, cast, entries, text):
-    from webapp.services import actors, audit
+    from webapp.accounts import actors
+    from webapp.audit.services import audit_log
 
     (first,) = entries({})
     with app.app_context():  # this way it is stored unescaped
-        second = audit.record(actors.system(cast.acme), "thing.made", ("template", "t"), **BASE["details"])
+        second = audit_log.record(actors.system(cast.acme), "thing.made", ("template", "t"), **BASE["details"])
     found = api(cast.adam).get("/audit", query_string={"text": text, "action": "thing.made"})
     assert set(ids_of(found)) == {first, second}
 
@@ -185,10 +186,10 @@ def test_the_trail_is_for_admins(api, cast):
 
 def test_seals_are_listed_newest_first(api, app, cast, entries):
     with app.app_context():
-        audit_seals.seal_all(clock.now())
+        seals.seal_all(clock.now())
     entries({})
     with app.app_context():
-        audit_seals.seal_all(clock.now())
+        seals.seal_all(clock.now())
     items = api(cast.adam).get("/audit/seals").json["items"]
     assert [one["number"] for one in items] == [2, 1]
     assert items[0]["previous"] == items[1]["hash"]
@@ -201,7 +202,7 @@ def test_lines_are_made_while_they_are_read(app, cast, entries):
     """Not all of them at once, however many there are."""
     entries(*[{}] * 3)
     with app.app_context():
-        batches = audit_search.every(cast.acme, audit_search.Wanted(action="thing.made"))
+        batches = search.every(cast.acme, search.Wanted(action="thing.made"))
         assert len(next(batches)) == 3
         assert next(batches, None) is None
 

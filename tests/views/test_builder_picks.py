@@ -111,7 +111,7 @@ def offered(html: str, name: str) -> list[str]:
     )
 
 
-def test_a_connection_its_tables_and_their_columns_are_picked_one_after_the_other(edith, api, cast, shop):  # noqa: F811
+def test_a_connection_its_tables_and_their_columns_are_picked_one_after_the_other(edith, api, cast, shop):
     html, key, form = drawn(edith, {})
     assert offered(html, f"{key}.o.connection_id") == [""]  # the others come in one list that rows share
     assert ">connection first<" in html
@@ -133,7 +133,7 @@ def test_a_connection_its_tables_and_their_columns_are_picked_one_after_the_othe
     assert controls(row)[f"{key}.o.column"] == ""  # customers have no amount
 
 
-def test_what_is_chosen_is_kept_in_a_row_that_has_no_choices(edith, api, cast, shop):  # noqa: F811
+def test_what_is_chosen_is_kept_in_a_row_that_has_no_choices(edith, api, cast, shop):
     options = {"connection_id": shop.connection_id, "table": "orders", "column": "id"}
     api(cast.edith).get(f"/connections/{shop.connection_id}/metadata")
     fields = [{"name": "order_id", "type": "foreign_key", "options": options}]
@@ -155,7 +155,7 @@ def test_what_is_chosen_is_kept_in_a_row_that_has_no_choices(edith, api, cast, s
     assert f'<span>Connection</span><select name="{key}.o.connection_id"' in whole
 
 
-def test_only_connections_that_take_queries_are_offered_where_one_is_written(edith, app, cast, shop):  # noqa: F811
+def test_only_connections_that_take_queries_are_offered_where_one_is_written(edith, app, cast, shop):
     other = connection(app, cast, "mongodb", {"host": "127.0.0.1", "database": "shop"}, name="Papers")
     assert other in send(edith, "/builder/rest", drawn(edith, {})[2]).text
     lists = send(edith, "/builder/rest", drawn(edith, {}, "db_response")[2]).text
@@ -190,7 +190,7 @@ def test_of_many_tables_a_box_searches(edith, app, cast, monkeypatch):
     assert offered(row, f"{key}.o.column") == ["", "a", "b"]
 
 
-def test_tables_of_a_connection_of_others_are_not_told(browser, api, cast, shop):  # noqa: F811
+def test_tables_of_a_connection_of_others_are_not_told(browser, api, cast, shop):
     api(cast.edith).get(f"/connections/{shop.connection_id}/metadata")
     mallory = browser(cast.mallory)
     html, key, form = drawn(mallory, {"connection_id": shop.connection_id})

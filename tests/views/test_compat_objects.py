@@ -9,10 +9,12 @@ import pytest
 
 from tests.views.test_compat import README, made, new, refused
 from webapp import clock, limits
+from webapp.accounts.actors import system
+from webapp.accounts.models import Project
+from webapp.accounts.services import tenancy
+from webapp.compat.models import CompatObject, KeyMapEntry
 from webapp.extensions import db
-from webapp.models import CompatObject, KeyMapEntry, Project
-from webapp.services import purge, tenancy
-from webapp.services.actors import system
+from webapp.operations import purge
 
 GRADE = {"type": "Number", "options": {"min": 5, "max": 5}}
 

@@ -1,6 +1,6 @@
 """The wire of the hosted service's clients: connections with test and tables, endpoints, and both exports."""
 
-# ruff: noqa: F811 - fixtures of another module, taken by their names
+
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from tests.cast import Program
 from tests.compat.conftest import worker  # noqa: F401
 from tests.fakes.echo_target import EchoTarget
 from tests.views.targets import shop, sqlite_target  # noqa: F401
+from webapp.compat.views import statements
 from webapp.extensions import db
-from webapp.views.compat import statements
 
 
 @pytest.fixture
@@ -63,8 +63,8 @@ def test_a_connection_goes_through_its_life(dm, cast):
 
 
 def test_a_password_in_a_connection_string_never_comes_back_and_is_kept(dm, cast, app):
-    from webapp.models import Secret
-    from webapp.services import secrets
+    from webapp.connections.models import Secret
+    from webapp.connections.services import secrets
 
     string = "postgresql://me:canary-of-compat@127.0.0.1:1/none"
     sent = sent_by_the_client(cast, type="postgresql", connectionString=string)

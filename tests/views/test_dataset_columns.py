@@ -7,7 +7,7 @@ import pytest
 from tests.views.speak import faults, make
 from tests.views.targets import work  # noqa: F401
 from tests.views.uploading import send
-from webapp.services import real_spool
+from webapp.real_data.services import spool
 
 CITIES = b"name,country\nUlm,DE\nLyon,FR\nBari,IT\n"
 CITY = {"name": "city", "type": "dataset_column", "options": {"file": "cities.csv", "column": "name"}}
@@ -30,7 +30,7 @@ def edith(api, cast):
     program = api(cast.edith)
     send(program, "cities.csv", CITIES)
     yield program
-    real_spool.OPEN.clear()
+    spool.OPEN.clear()
 
 
 def rows_of(edith, *fields, count=60):
@@ -80,7 +80,7 @@ def test_faults_stand_at_their_options(edith):
 
 
 def test_a_worker_makes_the_same_rows_and_notices_another_file(app, edith):
-    from jobs import export as job
+    from jobs import exports
     from webapp.extensions import db
 
     path = f"/templates/{make(edith, name='Cities', fields=[CITY, COUNTRY])['id']}"
@@ -88,15 +88,15 @@ def test_a_worker_makes_the_same_rows_and_notices_another_file(app, edith):
 
     def done():
         with app.app_context():
-            job.run(export["id"])
+            exports.run(export["id"])
             db.session.remove()
         return edith.get(f"/exports/{export['id']}").json
 
     export = edith.post(f"{path}/exports", json={"seed": "s", "count": 30}).json
-    real_spool.OPEN.clear()
+    spool.OPEN.clear()
     assert done()["status"] == "completed"
     assert edith.get(f"/exports/{export['id']}/download").data == before
     export = edith.post(f"{path}/exports", json={"seed": "s", "count": 30}).json
     send(edith, "cities.csv", CITIES + b"Rome,IT\n")
-    real_spool.OPEN.clear()
+    spool.OPEN.clear()
     assert done()["status"] == "failed"

@@ -14,9 +14,10 @@ import pytest
 from jobs.lease import Lease
 from tests.views.speak import FIELDS, faults, make, own, refused, rows_used
 from webapp import clock, limits
+from webapp.accounts import actors
+from webapp.accounts.services import tenancy
 from webapp.extensions import db, writing
-from webapp.models import Export
-from webapp.services import actors, tenancy
+from webapp.generation.models import Export
 
 PEOPLE = [
     {"name": "id", "type": "row_number"},

@@ -9,8 +9,8 @@ import pytest
 from tests.forms.in_html import controls
 from tests.views.speak import make
 from webapp import limits
+from webapp.datasets.models import Dataset
 from webapp.extensions import db
-from webapp.models import Dataset
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ from itertools import combinations
 import pytest
 
 from tests.services.test_relations import refers, stored
-from webapp.views import diagram
+from webapp.datasets.views import diagram
 
 
 def table(name, *fields, count=5):

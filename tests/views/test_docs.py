@@ -11,14 +11,15 @@ import pytest
 from tests.cast import Browser
 from tests.views.test_pages import MOST_BYTES, unsafe
 from webapp import ROOT, limits
+from webapp.documentation import error_codes, field_types, pages, registry, rendering
+from webapp.documentation import limits as documentation_limits
+from webapp.documentation.markdown import code, table, text
 from webapp.engine.fields import REGISTRY
 from webapp.engine.spec import CommonKeys
 from webapp.errors import CODES, ApiError
-from webapp.forms import schema_text
-from webapp.services import generate
-from webapp.services.row_requests import DraftInput
-from webapp.views.docs import error_codes, examples, limits_told, pages, registry, render, types
-from webapp.views.docs.writing import code, table, text
+from webapp.generation.services import generate
+from webapp.row_templates.schemas import DraftInput
+from webapp.web.forms import schema_text
 
 ADDRESSES = [*(f"/docs/{address}" for address in pages.all_pages()), "/docs", "/docs/search?q=mail"]
 
@@ -53,7 +54,7 @@ def test_every_file_of_the_documentation_has_a_page_and_every_page_its_file():
         for path in (ROOT / "docs" / folder).glob("*.md")
     }
     listed = set(pages.by_file()) | {"docs/adr/README.md"}  # the head of the list of decisions
-    assert files - listed == set(), "these have no line in webapp/views/docs/registry.py"
+    assert files - listed == set(), "these have no line in webapp/documentation/registry.py"
     assert [name for name in listed if not (ROOT / name).is_file()] == []
 
 
@@ -164,18 +165,18 @@ def test_a_contents_list_links_to_the_headings_of_its_page(browser):
 
 
 def test_raw_html_in_markdown_is_text():
-    drawn = render.draw("# A\n\n<script>alert(1)</script>\n\n<img src=x onerror=alert(2)>", as_it_stands)
+    drawn = rendering.draw("# A\n\n<script>alert(1)</script>\n\n<img src=x onerror=alert(2)>", as_it_stands)
     assert "<script" not in drawn.html
     assert "<img" not in drawn.html
 
 
 def test_links_that_would_run_something_are_no_links():
-    drawn = render.draw("[a](javascript:alert(1)) [b](data:text/html,x) ![c](vbscript:x)", as_it_stands)
+    drawn = rendering.draw("[a](javascript:alert(1)) [b](data:text/html,x) ![c](vbscript:x)", as_it_stands)
     assert Parts(drawn.html).links == []
 
 
 def test_code_is_escaped_coloured_by_classes_and_can_be_copied():
-    drawn = render.draw('```python\ndef f(x): return "<b>"  # why\n```\n', as_it_stands)
+    drawn = rendering.draw('```python\ndef f(x): return "<b>"  # why\n```\n', as_it_stands)
     assert '<span class="k">def </span>' in drawn.html
     assert '<span class="s">"&lt;b&gt;"' in drawn.html
     assert "style=" not in drawn.html
@@ -185,11 +186,11 @@ def test_code_is_escaped_coloured_by_classes_and_can_be_copied():
 
 
 def test_code_of_a_language_that_nobody_knows_stays_as_it_is():
-    assert render.coloured("a < b", "nonsense") == "a &lt; b"
+    assert rendering.coloured("a < b", "nonsense") == "a &lt; b"
 
 
 def test_headings_of_the_same_words_have_anchors_of_their_own():
-    drawn = render.draw("# A\n\n## Two words\n\n## Two words\n\n## `x`!", as_it_stands)
+    drawn = rendering.draw("# A\n\n## Two words\n\n## Two words\n\n## `x`!", as_it_stands)
     assert [one.anchor for one in drawn.sections] == ["a", "two-words", "two-words-1", "x"]
 
 
@@ -211,17 +212,17 @@ def test_a_picture_says_its_size_so_that_nothing_moves_when_it_comes(tmp_path, m
     folder.mkdir(parents=True)
     (folder / "chart.svg").write_text('<svg xmlns="x" class="c" viewBox="0 0 640 180.5"><path/></svg>')
     (folder / "odd.svg").write_text("<svg><path/></svg>")
-    monkeypatch.setattr(render, "ROOT", tmp_path)
-    assert render.size_of("/docs/img/chart.svg") == (640, 180)
-    assert render.size_of("/docs/img/odd.svg") is None
-    assert render.size_of("/docs/img/gone.png") is None
-    assert render.size_of("https://example.org/docs/img/chart.svg") is None
+    monkeypatch.setattr(rendering, "ROOT", tmp_path)
+    assert rendering.size_of("/docs/img/chart.svg") == (640, 180)
+    assert rendering.size_of("/docs/img/odd.svg") is None
+    assert rendering.size_of("/docs/img/gone.png") is None
+    assert rendering.size_of("https://example.org/docs/img/chart.svg") is None
 
 
 def test_texts_from_data_stand_in_a_table_as_they_are():
     hostile = "a|b *c* [d](e) <f> \\ `g|h`"
-    drawn = render.draw(table(("A", "B"), [(text(hostile), code("`x`|y"))]), as_it_stands)
-    assert "style=" not in render.draw("| a |\n| --: |\n| 1 |\n", as_it_stands).html
+    drawn = rendering.draw(table(("A", "B"), [(text(hostile), code("`x`|y"))]), as_it_stands)
+    assert "style=" not in rendering.draw("| a |\n| --: |\n| 1 |\n", as_it_stands).html
     cells = [re.sub(r"<[^>]+>", "", one) for one in re.findall(r"<td>(.*?)</td>", drawn.html)]
     assert cells == ["a|b *c* [d](e) &lt;f&gt; \\ g|h", "`x`|y"]
 
@@ -265,11 +266,11 @@ def test_the_limits_of_every_plan_are_told(browser):
     ],
 )
 def test_a_limit_is_told_with_its_unit(name, wanted):
-    assert limits_told.value(name) == wanted
+    assert documentation_limits.value(name) == wanted
 
 
 def test_every_limit_that_is_told_is_one_number_of_the_service():
-    names = [name for rows in limits_told.TOLD.values() for _, name in rows]
+    names = [name for rows in documentation_limits.TOLD.values() for _, name in rows]
     assert [name for name in names if not isinstance(getattr(limits, name, None), int | float)] == []
     assert sorted(names) == sorted(set(names))
 
@@ -282,7 +283,7 @@ def test_the_changes_are_those_of_the_changelog(browser):
 # --- Field types
 
 
-@pytest.mark.parametrize("family", types.families(), ids=lambda one: one["name"])
+@pytest.mark.parametrize("family", field_types.families(), ids=lambda one: one["name"])
 def test_every_type_of_a_family_is_told_with_its_options_and_rows_or_where_they_come_from(browser, family):
     html = browser().get(f"/docs/field-types/{family['name']}").text
     for one in family["types"]:
@@ -292,12 +293,12 @@ def test_every_type_of_a_family_is_told_with_its_options_and_rows_or_where_they_
         for option in schema_text.options(kind.Options):
             assert f"<td><code>{option['name']}</code>" in section, (one["name"], option["name"])
         rows = re.findall(r"<tr>\s*<td>\d</td>", section)
-        assert len(rows) == (0 if one["name"] in examples.ELSEWHERE else limits.PREVIEW_ROWS), one["name"]
+        assert len(rows) == (0 if one["name"] in field_types.ELSEWHERE else limits.PREVIEW_ROWS), one["name"]
 
 
 def test_the_rows_of_a_type_are_those_that_the_service_makes(browser, edith):
     fields = [{"name": "value", "type": "first_name"}]
-    made = edith.post("/generate", json={"fields": fields, "seed": types.SEED, "count": 3}).json
+    made = edith.post("/generate", json={"fields": fields, "seed": field_types.SEED, "count": 3}).json
     section = browser().get("/docs/field-types/person").text.partition('<h2 id="first_name">')[2]
     shown = re.findall(r"<td>\d</td>\s*<td><code>([^<]*)</code></td>", section.partition("<h2")[0])
     assert shown == [row["value"] for row in made]
@@ -305,8 +306,8 @@ def test_the_rows_of_a_type_are_those_that_the_service_makes(browser, edith):
 
 def test_only_types_that_cannot_make_a_row_alone_are_shown_without_rows(app):
     names = {kind.name for kind in REGISTRY}
-    assert {*examples.OPTIONS, *examples.BESIDE, *examples.ELSEWHERE} <= names
-    for name in (*examples.ELSEWHERE, *examples.OPTIONS):
+    assert {*field_types.OPTIONS, *field_types.BESIDE, *field_types.ELSEWHERE} <= names
+    for name in (*field_types.ELSEWHERE, *field_types.OPTIONS):
         with app.app_context(), pytest.raises(ApiError):
             generate.preview_draft(None, DraftInput(fields=[{"name": "value", "type": name}]))
 
@@ -329,9 +330,9 @@ def test_an_option_is_told_with_its_limits(schema, wanted):
 
 
 def test_what_every_field_takes_is_told_key_by_key(browser):
-    assert set(types.COMMON) == set(CommonKeys.model_fields) - {"unique_together"}
+    assert set(field_types.COMMON) == set(CommonKeys.model_fields) - {"unique_together"}
     html = browser().get("/docs/field-types/every-field").text
-    for name in types.COMMON:
+    for name in field_types.COMMON:
         assert f"<td><code>{name}</code>" in html
 
 

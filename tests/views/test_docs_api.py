@@ -16,9 +16,10 @@ from tests.cast import Browser, Program
 from tests.conftest import close_app, settings_for
 from tests.views.samples import LANGUAGES, Shown, addresses, shown, slugs
 from tests.views.speak import make
-from webapp import create_app, openapi
+from webapp import create_app
+from webapp.documentation.api import examples
 from webapp.extensions import redis_client
-from webapp.views.docs_api import examples
+from webapp.web import openapi
 
 MOST_BYTES = 50_000
 

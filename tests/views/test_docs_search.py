@@ -6,12 +6,12 @@ import re
 
 import pytest
 
-from webapp import limits, openapi
+from webapp import limits
+from webapp.documentation import search
+from webapp.documentation.api.reference import slug_of
 from webapp.engine.fields import REGISTRY
 from webapp.errors import CODES
-from webapp.views import hooks
-from webapp.views.docs import search
-from webapp.views.docs_api.reference import slug_of
+from webapp.web import hooks, openapi
 
 
 def found(app, q: str) -> list[search.Result]:

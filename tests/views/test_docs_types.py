@@ -10,7 +10,7 @@ from types import ModuleType
 import pytest
 
 from webapp import ROOT
-from webapp.services import catalogue
+from webapp.row_templates.services import catalogue
 
 
 @pytest.fixture(scope="module")

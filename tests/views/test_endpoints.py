@@ -40,7 +40,7 @@ def test_an_endpoint_with_an_address_of_its_own_keeps_its_secret(edith, target):
     assert edith.get("/connections").json["total"] == 0
 
 
-def test_rows_go_to_an_endpoint_as_it_says(edith, target, template, work):  # noqa: F811
+def test_rows_go_to_an_endpoint_as_it_says(edith, target, template, work):
     given = {
         "name": "People", "method": "PUT", "url": target.url("/people/{{id}}"),
         "body": {"mail": "{{E-Mail}}"},
@@ -63,7 +63,7 @@ def test_rows_go_to_an_endpoint_as_it_says(edith, target, template, work):  # no
 
 
 def test_an_endpoint_on_a_connection_uses_its_address_and_credentials(
-    app, cast, edith, target, template, work  # noqa: F811
+    app, cast, edith, target, template, work
 ):
     auth = {"type": "basic", "username": "u", "password": "p"}
     made = connection(app, cast, "rest", {"base_url": target.url("/api"), "auth": auth})
@@ -108,9 +108,9 @@ def test_what_cannot_be_is_refused_by_name(edith, given, told):
     assert faults(edith.post("/endpoints", json={"name": "P", **given})) == told
 
 
-def test_rows_that_are_given_arrive_in_one_call(app, edith, target, work, monkeypatch):  # noqa: F811
+def test_rows_that_are_given_arrive_in_one_call(app, edith, target, work, monkeypatch):
     endpoint = edith.post("/endpoints", json={"name": "P", "url": target.url("/in")}).json
-    monkeypatch.setattr("webapp.views.exports_at_once.wait", lambda push_id: work(push_id))
+    monkeypatch.setattr("webapp.pushes.views.exports.wait", lambda push_id: work(push_id))
     rows = [{"id": 1, "tags": ["a", "b"], "who": {"name": "Ann"}}, {"id": 2, "tags": [], "who": None}]
     answer = edith.post("/export/rest", json={"endpoint_id": endpoint["id"], "rows": rows})
     assert answer.status_code == 201, answer.json

@@ -30,7 +30,7 @@ def test_wrong_method_is_405_and_names_the_right_ones(api, cast):
 def test_unforeseen_error_is_500_with_the_request_id_and_says_nothing_else(
     app, api, cast, monkeypatch, caplog
 ):
-    from webapp.services import tenancy
+    from webapp.accounts.services import tenancy
 
     def broken(*_args, **_more):
         raise RuntimeError("the secret is Rosebud")
@@ -105,7 +105,7 @@ def test_did_you_mean_names_the_nearest_word_or_nothing():
 def test_a_request_that_exceeds_the_process_is_told_so_and_logged(
     api, cast, monkeypatch, caplog, raised, status, code
 ):
-    from webapp.services import tenancy
+    from webapp.accounts.services import tenancy
 
     def exhausted(*_args, **_more):
         raise raised

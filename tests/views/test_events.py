@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 import orjson
 
 from webapp import limits
-from webapp.services.export_state import State
-from webapp.views import events
+from webapp.generation.services.exports import State
+from webapp.web import events
 
 
 def at(rows: int, status: str = "running", attempt: int = 1) -> State:

@@ -7,35 +7,35 @@ import re
 from werkzeug.datastructures import MultiDict
 
 from tests.forms.in_html import controls
-from webapp.views import explained
+from webapp.row_templates.views import drafts
 
 
 def test_numbers_have_a_histogram_whose_bars_count_every_value():
-    found = explained.summary([*range(1000), None])
+    found = drafts.summary([*range(1000), None])
     assert (found["count"], found["blank"], found["distinct"]) == (1001, 1, 1000)
     assert found["numbers"] == (0, 499.5, 999)
     assert sum(int(bar["title"].rsplit(" ", 1)[1]) for bar in found["bars"]) == 1000
-    assert max(bar["height"] for bar in found["bars"]) == explained.HEIGHT
+    assert max(bar["height"] for bar in found["bars"]) == drafts.HEIGHT
 
 
 def test_one_number_over_and_over_is_one_bar():
-    found = explained.summary([7] * 10)
-    assert [bar["height"] for bar in found["bars"]] == [explained.HEIGHT] + [0] * (explained.BARS - 1)
+    found = drafts.summary([7] * 10)
+    assert [bar["height"] for bar in found["bars"]] == [drafts.HEIGHT] + [0] * (drafts.BARS - 1)
 
 
 def test_values_that_repeat_are_listed_the_most_common_first():
-    found = explained.summary(["a"] * 5 + ["b"] * 20 + ["c"])
+    found = drafts.summary(["a"] * 5 + ["b"] * 20 + ["c"])
     assert [(one["text"], one["width"]) for one in found["top"]] == [("b", 100), ("a", 25), ("c", 5)]
 
 
 def test_nothing_is_told_of_no_values():
-    found = explained.summary([None, None])
+    found = drafts.summary([None, None])
     assert (found["distinct"], found["bars"], found["top"]) == (0, [], [])
 
 
 def test_values_are_found_in_objects_and_in_every_element_of_arrays():
     rows = [{"a": {"b": [{"c": 1}, {"c": 2}]}}, {"a": None}, {"a": {"b": []}}]
-    assert list(explained.values_at(rows, ["a", "b", "c"])) == [1, 2]
+    assert list(drafts.values_at(rows, ["a", "b", "c"])) == [1, 2]
 
 
 def test_a_field_is_explained_on_its_row_and_no_rows_are_spent(browser, api, cast):

@@ -6,13 +6,13 @@ import threading
 
 import pytest
 
-from jobs import push as job
+from jobs.pushes import push as job
 from tests.jobs.waiting import eventually
 from tests.views.speak import faults, make
 from tests.views.targets import CUSTOMERS, postgres_target, shop, work  # noqa: F401
 from webapp import limits
 from webapp.extensions import db, redis_client
-from webapp.services.enqueue import waiting
+from webapp.operations.jobs_queue import waiting
 
 
 @pytest.fixture
@@ -36,7 +36,7 @@ def worker(app):
     thread.join()
 
 
-def test_few_rows_are_there_when_it_answers(edith, shop, worker):  # noqa: F811
+def test_few_rows_are_there_when_it_answers(edith, shop, worker):
     rows = [{"email": f"{n}@example.org", "age": n} for n in range(20)]
     answer = edith.post(
         "/export/db", json={"connection_id": shop.connection_id, "table": "customers", "rows": rows}
@@ -48,7 +48,7 @@ def test_few_rows_are_there_when_it_answers(edith, shop, worker):  # noqa: F811
     ]
 
 
-def test_rows_sent_under_an_idempotency_key_are_sent_once_and_answered_twice(edith, shop, worker):  # noqa: F811
+def test_rows_sent_under_an_idempotency_key_are_sent_once_and_answered_twice(edith, shop, worker):
     body = {"connection_id": shop.connection_id, "table": "customers", "rows": [{"email": "a@example.org"}]}
     key = {"Idempotency-Key": "nightly-1"}
     first, again = (edith.post("/export/db", json=body, headers=key) for _ in range(2))
@@ -58,20 +58,20 @@ def test_rows_sent_under_an_idempotency_key_are_sent_once_and_answered_twice(edi
     assert shop.execute("SELECT count(*) FROM customers") == [(1,)]
 
 
-def test_many_rows_are_answered_at_once(edith, shop):  # noqa: F811
+def test_many_rows_are_answered_at_once(edith, shop):
     rows = [{"email": f"{n}@example.org"} for n in range(limits.EXPORT_DB_WAIT_ROWS + 1)]
     body = {"connection_id": shop.connection_id, "table": "customers", "rows": rows}
     answer = edith.post("/export/db", json=body)
     assert (answer.status_code, answer.json["status"]) == (201, "queued")
 
 
-def test_an_answer_is_not_waited_for_without_end(edith, shop, monkeypatch):  # noqa: F811
+def test_an_answer_is_not_waited_for_without_end(edith, shop, monkeypatch):
     monkeypatch.setattr(limits, "EXPORT_DB_WAIT_SECONDS", 0.01)
     body = {"connection_id": shop.connection_id, "table": "customers", "rows": [{"email": "a@example.org"}]}
     assert edith.post("/export/db", json=body).json["status"] == "queued"
 
 
-def test_rows_of_a_template_are_sent_by_its_id(edith, shop, worker):  # noqa: F811
+def test_rows_of_a_template_are_sent_by_its_id(edith, shop, worker):
     template = make(edith, name="Anything", fields=CUSTOMERS)["id"]
     body = {"connection_id": shop.connection_id, "table": "customers", "template_id": template, "count": 7}
     answer = edith.post("/export/db", json=body)
@@ -79,7 +79,7 @@ def test_rows_of_a_template_are_sent_by_its_id(edith, shop, worker):  # noqa: F8
     assert shop.count("customers") == 7
 
 
-def test_nested_and_mixed_values_arrive_in_postgresql(app, cast, edith, postgres_url, work):  # noqa: F811
+def test_nested_and_mixed_values_arrive_in_postgresql(app, cast, edith, postgres_url, work):
     script = (
         "CREATE TABLE things (n numeric, tags int[], doc jsonb, ok boolean, at timestamptz, huge numeric(30))"
     )
@@ -106,12 +106,15 @@ def test_nested_and_mixed_values_arrive_in_postgresql(app, cast, edith, postgres
     ("body", "wanted"),
     [
         ({"table": "customers"}, {"rows": "missing"}),
-        ({"table": "customers", "rows": [{"a": 1}], "template_id": "tpl_1"}, {"rows": "missing", "template_id": "unknown_template"}),
+        (
+            {"table": "customers", "rows": [{"a": 1}], "template_id": "tpl_1"},
+            {"rows": "missing", "template_id": "unknown_template"},
+        ),
         ({"rows": [{"a": 1}]}, {"table": "missing"}),
         ({"table": "customers", "rows": []}, {"rows": "too_short"}),
         ({"table": "nowhere", "rows": [{"a": 1}]}, {"target": "unknown_table"}),
         ({"table": "customers", "rows": [{"age": 1}]}, {"mapping": "missing_column"}),
     ],
 )
-def test_what_cannot_be_sent_is_told(edith, shop, body, wanted):  # noqa: F811
+def test_what_cannot_be_sent_is_told(edith, shop, body, wanted):
     assert faults(edith.post("/export/db", json={"connection_id": shop.connection_id, **body})) == wanted

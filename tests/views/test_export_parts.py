@@ -8,12 +8,13 @@ import io
 import pyarrow.parquet as pq
 import pytest
 
-from jobs import export as job
+from jobs import exports
 from jobs.lease import NotFree
 from tests.views.speak import faults, in_parts, make, reference, refused, rows_used
 from webapp import limits
 from webapp.extensions import redis_client
-from webapp.services import enqueue, export_parts
+from webapp.generation.services import export_parts
+from webapp.operations import jobs_queue
 
 FIELDS = [
     {"name": "id", "type": "row_number"},
@@ -174,10 +175,10 @@ def test_each_part_is_rung_for_and_the_export_itself_is_not(edith, parts_of, app
     flat = make(edith, fields=FIELDS[:-1])  # records of arrays would count, too
     export = in_parts(edith, f"/templates/{flat['id']}")
     with app.app_context():
-        assert enqueue.waiting(redis_client(), "part") == set(parts_of(export["id"]))
-        assert enqueue.waiting(redis_client(), "export") == set()
+        assert jobs_queue.waiting(redis_client(), "part") == set(parts_of(export["id"]))
+        assert jobs_queue.waiting(redis_client(), "export") == set()
         with pytest.raises(NotFree):
-            job.run(export["id"])
+            exports.run(export["id"])
     first, *rest = parts_of(export["id"])
     do(first)
     export = edith.get(f"/exports/{export['id']}").json

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from jobs import export as job
-from jobs import sweeper
+from jobs import exports, sweeper
 from jobs.lease import NotFree
 from tests.views.speak import in_parts, refused, rows_used
 from webapp import clock, limits, storage
 from webapp.extensions import redis_client
-from webapp.models import Export, ExportPart
-from webapp.services import enqueue, export_parts, purge
+from webapp.generation.models import Export, ExportPart
+from webapp.generation.services import export_parts
+from webapp.operations import jobs_queue, purge
 
 pytestmark = pytest.mark.usefixtures("small_parts")
 
@@ -27,7 +27,7 @@ def test_a_cancel_ends_what_waits_and_gives_back_once_what_was_not_made(edith, p
     assert [row(ExportPart, part).status for part in rest] == ["cancelled"] * 3
     assert row(ExportPart, second).cancel_requested_at
     with app.app_context(), pytest.raises(NotFree):
-        job.run_part(rest[0])
+        exports.run_part(rest[0])
     with app.app_context():
         sweeper.sweep(redis_client(), clock.now())
         sweeper.sweep(redis_client(), clock.now())
@@ -70,10 +70,10 @@ def test_a_failed_part_is_made_again_alone_by_a_retry(edith, path, parts_of, do,
     assert rows_used(edith) == used + 45_000
     fresh = parts_of(again["id"])
     with app.app_context():
-        assert fresh[1] in enqueue.waiting(redis_client(), "part")
+        assert fresh[1] in jobs_queue.waiting(redis_client(), "part")
         for part in (fresh[0], *fresh[2:]):
             with pytest.raises(NotFree):
-                job.run_part(part)
+                exports.run_part(part)
     do(fresh[1])
     assert edith.get(f"/exports/{again['id']}").json["status"] == "completed"
     assert edith.get(f"/exports/{again['id']}/download").data == whole
@@ -136,7 +136,7 @@ def test_a_worker_that_wakes_up_too_late_changes_nothing(edith, path, parts_of, 
         monkeypatch.setattr(storage.Storage, "put", real)
         size = real(self, key, chunks)
         row(ExportPart, first, lease_until=clock.now().replace(year=2020))
-        job.run_part(first)
+        exports.run_part(first)
         return size
 
     monkeypatch.setattr(storage.Storage, "put", frozen)

@@ -20,8 +20,8 @@ from tests.jobs.waiting import eventually
 from tests.views.speak import make
 from webapp import clock, create_app, storage
 from webapp.extensions import db, reading, redis_client, writing
-from webapp.models import ExportPart
-from webapp.services import heartbeat
+from webapp.generation.models import ExportPart
+from webapp.operations import health
 
 FIELDS = [
     {"name": "id", "type": "row_number"},
@@ -66,7 +66,7 @@ class Served:
         self.workers.append(process)
         with self.app.app_context():
             client = redis_client()
-            eventually(lambda: heartbeat.alive(client, heartbeat.WORKER, 0) == len(self.workers), within=60)
+            eventually(lambda: health.alive(client, health.WORKER, 0) == len(self.workers), within=60)
         return process
 
     def log(self, number: int) -> Path:
@@ -159,7 +159,7 @@ def test_after_a_kill_only_the_part_in_hand_is_made_again(served, ask):
     assert before
     with served.app.app_context():
         client = redis_client()
-        heartbeat.gone(client, heartbeat.WORKER, f"{os.uname().nodename}:{doomed.pid}")
+        health.gone(client, health.WORKER, f"{os.uname().nodename}:{doomed.pid}")
         with writing() as session:
             for part in session.scalars(select(ExportPart).where(ExportPart.status == "running")):
                 part.lease_until = clock.now() - timedelta(seconds=1)

@@ -7,11 +7,11 @@ import threading
 import pytest
 import sqlalchemy as sa
 
-from jobs import export as job
+from jobs import exports
 from webapp import limits, storage
 from webapp.extensions import db, reading
-from webapp.models import StorageHold
-from webapp.services import export_files
+from webapp.files.models import StorageHold
+from webapp.generation.services import export_files
 
 
 @pytest.fixture
@@ -64,7 +64,7 @@ def test_exports_at_the_same_time_do_not_exceed_the_quota_together(app, edith, p
 
     def run(export_id):
         with app.app_context():
-            job.run(export_id)
+            exports.run(export_id)
             db.session.remove()
 
     threads = [threading.Thread(target=run, args=(one,)) for one in ids]

@@ -10,10 +10,11 @@ import pytest
 from jobs.lease import Cancelled, Lease, NotFree
 from tests.views.speak import faults, make, refused, rows_used
 from webapp import limits
+from webapp.audit.services import audit_log
 from webapp.extensions import db, redis_client, writing
-from webapp.models import Export
-from webapp.services import audit, exports
-from webapp.services.enqueue import waiting
+from webapp.generation.models import Export
+from webapp.generation.services import exports
+from webapp.operations.jobs_queue import waiting
 
 
 @pytest.fixture
@@ -288,7 +289,7 @@ def test_a_follower_is_told_progress_and_holds_no_session(edith, app, path, row)
     export = ordered(edith, path)
     stream = edith.get(f"/exports/{export['id']}/events", buffered=False).iter_encoded()
     assert b"event: progress" in next(stream)
-    audit.close(
+    audit_log.close(
         app
     )  # a key's last use is written beside the request, by a thread with a connection of its own
     with app.app_context():

@@ -302,12 +302,12 @@ def test_what_fails_in_the_first_block_is_422_and_gives_its_rows_back(edith, mon
 
 
 def test_what_nobody_foresaw_is_500_and_gives_its_rows_back(edith, monkeypatch, path):
-    from webapp.services import audit
+    from webapp.audit.services import audit_log
 
     def broken(*_args, **_more):
         raise RuntimeError("no")
 
-    monkeypatch.setattr(audit, "record", broken)
+    monkeypatch.setattr(audit_log, "record", broken)
     details = refused(edith.post(f"{path}/generate", json={"count": 10_000}), 500, "internal_error")
     assert details["request_id"]
     assert rows_used(edith) == 0

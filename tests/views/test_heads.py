@@ -7,7 +7,7 @@ import pytest
 from tests.cast import Cast
 from tests.conftest import close_app
 from webapp import create_app
-from webapp.services import heads
+from webapp.generation.services import generate as generation_generate
 
 FIELDS = [{"name": "n", "type": "row_number"}]
 
@@ -25,8 +25,8 @@ def template(api, cast: Cast) -> str:
 def read(monkeypatch) -> list[str]:
     """The templates whose heads are read from the database."""
     asked: list[str] = []
-    own = heads._HEAD.row
-    monkeypatch.setattr(heads._HEAD, "row", lambda **of: asked.append(of["id"]) or own(**of))
+    own = generation_generate._HEAD.row
+    monkeypatch.setattr(generation_generate._HEAD, "row", lambda **of: asked.append(of["id"]) or own(**of))
     return asked
 
 
@@ -78,7 +78,7 @@ def test_what_is_remembered_for_one_workspace_is_not_there_for_another(api, cast
 
 def test_a_change_that_is_rolled_back_leaves_nothing_remembered_wrongly(app, api, cast, template):
     from webapp.extensions import db
-    from webapp.models import Template
+    from webapp.row_templates.models import Template
 
     with app.app_context():
         db.session.get_one(Template, template).version = 7

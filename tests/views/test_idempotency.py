@@ -10,9 +10,10 @@ import sqlalchemy as sa
 
 from tests.conftest import close_app, settings_for
 from webapp import clock, create_app, limits
+from webapp.accounts.models import ApiKey, Project, Team
+from webapp.accounts.services import tenancy
 from webapp.extensions import db, redis_client
-from webapp.models import ApiKey, IdempotencyRecord, Project, Team
-from webapp.services import tenancy
+from webapp.operations.models import IdempotencyRecord
 
 KEY = {"Idempotency-Key": "one-and-only"}
 
@@ -136,7 +137,7 @@ def test_while_the_first_call_runs_a_second_one_waits_and_is_then_409(app, api, 
 
 
 def test_a_caller_that_died_before_it_acted_is_taken_over(app, api, cast, monkeypatch):
-    from webapp.views import idempotency
+    from webapp.web import idempotency
 
     with monkeypatch.context() as patch:
         patch.setattr(idempotency._Claim, "_release", lambda self: True)  # the process was killed here
@@ -149,7 +150,7 @@ def test_a_caller_that_died_before_it_acted_is_taken_over(app, api, cast, monkey
 
 
 def test_a_caller_that_died_after_it_acted_is_never_repeated(app, api, cast, monkeypatch):
-    from webapp.views import idempotency
+    from webapp.web import idempotency
 
     with monkeypatch.context() as patch:
         patch.setattr(
@@ -165,7 +166,7 @@ def test_a_caller_that_died_after_it_acted_is_never_repeated(app, api, cast, mon
 
 
 def test_an_error_after_the_effect_is_the_answer_from_then_on(app, api, cast, monkeypatch):
-    from webapp.views import projects
+    from webapp.accounts.views import projects
 
     def broken(*_args, **_more):
         raise RuntimeError("after the commit")

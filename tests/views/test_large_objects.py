@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from webapp import limits
-from webapp.services import paging
+from webapp import limits, pagination
 
 
 @pytest.fixture
@@ -56,8 +55,8 @@ def test_a_page_of_versions_ends_where_they_are_large(edith, narrow):
 )
 def test_lists_ask_for_the_size_of_what_can_be_large(edith, monkeypatch, path):
     asked = []
-    fitting = paging._fitting
-    monkeypatch.setattr(paging, "_fitting", lambda *given: asked.append(given) or fitting(*given))
+    fitting = pagination._fitting
+    monkeypatch.setattr(pagination, "_fitting", lambda *given: asked.append(given) or fitting(*given))
     assert edith.get(path).status_code == 200
     assert asked
 

@@ -48,7 +48,7 @@ def test_files_that_are_not_there_or_hold_no_rows_are_refused(edith):
     assert faults(edith.post("/classify", json={"file": "x.bin"})) == {"source.file": "not_readable"}
 
 
-def test_the_table_of_a_connection_is_classified(edith, shop):  # noqa: F811
+def test_the_table_of_a_connection_is_classified(edith, shop):
     answer = edith.post("/classify", json={"connection_id": shop.connection_id, "table": "customers"})
     assert answer.status_code == 200, answer.json
     assert faults(

@@ -10,8 +10,9 @@ from tests.cast import Program
 from tests.conftest import close_app, settings_for
 from tests.jobs.waiting import eventually
 from webapp import clock, create_app
+from webapp.accounts.models import ApiKey
 from webapp.extensions import db
-from webapp.models import ApiKey, Mail
+from webapp.notifications.models import Mail
 
 
 def code(answer):

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from webapp.connections.models import Connection
 from webapp.extensions import db
-from webapp.models import Connection, Run
+from webapp.scenarios.models import Run
 
 ID = [{"name": "id", "type": "row_number"}]
 

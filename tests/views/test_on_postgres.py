@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from jobs import export as job
+from jobs import exports
 from tests.cast import Program, gather
 from tests.conftest import settings_for
 from tests.views.speak import FIELDS, make, refused
 from webapp import create_app
+from webapp.audit.services import audit_log
 from webapp.extensions import db, redis_client
-from webapp.services import audit
 
 
 @pytest.fixture
@@ -23,7 +23,7 @@ def served(postgres_url, shared_redis, tmp_path):
         cast = gather()
         db.session.remove()
     yield app, Program(app, cast.edith.key)
-    audit.close(app)
+    audit_log.close(app)
     with app.app_context():
         db.session.remove()
         db.engine.dispose()
@@ -48,7 +48,7 @@ def test_templates_rows_and_files_are_the_same_on_postgresql(served):
     assert edith.post(f"{path}/generate", json=ask).data == rows
     export = edith.post(f"{path}/exports", json=ask).json
     with app.app_context():
-        job.run(export["id"])
+        exports.run(export["id"])
         db.session.remove()
     assert edith.get(f"/exports/{export['id']}/download").data == rows
     assert edith.get("/usage").json["rows"]["used"] == 9_000

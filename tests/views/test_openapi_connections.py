@@ -68,7 +68,7 @@ def test_the_document_is_fetched_and_its_server_verified(edith, target, shop):
     assert metadata["kind"] == "openapi"
 
 
-def test_an_operation_becomes_a_template_whose_rows_it_takes(edith, target, shop, work):  # noqa: F811
+def test_an_operation_becomes_a_template_whose_rows_it_takes(edith, target, shop, work):
     wanted = {"entities": ["POST /shops/{shop}/orders"], "quantity": 5}
     answer = edith.post(f"/connections/{shop['id']}/templates", json=wanted)
     assert answer.status_code == 201, answer.json
@@ -120,7 +120,7 @@ def test_other_kinds_take_no_document(app, cast, edith, target):
     assert faults(answer) == {"type": "not_for_this_type"}
 
 
-def test_an_operation_becomes_an_endpoint_that_takes_the_rows_of_its_template(edith, target, shop, work):  # noqa: F811
+def test_an_operation_becomes_an_endpoint_that_takes_the_rows_of_its_template(edith, target, shop, work):
     wanted = {"entities": ["POST /shops/{shop}/orders"], "quantity": 3}
     made = edith.post(f"/connections/{shop['id']}/templates", json=wanted).json
     (endpoint,) = made["endpoints"]

@@ -16,10 +16,15 @@ from redis.retry import Retry
 from jobs import lease
 from tests.conftest import close_app, settings_for
 from webapp import clock, create_app, limits
+from webapp.accounts import actors
+from webapp.accounts.services import tenancy
+from webapp.audit.models import AuditEntry
 from webapp.extensions import db, redis_client, writing
-from webapp.models import AuditEntry, Export, Run, Scenario
+from webapp.generation.models import Export
 from webapp.net import addresses
-from webapp.services import actors, heartbeat, metrics, operation, parts, tenancy
+from webapp.operations import health, metrics
+from webapp.operations import work as operations_work
+from webapp.scenarios.models import Run, Scenario
 
 TOKEN = "scrape-me-with-this-token-and-no-other-01"
 
@@ -39,8 +44,8 @@ def test_readiness_tells_each_part_its_queues_and_no_place(api, app, cast):
 
 def test_admins_see_the_leading_number_of_versions_only(api, app, cast):
     with app.app_context():
-        heartbeat.beat(redis_client(), heartbeat.WORKER, "secret-host:1", clock.epoch())
-        heartbeat.beat(redis_client(), heartbeat.RUNNER, "secret-host:2", clock.epoch())
+        health.beat(redis_client(), health.WORKER, "secret-host:1", clock.epoch())
+        health.beat(redis_client(), health.RUNNER, "secret-host:2", clock.epoch())
     answer = api(cast.adam).get("/health/ready")
     assert answer.status_code == 200
     told = answer.json
@@ -52,7 +57,7 @@ def test_admins_see_the_leading_number_of_versions_only(api, app, cast):
 def test_a_part_that_hangs_is_slow_and_the_others_are_told(app, api, cast, monkeypatch):
     monkeypatch.setattr(limits, "READY_SECONDS", 0.2)
     with app.app_context():
-        asked = parts._questions()["storage"]
+        asked = health._questions()["storage"]
     calls = []
 
     def hang():
@@ -85,8 +90,8 @@ def test_a_schema_older_than_the_release_is_not_ready(app, api, cast):
 def all_ready(app):
     """A worker and a runner that were heard of."""
     with app.app_context():
-        heartbeat.beat(redis_client(), heartbeat.WORKER, "secret-host:1", clock.epoch())
-        heartbeat.beat(redis_client(), heartbeat.RUNNER, "secret-host:2", clock.epoch())
+        health.beat(redis_client(), health.WORKER, "secret-host:1", clock.epoch())
+        health.beat(redis_client(), health.RUNNER, "secret-host:2", clock.epoch())
 
 
 def test_readiness_without_an_admins_credential_is_a_status_only(api, browser, cast, all_ready):
@@ -288,20 +293,20 @@ def held(app, cast):
 
 def test_the_status_page_shows_admins_who_holds_what(app, browser, cast, held):
     with app.app_context():
-        heartbeat.beat(redis_client(), heartbeat.WORKER, "host-one:77", clock.epoch())
+        health.beat(redis_client(), health.WORKER, "host-one:77", clock.epoch())
         doing = {"since": clock.epoch() - 300, "kind": "export", "id": held[0], "at": clock.epoch()}
-        heartbeat.describe(redis_client(), heartbeat.WORKER, "host-one:77", doing)
+        health.describe(redis_client(), health.WORKER, "host-one:77", doing)
     page = browser(cast.adam).get("/status").text
-    for told in ("stuck.csv", "host-one", "77", heartbeat.process_name(), "Release it"):
+    for told in ("stuck.csv", "host-one", "77", health.process_name(), "Release it"):
         assert told in page, told
 
 
 @pytest.mark.parametrize("name", ["edith", "victor", "mallory"])
 def test_others_see_parts_and_nothing_of_the_work(app, browser, cast, held, name):
     with app.app_context():
-        heartbeat.beat(redis_client(), heartbeat.WORKER, "host-one:77", clock.epoch())
+        health.beat(redis_client(), health.WORKER, "host-one:77", clock.epoch())
         doing = {"since": clock.epoch(), "kind": "export", "id": held[0], "at": clock.epoch()}
-        heartbeat.describe(redis_client(), heartbeat.WORKER, "host-one:77", doing)
+        health.describe(redis_client(), health.WORKER, "host-one:77", doing)
     page = browser(cast.people[name]).get("/status").text
     assert "Database" in page
     assert "stuck.csv" not in page
@@ -338,7 +343,7 @@ def test_a_release_takes_the_work_from_its_holder_who_writes_nothing_more(app, b
     adam = browser(cast.adam)
     answer = adam.submit(f"/status/leases/{work_id}/release", {"epoch": str(taken.epoch)}, "POST")
     assert answer.status_code == 303
-    assert f"stuck.csv was taken from {heartbeat.process_name()}." in adam.get("/status").text
+    assert f"stuck.csv was taken from {health.process_name()}." in adam.get("/status").text
     with app.app_context():
         with pytest.raises(lease.Fenced):
             taken.save(rows_done=1)
@@ -348,7 +353,7 @@ def test_a_release_takes_the_work_from_its_holder_who_writes_nothing_more(app, b
         assert (again.epoch, again.attempt) == (taken.epoch + 2, taken.attempt)
         entry = db.session.scalars(sa.select(AuditEntry).where(AuditEntry.action == "export.release")).one()
         assert (entry.object_id, entry.user_id) == (work_id, cast.adam.user_id)
-        assert entry.details["owner"] == heartbeat.process_name()
+        assert entry.details["owner"] == health.process_name()
 
 
 def test_a_release_of_work_that_another_worker_has_since_is_refused(app, browser, cast, held):
@@ -398,17 +403,17 @@ def test_work_of_another_workspace_cannot_be_released(app, browser, cast, held):
 
 def test_what_goes_on_elsewhere_is_told_by_kind_alone(app, cast, held):
     with app.app_context():
-        heartbeat.beat(redis_client(), heartbeat.WORKER, "h:1", clock.epoch())
+        health.beat(redis_client(), health.WORKER, "h:1", clock.epoch())
         doing = {"since": 1.0, "kind": "export", "id": held[0], "at": 2.0}
-        heartbeat.describe(redis_client(), heartbeat.WORKER, "h:1", doing)
+        health.describe(redis_client(), health.WORKER, "h:1", doing)
         mallory = actor_of(cast.mallory_inc)
-        (seen,) = operation.processes(mallory)
+        (seen,) = operations_work.processes(mallory)
         assert (seen.about["kind"], seen.about["id"]) == ("export", None)
-        assert operation.going_on(mallory) == []
+        assert operations_work.going_on(mallory) == []
 
 
 def actor_of(workspace_id):
-    from webapp.services import actors
+    from webapp.accounts import actors
 
     return actors.system(workspace_id)
 
@@ -417,7 +422,7 @@ def actor_of(workspace_id):
 
 
 def test_an_export_whose_file_went_says_so_and_how_to_have_it_again(app, edith, path, work, row):
-    from webapp.services import retention
+    from webapp.operations import retention
 
     export = edith.post(f"{path}/exports", json={"count": 3, "format": "csv", "seed": "s"}).json
     work(export["id"])

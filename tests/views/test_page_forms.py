@@ -18,10 +18,11 @@ from lxml import html
 
 from tests.cast import PASSWORD, Browser, Cast
 from webapp import clock, limits
+from webapp.accounts import actors
+from webapp.accounts.models import Workspace
+from webapp.accounts.services import people
 from webapp.extensions import db
-from webapp.forms.page_form import REQUIRED
-from webapp.models import Workspace
-from webapp.services import actors, people
+from webapp.web.forms.page_form import REQUIRED
 
 NONE_CHOSEN = "Select at least one option."
 LONG_NAME = "n" * (limits.MAX_NAME_CHARS + 1)
@@ -363,7 +364,7 @@ class Sender:
 @pytest.fixture
 def sender(app, cast, monkeypatch):
     """A sender of forms to a service that has a mail server."""
-    monkeypatch.setattr("webapp.services.mail.configured", lambda: True)
+    monkeypatch.setattr("webapp.notifications.services.mail.configured", lambda: True)
     return Sender(app, cast, monkeypatch)
 
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from jobs import export as job
+from jobs import exports
 from tests.views.speak import make
 from webapp.extensions import db
-from webapp.services import sources
+from webapp.row_templates.services import compiled_plans
 
 PARENT = [
     {"name": "id", "type": "row_number"},
@@ -49,7 +49,7 @@ def exported(edith, app):
         answer = edith.post(f"{path}/exports", json=body)
         assert answer.status_code == 201, answer.json
         with app.app_context():
-            job.run(answer.json["id"])
+            exports.run(answer.json["id"])
             db.session.remove()
         export = edith.get(f"/exports/{answer.json['id']}").json
         assert (export["status"], export["error"]) == ("completed", None)
@@ -86,7 +86,7 @@ def test_an_export_is_made_again_from_what_it_shows_after_every_template_has_cha
     assert edith.post(f"/templates/{child}/generate", json=export["request"]).data != file.data
     number = shown["template_version"]
     assert edith.post(f"/templates/{child}/versions/{number}/restore").status_code == 200
-    sources.MEMORY.__init__()  # as in a process that knows nothing of it
+    compiled_plans.MEMORY.__init__()  # as in a process that knows nothing of it
     again = edith.post(f"/templates/{child}/generate", json=export["request"])
     assert again.data == file.data
     once_more, copy = exported(f"/templates/{child}", export["request"])

@@ -10,7 +10,7 @@ from tests.conftest import close_app
 from tests.views.speak import code_of
 from webapp import clock, create_app
 from webapp.extensions import redis_client
-from webapp.services import heartbeat
+from webapp.operations import health
 
 RATE_HEADERS = ("X-RateLimit-Limit", "X-RateLimit-Remaining", "X-RateLimit-Reset")
 
@@ -78,9 +78,9 @@ def test_readiness_names_what_is_missing(api, cast):
 
 def test_readiness_is_good_once_a_worker_was_heard(api, app, cast):
     with app.app_context():
-        heartbeat.beat(redis_client(), heartbeat.WORKER, "host:1", clock.epoch())
-        heartbeat.beat(redis_client(), heartbeat.RUNNER, "host:2", clock.epoch())
-        heartbeat.tell(redis_client(), heartbeat.RUNNER, "host:2", "bubblewrap")
+        health.beat(redis_client(), health.WORKER, "host:1", clock.epoch())
+        health.beat(redis_client(), health.RUNNER, "host:2", clock.epoch())
+        health.tell(redis_client(), health.RUNNER, "host:2", "bubblewrap")
     told = api(cast.adam).get("/health/ready").json
     more = ("version", "engine", "parts", "queues", "oldest_lease_seconds")  # tests/views/test_operation.py
     assert {name: value for name, value in told.items() if name not in more} == {

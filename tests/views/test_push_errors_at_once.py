@@ -32,7 +32,7 @@ def target():
 
 
 @pytest.mark.parametrize("end", ["push", "push/plan"])
-def test_faults_of_shape_destination_table_mapping_and_rows_come_together(edith, template, shop, end):  # noqa: F811
+def test_faults_of_shape_destination_table_mapping_and_rows_come_together(edith, template, shop, end):
     body = {
         "connection_id": shop.connection_id,
         "target": "no such table",
@@ -59,7 +59,7 @@ def test_faults_of_shape_destination_table_mapping_and_rows_come_together(edith,
     assert any(path == "count" for path, _ in found)
 
 
-def test_faults_of_a_mapping_come_with_those_of_the_rows(edith, template, shop, monkeypatch):  # noqa: F811
+def test_faults_of_a_mapping_come_with_those_of_the_rows(edith, template, shop, monkeypatch):
     body = {
         "connection_id": shop.connection_id,
         "target": "customers",
@@ -112,7 +112,7 @@ def test_exports_to_a_target_report_all(edith, path):
     }  # fmt: skip
 
 
-def test_a_dataset_reports_the_faults_of_all_tables(edith, template, shop):  # noqa: F811
+def test_a_dataset_reports_the_faults_of_all_tables(edith, template, shop):
     tables = [{"template_id": template, "count": 5, "name": "customers"}]
     dataset = edith.post("/datasets", json={"name": "D", "templates": tables}).json["id"]
     body = {
@@ -186,7 +186,7 @@ def sends(kind, edith, template, to) -> dict[str, object]:
 
 
 @pytest.mark.parametrize("kind", ["database", "rest", "odata"])
-def test_a_missing_field_is_422_wherever_rows_are_sent(app, cast, edith, template, target, shop, kind):  # noqa: F811
+def test_a_missing_field_is_422_wherever_rows_are_sent(app, cast, edith, template, target, shop, kind):
     to, place = shop.connection_id, "customers"
     if kind == "rest":
         to = connection(app, cast, "rest", {"base_url": target.url()})

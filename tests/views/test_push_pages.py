@@ -10,9 +10,10 @@ import pytest
 from tests.views.speak import make
 from tests.views.targets import CUSTOMERS, SHOP, shop, sqlite_target, work  # noqa: F401
 from webapp import limits
+from webapp.connections.models import Connection
 from webapp.extensions import db
-from webapp.models import Connection
-from webapp.views import push_form, pushes_shown
+from webapp.pushes.views import form as pushes_form
+from webapp.pushes.views import presentation
 
 HX = {"HX-Request": "true"}
 
@@ -46,12 +47,12 @@ def form_of(text: str) -> dict[str, str]:
 
 
 @pytest.fixture
-def form(page, customers, shop):  # noqa: F811
+def form(page, customers, shop):
     """The form of a push of customers into the table that has their name."""
     return form_of(page.get(f"/templates/{customers}/push?connection_id={shop.connection_id}").text)
 
 
-def test_rows_seed_and_locale_are_carried_from_the_export_dialog_and_sent(page, customers, shop, work, api, cast):  # noqa: F811
+def test_rows_seed_and_locale_are_carried_from_the_export_dialog_and_sent(page, customers, shop, work, api, cast):
     query = f"connection_id={shop.connection_id}&seed=s-7&count=23&locale=fr_FR"
     dialog = page.get(f"/templates/{customers}/push?{query}", headers=HX)
     assert (dialog.status_code, dialog.headers["HX-Redirect"]) == (204, f"/templates/{customers}/push?{query}")
@@ -67,7 +68,7 @@ def options(text: str) -> dict[str, str]:
     return {html.unescape(value): html.unescape(label) for value, label in found}
 
 
-def test_export_dialog_offers_connections_with_their_tables(page, customers, shop):  # noqa: F811
+def test_export_dialog_offers_connections_with_their_tables(page, customers, shop):
     dialog = page.get(f"/builder/{customers}/export").text
     assert shop.connection_id in options(dialog)
     target = page.get(f"/destinations/target?connection_id={shop.connection_id}", headers=HX).text
@@ -75,7 +76,7 @@ def test_export_dialog_offers_connections_with_their_tables(page, customers, sho
     assert ">customers<" in target
 
 
-def test_destination_search_finds_the_101st_connection_a_table_and_an_endpoint(app, page, api, cast, customers, shop):  # noqa: F811
+def test_destination_search_finds_the_101st_connection_a_table_and_an_endpoint(app, page, api, cast, customers, shop):
     edith = api(cast.edith)
     edith.get(f"/connections/{shop.connection_id}/metadata")
     with app.app_context():
@@ -99,11 +100,11 @@ def test_destination_search_finds_the_101st_connection_a_table_and_an_endpoint(a
     assert (form["connection_id"], form["target"]) == (shop.connection_id, "customers")
 
 
-def test_destinations_are_not_shown_to_a_viewer(browser, cast, shop):  # noqa: F811
+def test_destinations_are_not_shown_to_a_viewer(browser, cast, shop):
     assert browser(cast.victor).get("/destinations").status_code == 403
 
 
-def test_a_number_of_rows_that_is_none_is_told_in_the_form(page, customers, shop):  # noqa: F811
+def test_a_number_of_rows_that_is_none_is_told_in_the_form(page, customers, shop):
     answer = page.get(f"/templates/{customers}/push?connection_id={shop.connection_id}&count=many")
     assert answer.status_code == 200
     assert "count" in answer.text
@@ -113,7 +114,7 @@ def press(page, customers, form, verb, **how):
     return page.submit(f"/templates/{customers}/push/form", {**form, "do": verb}, **how)
 
 
-def sent(page, customers, form, work, **more):  # noqa: F811
+def sent(page, customers, form, work, **more):
     """A push through the form, done; its address."""
     answer = press(page, customers, {**form, **more}, "send")
     assert answer.status_code == 303, answer.text
@@ -128,7 +129,7 @@ def test_without_a_connection_the_page_says_how_to_have_one(page, customers):
     assert "No connections yet" in page.get(f"/templates/{customers}/push").text
 
 
-def test_the_only_connection_and_the_table_of_that_name_are_chosen_at_once(page, customers, shop):  # noqa: F811
+def test_the_only_connection_and_the_table_of_that_name_are_chosen_at_once(page, customers, shop):
     text = page.get(f"/templates/{customers}/push").text
     assert "Column of customers" in text
     assert form_of(text)["connection_id"] == shop.connection_id
@@ -165,7 +166,7 @@ def test_a_mapping_outlives_a_fault_elsewhere(page, customers, form):
     assert (again["t[0].c[3].field"], again["t[0].c[1].field"], again["mode"]) == ("", "E-Mail", "upsert")
 
 
-def test_a_dry_run_shows_statements_and_sends_nothing(page, customers, form, shop):  # noqa: F811
+def test_a_dry_run_shows_statements_and_sends_nothing(page, customers, form, shop):
     text = html.unescape(press(page, customers, form, "dry", headers=HX).text)
     assert text.count('INSERT INTO "customers"') == limits.PREVIEW_ROWS or text.count("INSERT INTO customers") == 3
     assert "nothing was sent" in text
@@ -173,13 +174,13 @@ def test_a_dry_run_shows_statements_and_sends_nothing(page, customers, form, sho
 
 
 def test_values_that_will_not_fit_are_told_by_the_dry_run(page, customers, form):
-    changed = {**form, "t[0].c[2].field": push_form.FORMULA, "t[0].c[2].formula": "repeat('x', 50)"}
+    changed = {**form, "t[0].c[2].field": pushes_form.FORMULA, "t[0].c[2].formula": "repeat('x', 50)"}
     text = press(page, customers, changed, "dry", headers=HX).text
     assert "Why it will not fit" in text
     assert "first_name" in text
 
 
-def test_the_form_sends_what_it_shows(page, customers, form, shop, work):  # noqa: F811
+def test_the_form_sends_what_it_shows(page, customers, form, shop, work):
     where = sent(page, customers, form, work, count="25", **{"t[0].c[3].field": ""})
     assert shop.count("customers") == 25
     assert shop.execute("SELECT count(*) FROM customers WHERE age IS NULL")[0][0] == 25
@@ -209,7 +210,7 @@ def test_another_table_drops_the_mapping_of_the_one_before(page, customers, form
     assert "first_name" not in re.findall(r'name="t\[0\]\.c\[\d+\]\.column" value="(\w+)"', text)
 
 
-def test_a_table_that_is_missing_is_made(page, customers, form, shop, work):  # noqa: F811
+def test_a_table_that_is_missing_is_made(page, customers, form, shop, work):
     text = press(page, customers, {**form, "target": "people"}, "plan", headers=HX).text
     assert "There is no table people yet" in text
     made = form_of(f'<form id="push-form">{text}')
@@ -223,7 +224,7 @@ def test_one_field_may_fill_two_columns():
         "t": [{"name": "T", "was": "t", "all": '["a", "b"]', "c": [
             {"column": "x", "field": "a"}, {"column": "y", "field": "a"}, {"column": "z", "field": ""}]}],
     }  # fmt: skip
-    asked = push_form.of_template(given)
+    asked = pushes_form.of_template(given)
     assert asked["mapping"] == {"a": "x", "b": None}
     assert asked["computed"] == {"y": "a"}
 
@@ -260,7 +261,7 @@ FEW = SHOP.replace("age INTEGER", "age INTEGER CHECK (age >= 40)")
 
 
 @pytest.fixture
-def half(page, app, cast, customers, work):  # noqa: F811
+def half(page, app, cast, customers, work):
     """The page of a push some of whose rows were refused, and its target."""
     target = sqlite_target(app, cast, FEW)
     form = form_of(page.get(f"/templates/{customers}/push?connection_id={target.connection_id}").text)
@@ -292,7 +293,7 @@ def test_the_next_page_is_reached_from_the_push_itself(page, app, half):
     assert page.get(html.unescape(found[1]), headers=HX).status_code == 200
 
 
-def test_a_repair_sends_only_what_failed_and_is_linked(page, half, work):  # noqa: F811
+def test_a_repair_sends_only_what_failed_and_is_linked(page, half, work):
     where, target = half
     before = target.count("customers")
     assert 0 < before < 200
@@ -310,7 +311,7 @@ def test_a_repair_sends_only_what_failed_and_is_linked(page, half, work):  # noq
 @pytest.mark.parametrize(
     ("how", "to"), [("formula", "40 + 3"), ("nothing", ""), ("field", "age")], ids=["formula", "nothing", "field"]
 )
-def test_a_column_is_repaired_in_other_ways(page, half, work, how, to):  # noqa: F811
+def test_a_column_is_repaired_in_other_ways(page, half, work, how, to):
     where, target = half
     answer = page.submit(f"{where}/repair", {"r[0].column": "age", "r[0].how": how, "r[0].to": to, "states": "failed"})
     assert answer.status_code == 303, answer.text
@@ -326,7 +327,7 @@ def test_a_faulty_repair_keeps_what_was_typed(page, half):
     assert 'value="nowhere + 1"' in answer.text
 
 
-def test_an_undo_asks_first_and_takes_the_rows_out_again(page, half, work):  # noqa: F811
+def test_an_undo_asks_first_and_takes_the_rows_out_again(page, half, work):
     where, target = half
     assert 'popovertarget="ask-undo"' in page.get(where).text
     answer = page.submit(f"{where}/undo")
@@ -336,7 +337,7 @@ def test_an_undo_asks_first_and_takes_the_rows_out_again(page, half, work):  # n
     assert "deleted" in page.get(answer.headers["Location"]).text
 
 
-def test_rows_that_were_not_sent_are_gone_on_with(page, app, cast, customers, form, work):  # noqa: F811
+def test_rows_that_were_not_sent_are_gone_on_with(page, app, cast, customers, form, work):
     where = page.submit(f"/templates/{customers}/push/form", {**form, "do": "send", "count": "40"}).headers["Location"]
     assert 'id="go-on"' not in page.get(where).text
     page.submit(f"{where}?_method=DELETE")
@@ -354,7 +355,7 @@ def test_rows_that_were_not_sent_are_gone_on_with(page, app, cast, customers, fo
     assert "40 undone" in page.get("/pushes").text
 
 
-def test_the_same_is_sent_again_with_its_seed(page, half, work):  # noqa: F811
+def test_the_same_is_sent_again_with_its_seed(page, half, work):
     where, target = half
     before = target.execute("SELECT * FROM customers ORDER BY id")
     target.execute("DELETE FROM customers")
@@ -364,7 +365,7 @@ def test_the_same_is_sent_again_with_its_seed(page, half, work):  # noqa: F811
     assert target.execute("SELECT * FROM customers ORDER BY id") == before
 
 
-def test_an_undo_cannot_be_sent_again(page, half, work):  # noqa: F811
+def test_an_undo_cannot_be_sent_again(page, half, work):
     undone = page.submit(f"{half[0]}/undo").headers["Location"]
     work(undone.rsplit("/", 1)[1])
     answer = page.submit(f"{undone}/rerun")
@@ -393,18 +394,18 @@ def test_a_push_in_hand_is_followed_by_events(page, customers, form):
 
 
 def test_the_rate_is_a_line_within_its_frame():
-    chart = pushes_shown.chart([[0.0, 0], [1.0, 100], [2.0, 400], [4.0, 500]])
+    chart = presentation.chart([[0.0, 0], [1.0, 100], [2.0, 400], [4.0, 500]])
     assert (chart["most"], chart["seconds"]) == (300, 4.0)
     numbers = [float(one) for one in re.findall(r"[\d.]+", chart["line"])]
     assert all(0 <= y <= chart["height"] for y in numbers[1::2])
-    assert pushes_shown.chart([[0.0, 0]]) is None
-    assert pushes_shown.chart([[0.0, 0], [0.0, 5], [0.0, 5]]) is None
+    assert presentation.chart([[0.0, 0]]) is None
+    assert presentation.chart([[0.0, 0], [0.0, 5], [0.0, 5]]) is None
 
 
 # --- Datasets ---------------------------------------------------------------------------------------------------
 
 
-def test_a_dataset_goes_table_by_table(page, api, cast, customers, shop, work):  # noqa: F811
+def test_a_dataset_goes_table_by_table(page, api, cast, customers, shop, work):
     tables = [{"template_id": customers, "count": 12}]
     dataset = api(cast.edith).post("/datasets", json={"name": "Set", "templates": tables}).json["id"]
     form = form_of(page.get(f"/datasets/{dataset}/push?connection_id={shop.connection_id}").text)

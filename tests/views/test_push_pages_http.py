@@ -11,7 +11,7 @@ from tests.fakes.echo_target import Answer, EchoTarget
 from tests.views.forms import form_in
 from tests.views.speak import make
 from tests.views.targets import CUSTOMERS, connection, sqlite_target, work  # noqa: F401
-from webapp.views import push_reasons
+from webapp.pushes.views import reasons
 
 HX = {"HX-Request": "true"}
 QUICK = {"backoff_seconds": [0, 0, 0]}
@@ -60,7 +60,7 @@ def press(page, template, form, verb, **how):
     return page.submit(f"{template}/push/form", {**form, "do": verb}, **how)
 
 
-def sent(page, template, form, work, **more):  # noqa: F811
+def sent(page, template, form, work, **more):
     answer = press(page, template, {**form, "count": "4", **more}, "send")
     assert answer.status_code == 303, answer.text
     work(answer.headers["Location"].rsplit("/", 1)[1])
@@ -87,7 +87,7 @@ def test_a_dry_run_shows_each_request_and_sends_none(page, template, form, targe
     assert target.calls() == []
 
 
-def test_what_the_form_says_of_sending_is_of_this_push_alone(page, template, form, target, work, edith, rest):  # noqa: F811
+def test_what_the_form_says_of_sending_is_of_this_push_alone(page, template, form, target, work, edith, rest):
     more = {
         "target": "/others",
         "how.push_mode": "batch",
@@ -101,7 +101,7 @@ def test_what_the_form_says_of_sending_is_of_this_push_alone(page, template, for
     assert edith.get(f"/connections/{rest}").json["settings"]["push_path"] == "/people"
 
 
-def test_the_request_of_this_push_alone_is_said_in_the_form(page, template, form, target, work, edith, rest):  # noqa: F811
+def test_the_request_of_this_push_alone_is_said_in_the_form(page, template, form, target, work, edith, rest):
     assert (form["request_template.method"], form["request_template.body"]) == (
         "",
         "",
@@ -123,7 +123,7 @@ def test_the_request_of_this_push_alone_is_said_in_the_form(page, template, form
     assert "request_template" not in edith.get(f"/connections/{rest}").json["settings"]
 
 
-def test_a_request_that_is_left_as_it_was_is_the_connections(page, app, cast, template, target, work, edith):  # noqa: F811
+def test_a_request_that_is_left_as_it_was_is_the_connections(page, app, cast, template, target, work, edith):
     shape = {"method": "PUT", "path": "/kept/{{id}}", "body": {"mail": "{{E-Mail}}"}}
     held = connection(app, cast, "rest", {"base_url": target.url(), "request_template": shape}, name="Shaped")
     drawn = form_of(page.get(f"{template}/push?connection_id={held}").text)
@@ -137,7 +137,7 @@ def test_a_request_that_is_left_as_it_was_is_the_connections(page, app, cast, te
     assert len(target.calls()[-1].json) > 1
 
 
-def test_an_endpoints_request_is_changed_for_one_push_and_keeps_its_path(page, template, edith, target, work):  # noqa: F811
+def test_an_endpoints_request_is_changed_for_one_push_and_keeps_its_path(page, template, edith, target, work):
     given = {
         "name": "Put them",
         "method": "PUT",
@@ -191,7 +191,7 @@ def test_another_connection_brings_its_own_words(page, app, cast, template, form
     assert back["target"] == "/people"
 
 
-def test_an_endpoint_is_chosen_and_sent_to(page, template, edith, target, work):  # noqa: F811
+def test_an_endpoint_is_chosen_and_sent_to(page, template, edith, target, work):
     given = {
         "name": "Put them",
         "method": "PUT",
@@ -220,28 +220,28 @@ def test_entity_sets_are_picked_and_their_properties_mapped(page, app, cast, tem
     assert dry.count("POST /erp/CustomerSet HTTP/1.1") == 3
 
 
-def test_statuses_attempts_and_reasons_are_told(page, template, form, target, work):  # noqa: F811
+def test_statuses_attempts_and_reasons_are_told(page, template, form, target, work):
     answers = [Answer(422, "no such country"), Answer(503), Answer(503), Answer(403, "no role"), Answer(201)]
     target.on("/api/people", *answers)
     text = html.unescape(page.get(sent(page, template, form, work)).text)
     assert '<td class="right num">422</td>' in text
     assert '<td class="right num">503</td>' in text
     for reason in ("rejected", "unavailable", "forbidden"):
-        assert push_reasons.explained(reason).next in text
-    assert push_reasons.explained("csrf").next not in text
+        assert reasons.explained(reason).next in text
+    assert reasons.explained("csrf").next not in text
     assert "Idempotency-Key" not in text
 
 
-def test_rows_that_are_unknown_say_how_to_find_out(page, template, form, target, work):  # noqa: F811
+def test_rows_that_are_unknown_say_how_to_find_out(page, template, form, target, work):
     target.on("/api/people", Answer(cut="read"))
     where = sent(page, template, form, work)
     text = html.unescape(page.get(where).text)
     assert "4 rows are <b>unknown</b>" in text
     assert f"Idempotency-Key: {where.rsplit('/', 1)[1]}-" in text
-    assert push_reasons.explained("reset").means in text
+    assert reasons.explained("reset").means in text
 
 
-def test_a_push_without_a_token_says_what_to_check(page, app, cast, template, target, work):  # noqa: F811
+def test_a_push_without_a_token_says_what_to_check(page, app, cast, template, target, work):
     auth = {
         "type": "oauth2-client-credentials", "token_url": target.url("/token"), "client_id": "c", "client_secret": "s3",
     }  # fmt: skip
@@ -251,11 +251,11 @@ def test_a_push_without_a_token_says_what_to_check(page, app, cast, template, ta
     )
     drawn = form_of(page.get(f"{template}/push?connection_id={held}").text)
     text = html.unescape(page.get(sent(page, template, drawn, work)).text)
-    assert push_reasons.explained("no_token").next in text
+    assert reasons.explained("no_token").next in text
 
 
-@pytest.mark.parametrize("reason", sorted(push_reasons.KNOWN))
+@pytest.mark.parametrize("reason", sorted(reasons.KNOWN))
 def test_every_reason_has_a_sentence_and_a_next_step(reason):
-    found = push_reasons.explained(reason)
+    found = reasons.explained(reason)
     assert found.means.endswith(".")
     assert found.next.endswith(".")

@@ -7,7 +7,7 @@ import pytest
 from tests.views.speak import faults, make, refused
 from tests.views.targets import CUSTOMERS, ORDERS, shop, sqlite_target, work  # noqa: F401
 from webapp.extensions import redis_client
-from webapp.services.enqueue import waiting
+from webapp.operations.jobs_queue import waiting
 
 
 @pytest.fixture
@@ -26,7 +26,7 @@ def orders(edith):
 
 
 @pytest.fixture
-def send(edith, shop):  # noqa: F811
+def send(edith, shop):
     def ask(path: str, **body):
         how = {"connection_id": shop.connection_id, "count": 10, "seed": "s", **body}
         return edith.post(f"{path}/push", json=how)
@@ -57,7 +57,7 @@ def test_a_push_is_queued_and_a_worker_is_rung_for(edith, customers, send, app):
         assert waiting(redis_client(), "push") == {push["id"]}
 
 
-def test_the_rows_that_arrive_are_those_that_generate_gives(edith, customers, send, shop, work):  # noqa: F811
+def test_the_rows_that_arrive_are_those_that_generate_gives(edith, customers, send, shop, work):
     push = send(customers, count=2_500, offset=3).json
     work(push["id"])
     push = edith.get(f"/pushes/{push['id']}").json
@@ -67,7 +67,7 @@ def test_the_rows_that_arrive_are_those_that_generate_gives(edith, customers, se
     assert sorted(shop.execute("SELECT email, first_name, age FROM customers")) == wanted
 
 
-def test_what_the_target_refuses_is_told_row_by_row_and_the_others_arrive(edith, orders, send, shop, work):  # noqa: F811
+def test_what_the_target_refuses_is_told_row_by_row_and_the_others_arrive(edith, orders, send, shop, work):
     for number in (1, 2, 3):
         shop.execute(f"INSERT INTO customers (id, email) VALUES ({number}, 'c{number}')")
     push = send(orders, count=50).json
@@ -85,7 +85,7 @@ def test_what_the_target_refuses_is_told_row_by_row_and_the_others_arrive(edith,
     assert all(one["message"] for one in told["items"])
 
 
-def test_rows_are_listed_page_by_page(edith, orders, send, work):  # noqa: F811
+def test_rows_are_listed_page_by_page(edith, orders, send, work):
     push = send(orders, count=30).json
     work(push["id"])
     found, cursor = [], ""
@@ -96,7 +96,7 @@ def test_rows_are_listed_page_by_page(edith, orders, send, work):  # noqa: F811
     assert found == list(range(1, 31))
 
 
-def test_a_rows_values_are_made_again_on_demand_and_sensitive_ones_are_cut(edith, shop, work):  # noqa: F811
+def test_a_rows_values_are_made_again_on_demand_and_sensitive_ones_are_cut(edith, shop, work):
     fields = [*ORDERS[:2], {**ORDERS[2], "sensitive": True}]
     path = f"/templates/{make(edith, fields=fields)['id']}"
     body = {"connection_id": shop.connection_id, "count": 3, "seed": "s", "target": "orders"}
@@ -108,7 +108,7 @@ def test_a_rows_values_are_made_again_on_demand_and_sensitive_ones_are_cut(edith
     assert {one["values"]["amount"] for one in shown} == {"********"}
 
 
-def test_a_table_is_made_where_that_is_asked_for(edith, customers, send, shop, work):  # noqa: F811
+def test_a_table_is_made_where_that_is_asked_for(edith, customers, send, shop, work):
     assert faults(send(customers, target="people")) == {"target": "unknown_table"}
     push = send(customers, target="people", create_table=True).json
     work(push["id"])
@@ -117,7 +117,7 @@ def test_a_table_is_made_where_that_is_asked_for(edith, customers, send, shop, w
     assert shop.execute('SELECT min(id), max(id), count("E-Mail") FROM people') == [(1, 10, 10)]
 
 
-def test_a_formula_fills_a_column(edith, customers, send, shop, work):  # noqa: F811
+def test_a_formula_fills_a_column(edith, customers, send, shop, work):
     mapping = {"firstName": None}
     push = send(customers, mapping=mapping, computed={"first_name": "upper(firstName)"})
     assert push.status_code == 201, push.json
@@ -129,7 +129,7 @@ def test_a_formula_fills_a_column(edith, customers, send, shop, work):  # noqa: 
 # --- Before anything is sent --------------------------------------------------------------------------------------
 
 
-def test_a_dry_run_shows_three_statements_and_sends_and_spends_nothing(edith, customers, send, shop):  # noqa: F811
+def test_a_dry_run_shows_three_statements_and_sends_and_spends_nothing(edith, customers, send, shop):
     answer = send(customers, dry_run=True)
     assert answer.status_code == 200, answer.json
     assert len(answer.json["statements"]) == 3
@@ -140,14 +140,14 @@ def test_a_dry_run_shows_three_statements_and_sends_and_spends_nothing(edith, cu
     assert rows_used(edith) == 0
 
 
-def test_a_dry_run_finds_keys_that_are_not_in_the_target(orders, send, shop):  # noqa: F811
+def test_a_dry_run_finds_keys_that_are_not_in_the_target(orders, send, shop):
     shop.execute("INSERT INTO customers (id, email) VALUES (1, 'one')")
     found = send(orders, dry_run=True, count=40).json["misfits"]
     assert {(one["column"], one["reason"]) for one in found} == {("customer_id", "foreign_key")}
     assert all(one["row"] and one["value"] != 1 for one in found)
 
 
-def test_the_plan_says_where_each_column_gets_its_value_from(edith, customers, shop):  # noqa: F811
+def test_the_plan_says_where_each_column_gets_its_value_from(edith, customers, shop):
     answer = edith.post(f"{customers}/push/plan", json={"connection_id": shop.connection_id})
     assert answer.status_code == 200, answer.json
     columns = {one["column"]: one for one in answer.json["tables"][0]["columns"]}
@@ -183,7 +183,7 @@ def test_production_has_to_be_named(app, cast, edith, customers):
     assert edith.post(f"{customers}/push", json={**body, "confirm": "Live shop"}).status_code == 201
 
 
-def test_statements_are_for_admins(api, cast, customers, send, shop, work):  # noqa: F811
+def test_statements_are_for_admins(api, cast, customers, send, shop, work):
     sql = {"before_sql": "INSERT INTO customers (id, email) VALUES (500, 'before')"}
     assert refused(send(customers, **sql), 403, "forbidden")["needs"] == "admin"
     body = {"connection_id": shop.connection_id, "count": 2, **sql}
@@ -193,13 +193,13 @@ def test_statements_are_for_admins(api, cast, customers, send, shop, work):  # n
     assert shop.count("customers") == 3
 
 
-def test_rows_go_to_a_connection_or_to_an_endpoint(edith, customers, shop):  # noqa: F811
+def test_rows_go_to_a_connection_or_to_an_endpoint(edith, customers, shop):
     both = {"endpoint_id": "end_1", "connection_id": shop.connection_id}
     assert faults(edith.post(f"{customers}/push", json=both)) == {"connection_id": "missing"}
     refused(edith.post(f"{customers}/push", json={"endpoint_id": "end_1"}), 404, "not_found")
 
 
-def test_the_same_idempotency_key_makes_one_push(edith, customers, shop):  # noqa: F811
+def test_the_same_idempotency_key_makes_one_push(edith, customers, shop):
     body = {"connection_id": shop.connection_id, "count": 5}
     how = {"json": body, "headers": {"Idempotency-Key": "k"}}
     first, second = edith.post(f"{customers}/push", **how), edith.post(f"{customers}/push", **how)

@@ -29,12 +29,12 @@ def reads(monkeypatch):
     return found
 
 
-def ask(edith, shop, **body):  # noqa: F811
+def ask(edith, shop, **body):
     path = f"/templates/{make(edith, name='Customers', fields=CUSTOMERS)['id']}/push"
     return path, {"connection_id": shop.connection_id, "count": 5, "target": "customers", **body}
 
 
-def test_pushes_requested_at_the_same_time_share_one_read_of_the_tables(api, cast, edith, shop, reads):  # noqa: F811
+def test_pushes_requested_at_the_same_time_share_one_read_of_the_tables(api, cast, edith, shop, reads):
     path, body = ask(edith, shop)
     answers, start = [], threading.Barrier(8)
 
@@ -52,7 +52,7 @@ def test_pushes_requested_at_the_same_time_share_one_read_of_the_tables(api, cas
     assert len(reads) == 1
 
 
-def test_known_tables_are_parsed_once_and_again_after_a_refresh(edith, shop, reads, monkeypatch):  # noqa: F811
+def test_known_tables_are_parsed_once_and_again_after_a_refresh(edith, shop, reads, monkeypatch):
     path, body = ask(edith, shop)
     assert edith.post(path, json=body).status_code == 201
     real, parsed = wire.from_json, []
@@ -67,7 +67,7 @@ def test_known_tables_are_parsed_once_and_again_after_a_refresh(edith, shop, rea
     assert len(reads) == 2
 
 
-def test_a_push_that_creates_its_table_reads_no_other_table(edith, shop, reads):  # noqa: F811
+def test_a_push_that_creates_its_table_reads_no_other_table(edith, shop, reads):
     path, body = ask(edith, shop, target="fresh", create_table=True)
     answer = edith.post(path, json=body)
     assert answer.status_code == 201, answer.json
@@ -76,7 +76,7 @@ def test_a_push_that_creates_its_table_reads_no_other_table(edith, shop, reads):
     assert reads == []
 
 
-def test_a_table_that_was_dropped_is_created_although_it_is_known(edith, shop, reads):  # noqa: F811
+def test_a_table_that_was_dropped_is_created_although_it_is_known(edith, shop, reads):
     path, body = ask(edith, shop)
     assert edith.post(path, json=body).status_code == 201
     shop.execute("DROP TABLE customers")

@@ -8,10 +8,12 @@ import pytest
 from tests.views.speak import faults, make, refused
 from tests.views.targets import CUSTOMERS, ORDERS, connection, postgres_target, shop, work  # noqa: F401
 from webapp import limits
+from webapp.accounts import actors
 from webapp.connectors.base import ConnectorError, Lost
 from webapp.connectors.sqlite_session import SqliteSession
 from webapp.connectors.sqlite_target import SqliteTarget
-from webapp.services import actors, operation, push_order
+from webapp.operations import work as operations_work
+from webapp.pushes.services import planning
 
 IDENTITY = """
 CREATE TABLE people (
@@ -27,7 +29,7 @@ def edith(api, cast):
 
 
 @pytest.fixture
-def half(edith, shop, work):  # noqa: F811
+def half(edith, shop, work):
     """A push of 20 orders, of which those of customers above 5 were refused."""
     for number in range(1, 6):
         shop.execute(f"INSERT INTO customers (id, email) VALUES ({number}, 'c{number}')")
@@ -39,7 +41,7 @@ def half(edith, shop, work):  # noqa: F811
     return edith.get(f"/pushes/{push['id']}").json
 
 
-def test_a_retry_sends_only_the_rows_that_failed(edith, half, shop, work):  # noqa: F811
+def test_a_retry_sends_only_the_rows_that_failed(edith, half, shop, work):
     failed = half["counts"]["failed"]
     assert 0 < failed < 20
     for number in range(6, 11):
@@ -64,7 +66,7 @@ def test_a_retry_that_was_pressed_twice_sends_no_row_twice(edith, half):
     assert faults(again) == {"states": "nothing_to_send"}
 
 
-def test_a_fixed_value_repairs_the_rows_that_failed(edith, half, shop, work):  # noqa: F811
+def test_a_fixed_value_repairs_the_rows_that_failed(edith, half, shop, work):
     again = edith.post(f"/pushes/{half['id']}/retry", json={"overrides": {"customer_id": 1}})
     assert again.status_code == 201, again.json
     work(again.json["id"])
@@ -72,7 +74,7 @@ def test_a_fixed_value_repairs_the_rows_that_failed(edith, half, shop, work):  #
     assert shop.execute("SELECT count(*) FROM orders WHERE customer_id = 1")[0][0] >= half["counts"]["failed"]
 
 
-def test_a_formula_repairs_the_rows_that_failed(edith, half, shop, work):  # noqa: F811
+def test_a_formula_repairs_the_rows_that_failed(edith, half, shop, work):
     repair = {
         "mapping": {"customer_id": None},
         "computed": {"customer_id": "customer_id - 5"},
@@ -92,7 +94,7 @@ def test_a_repair_with_faults_sends_nothing(edith, half):
     assert edith.get(f"/pushes?of_id={half['id']}").json["total"] == 0
 
 
-def test_rows_to_retry_can_be_named(edith, half, shop, work):  # noqa: F811
+def test_rows_to_retry_can_be_named(edith, half, shop, work):
     row = edith.get(f"/pushes/{half['id']}/rows?state=failed&limit=1").json["items"][0]["row"]
     again = edith.post(f"/pushes/{half['id']}/retry", json={"rows": [row], "overrides": {"customer_id": 2}})
     assert again.json["counts"]["total"] == 1
@@ -100,7 +102,7 @@ def test_rows_to_retry_can_be_named(edith, half, shop, work):  # noqa: F811
     assert edith.get(f"/pushes/{half['id']}").json["counts"]["failed"] == half["counts"]["failed"] - 1
 
 
-def test_an_undo_takes_out_what_was_brought_and_nothing_else(edith, half, shop, work):  # noqa: F811
+def test_an_undo_takes_out_what_was_brought_and_nothing_else(edith, half, shop, work):
     shop.execute("INSERT INTO orders (id, customer_id, amount) VALUES (999, 1, 1)")
     answer = edith.post(f"/pushes/{half['id']}/undo", json={})
     assert answer.status_code == 201, answer.json
@@ -112,7 +114,7 @@ def test_an_undo_takes_out_what_was_brought_and_nothing_else(edith, half, shop, 
     assert faults(edith.post(f"/pushes/{half['id']}/undo", json={})) == {"": "nothing_to_send"}
 
 
-def test_keys_that_the_target_made_are_captured_and_undone(app, cast, edith, postgres_url, work):  # noqa: F811
+def test_keys_that_the_target_made_are_captured_and_undone(app, cast, edith, postgres_url, work):
     fields = [
         {"name": "email", "type": "email"},
         {"name": "age", "type": "number", "options": {"min": 1, "max": 90}},
@@ -131,12 +133,12 @@ def test_keys_that_the_target_made_are_captured_and_undone(app, cast, edith, pos
 
 
 @pytest.fixture
-def queued(edith, shop):  # noqa: F811
+def queued(edith, shop):
     path = f"/templates/{make(edith, name='Customers', fields=CUSTOMERS)['id']}"
     return edith.post(f"{path}/push", json={"connection_id": shop.connection_id, "count": 30}).json
 
 
-def test_a_queued_push_that_is_cancelled_sends_and_spends_nothing(edith, queued, shop):  # noqa: F811
+def test_a_queued_push_that_is_cancelled_sends_and_spends_nothing(edith, queued, shop):
     answer = edith.delete(f"/pushes/{queued['id']}")
     assert (answer.status_code, answer.json["status"]) == (200, "cancelled")
     assert shop.count("customers") == 0
@@ -151,7 +153,7 @@ def test_a_push_that_goes_on_is_not_retried_or_undone(edith, queued):
     refused(edith.post(f"/pushes/{queued['id']}/undo", json={}), 409, "conflict")
 
 
-def test_rows_of_a_cancelled_push_are_gone_on_with_spent_and_undone(edith, queued, shop, work):  # noqa: F811
+def test_rows_of_a_cancelled_push_are_gone_on_with_spent_and_undone(edith, queued, shop, work):
     path = f"/pushes/{queued['id']}"
     edith.delete(path)
     answer = edith.post(f"{path}/retry", json={})
@@ -187,7 +189,7 @@ def test_rows_of_a_cancelled_push_are_gone_on_with_spent_and_undone(edith, queue
     assert orjson.loads(events.rpartition("data: ")[2])["counts"]["undone"] == 30
 
 
-def test_going_on_may_be_repaired_and_gives_back_what_it_does_not_send(edith, queued, shop, work):  # noqa: F811
+def test_going_on_may_be_repaired_and_gives_back_what_it_does_not_send(edith, queued, shop, work):
     path = f"/pushes/{queued['id']}"
     edith.delete(path)
     again = edith.post(f"{path}/retry", json={"states": ["pending"], "overrides": {"age": 44}}).json
@@ -200,7 +202,7 @@ def test_going_on_may_be_repaired_and_gives_back_what_it_does_not_send(edith, qu
     assert edith.get(path).json["counts"]["delivered"] == 30
 
 
-def test_a_retry_that_was_cancelled_is_gone_on_with_from_its_own_page(edith, half, shop, work):  # noqa: F811
+def test_a_retry_that_was_cancelled_is_gone_on_with_from_its_own_page(edith, half, shop, work):
     again = edith.post(f"/pushes/{half['id']}/retry", json={}).json
     edith.delete(f"/pushes/{again['id']}")
     third = edith.post(
@@ -211,7 +213,7 @@ def test_a_retry_that_was_cancelled_is_gone_on_with_from_its_own_page(edith, hal
     assert edith.get(f"/pushes/{half['id']}").json["counts"]["delivered"] == 20
 
 
-def test_an_entry_of_the_log_is_one_line(edith, shop, work):  # noqa: F811
+def test_an_entry_of_the_log_is_one_line(edith, shop, work):
     path = f"/templates/{make(edith, name='Made', fields=CUSTOMERS)['id']}"
     ask = {"connection_id": shop.connection_id, "count": 3, "target": "made", "create_table": True}
     push = edith.post(f"{path}/push", json=ask).json
@@ -221,7 +223,7 @@ def test_an_entry_of_the_log_is_one_line(edith, shop, work):  # noqa: F811
     assert any('CREATE TABLE "made" ( "id"' in line for line in lines), lines
 
 
-def test_the_log_is_text_and_a_follower_gets_each_line_under_its_number(edith, queued, work, monkeypatch):  # noqa: F811
+def test_the_log_is_text_and_a_follower_gets_each_line_under_its_number(edith, queued, work, monkeypatch):
     monkeypatch.setattr(limits, "SSE_POLL_SECONDS", 0.01)
     work(queued["id"])
     text = edith.get(f"/pushes/{queued['id']}/logs")
@@ -239,14 +241,14 @@ def test_the_log_is_text_and_a_follower_gets_each_line_under_its_number(edith, q
     assert later.get_data(as_text=True).startswith(f"id: {len(lines)}\nevent: log")
 
 
-def test_a_follower_of_the_counts_gets_an_end(edith, queued, work):  # noqa: F811
+def test_a_follower_of_the_counts_gets_an_end(edith, queued, work):
     work(queued["id"])
     told = edith.get(f"/pushes/{queued['id']}/events").get_data(as_text=True)
     assert "event: end" in told
     assert orjson.loads(told.rpartition("data: ")[2])["counts"]["delivered"] == 30
 
 
-def test_pushes_are_found_by_what_they_belong_to(edith, queued, shop):  # noqa: F811
+def test_pushes_are_found_by_what_they_belong_to(edith, queued, shop):
     template = queued["template_id"]
     for query in (
         f"template_id={template}",
@@ -263,7 +265,7 @@ def test_pushes_are_found_by_what_they_belong_to(edith, queued, shop):  # noqa: 
 
 
 @pytest.fixture
-def in_doubt(edith, shop, work, monkeypatch):  # noqa: F811
+def in_doubt(edith, shop, work, monkeypatch):
     """A failed push of 30 rows: 10 delivered, 10 whose commit is in doubt, 10 never sent. `arrived` says whether the
     target has committed them before it went away."""
 
@@ -274,7 +276,7 @@ def in_doubt(edith, shop, work, monkeypatch):  # noqa: F811
         ask = {"connection_id": shop.connection_id, "count": 30, "target_wait_seconds": 0}
         push = edith.post(path, json=ask)
         assert push.status_code == 201, push.json
-        real_commit, real_open, commits = SqliteTarget.commit, push_order._opened, []
+        real_commit, real_open, commits = SqliteTarget.commit, planning._opened, []
 
         def commit(target):
             commits.append(1)
@@ -292,7 +294,7 @@ def in_doubt(edith, shop, work, monkeypatch):  # noqa: F811
 
         with monkeypatch.context() as away:
             away.setattr(SqliteTarget, "commit", commit)
-            away.setattr(push_order, "_opened", opened)
+            away.setattr(planning, "_opened", opened)
             work(push.json["id"])
         failed = edith.get(f"/pushes/{push.json['id']}").json
         assert (failed["status"], failed["error"]["code"]) == ("failed", "target_failed")
@@ -306,7 +308,7 @@ def in_doubt(edith, shop, work, monkeypatch):  # noqa: F811
 
 @pytest.mark.parametrize("arrived", [True, False])
 @pytest.mark.parametrize("states", [["pending"], ["pending", "failed", "unknown"]])
-def test_resuming_settles_a_commit_in_doubt_before_it_sends_rows(edith, shop, work, in_doubt, arrived, states):  # noqa: F811
+def test_resuming_settles_a_commit_in_doubt_before_it_sends_rows(edith, shop, work, in_doubt, arrived, states):
     failed = in_doubt(arrived)
     again = edith.post(f"/pushes/{failed['id']}/retry", json={"states": states})
     assert (again.status_code, again.json["counts"]["total"]) == (201, 20)
@@ -326,7 +328,7 @@ def test_resuming_settles_a_commit_in_doubt_before_it_sends_rows(edith, shop, wo
     assert shop.count("customers") == 0
 
 
-def test_rows_in_doubt_that_the_target_cannot_tell_about_stay_unknown(edith, shop, work, in_doubt, monkeypatch):  # noqa: F811
+def test_rows_in_doubt_that_the_target_cannot_tell_about_stay_unknown(edith, shop, work, in_doubt, monkeypatch):
     failed = in_doubt(True)
     monkeypatch.setattr(SqliteSession, "settled", lambda *_: None)
     again = edith.post(f"/pushes/{failed['id']}/retry", json={"states": ["pending"]})
@@ -340,7 +342,7 @@ def test_rows_in_doubt_that_the_target_cannot_tell_about_stay_unknown(edith, sho
 
 
 @pytest.fixture
-def waiting(edith, shop, work, monkeypatch):  # noqa: F811
+def waiting(edith, shop, work, monkeypatch):
     """A push whose target cannot be reached, and that has released its worker."""
 
     def refused_by_target(*_args):
@@ -350,7 +352,7 @@ def waiting(edith, shop, work, monkeypatch):  # noqa: F811
     push = edith.post(path, json={"connection_id": shop.connection_id, "count": 30}).json
     monkeypatch.setattr(limits, "PUSH_TARGET_WAITS", (20.0,))
     with monkeypatch.context() as away:
-        away.setattr(push_order, "_opened", refused_by_target)
+        away.setattr(planning, "_opened", refused_by_target)
         work(push["id"])
     return edith.get(f"/pushes/{push['id']}").json
 
@@ -367,21 +369,21 @@ def test_a_waiting_push_says_when_the_next_try_is(browser, cast, edith, waiting)
     assert "Waiting for the target, next try in 20 s." in log
 
 
-def test_a_waiting_push_is_cancelled_immediately(edith, waiting, shop):  # noqa: F811
+def test_a_waiting_push_is_cancelled_immediately(edith, waiting, shop):
     answer = edith.delete(f"/pushes/{waiting['id']}")
     assert (answer.status_code, answer.json["status"], answer.json["waiting"]) == (200, "cancelled", None)
     assert answer.json["counts"]["pending"] == 30
 
 
-def test_releasing_a_waiting_push_tries_the_target_immediately(app, cast, edith, waiting, shop, work):  # noqa: F811
+def test_releasing_a_waiting_push_tries_the_target_immediately(app, cast, edith, waiting, shop, work):
     with app.app_context():
-        operation.release(actors.system(cast.acme), waiting["id"], 1)
+        operations_work.release(actors.system(cast.acme), waiting["id"], 1)
     work(waiting["id"])
     done = edith.get(f"/pushes/{waiting['id']}").json
     assert (done["status"], done["counts"]["delivered"], done["waiting"]) == ("completed", 30, None)
 
 
-def test_a_push_over_http_waits_for_its_target(app, cast, edith, work):  # noqa: F811
+def test_a_push_over_http_waits_for_its_target(app, cast, edith, work):
     to = connection(app, cast, "rest", {"base_url": "http://127.0.0.1:9", "retry": {"retries": 0}})
     path = f"/templates/{make(edith, name='Customers', fields=CUSTOMERS)['id']}/push"
     answer = edith.post(path, json={"connection_id": to, "target": "x", "count": 5, "target_wait_seconds": 1})

@@ -67,7 +67,7 @@ def test_a_value_beyond_latin_1_is_rejected_before_the_push_and_names_row_field_
         ),
     ],
 )
-def test_values_arrive_encoded_as_the_template_says(edith, target, rest, work, encoding, wanted):  # noqa: F811
+def test_values_arrive_encoded_as_the_template_says(edith, target, rest, work, encoding, wanted):
     template = {"headers": {"X-City": "city*={{city}}; v=1"}, "header_encoding": encoding}
     answer = sent(edith, rest, **template)
     assert answer.status_code == 201, answer.json
@@ -77,7 +77,7 @@ def test_values_arrive_encoded_as_the_template_says(edith, target, rest, work, e
     assert [unquote(one.removeprefix("UTF-8''")) for one in wanted] == [row["city"] for row in ROWS]
 
 
-def test_characters_of_latin_1_are_sent_as_they_are(edith, target, rest, work):  # noqa: F811
+def test_characters_of_latin_1_are_sent_as_they_are(edith, target, rest, work):
     answer = sent(edith, rest, rows=[{"city": "Zürich ½"}, {"city": "  padded "}, {"city": None}])
     assert answer.status_code == 201, answer.json
     work(answer.json["id"])
@@ -87,7 +87,7 @@ def test_characters_of_latin_1_are_sent_as_they_are(edith, target, rest, work): 
 
 
 @pytest.mark.parametrize("value", ["a\r\nX-Admin: 1", "a\nb", "a\rb", "a\x1bb", "a\x7fb", "\xa0a"])
-def test_a_control_character_injects_no_header(edith, target, rest, work, value):  # noqa: F811
+def test_a_control_character_injects_no_header(edith, target, rest, work, value):
     rows = [{"city": "plain"}, {"city": value}]
     answer = sent(edith, rest, rows=rows)
     assert answer.status_code == 422, answer.json
@@ -156,7 +156,7 @@ def test_more_rows_than_are_checked_need_an_encoding_unless_values_are_numbers(e
     assert edith.post(f"{template}/push", json={**body, "request_template": shape}).status_code == 200
 
 
-def test_a_retry_with_other_values_is_checked(edith, target, rest, work):  # noqa: F811
+def test_a_retry_with_other_values_is_checked(edith, target, rest, work):
     template = saved(edith, '"x"')
     target.on("/api/rows", Answer(422))
     push = pushed(edith, rest, template, count=3).json["id"]
@@ -167,7 +167,7 @@ def test_a_retry_with_other_values_is_checked(edith, target, rest, work):  # noq
     assert edith.post(f"/pushes/{push}/retry", json={"overrides": {"city": "é"}}).status_code == 201
 
 
-def test_an_endpoint_has_an_encoding(edith, target, work):  # noqa: F811
+def test_an_endpoint_has_an_encoding(edith, target, work):
     given = {"name": "Cities", "url": target.url("/cities"), "headers": {"X-City": "{{city}}"}}
     made = edith.post("/endpoints", json=given).json
     assert made["header_encoding"] == "none"

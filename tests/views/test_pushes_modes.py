@@ -6,7 +6,7 @@ import pytest
 
 from tests.views.speak import faults, make
 from tests.views.targets import CUSTOMERS, postgres_target, shop, work  # noqa: F401
-from webapp.views import push_models
+from webapp.pushes import responses as pushes_responses
 
 PEOPLE = """
 CREATE TABLE customers (
@@ -38,7 +38,7 @@ def send(edith, people):
     return ask
 
 
-def test_an_upsert_changes_what_is_there_and_adds_the_rest(edith, send, people, work):  # noqa: F811
+def test_an_upsert_changes_what_is_there_and_adds_the_rest(edith, send, people, work):
     push = send(mode="upsert", overrides={"age": 33})
     assert push.status_code == 201, push.json
     assert push.json["tables"][0]["key_columns"] == ["id"]
@@ -48,7 +48,7 @@ def test_an_upsert_changes_what_is_there_and_adds_the_rest(edith, send, people, 
     assert found == [(20, 5)]
 
 
-def test_an_update_adds_nothing_and_tells_rows_that_are_not_there(edith, send, people, work):  # noqa: F811
+def test_an_update_adds_nothing_and_tells_rows_that_are_not_there(edith, send, people, work):
     push = send(mode="update", mapping={"E-Mail": None, "age": None})
     assert push.status_code == 201, push.json
     work(push.json["id"])
@@ -66,7 +66,7 @@ def test_an_upsert_by_columns_that_are_no_key_is_refused(send):
     assert faults(send(mode="upsert", key_columns=["emial"])) == {"key_columns[0]": "unknown_column"}
 
 
-def test_a_canary_that_is_refused_keeps_the_others_back(edith, send, people, work):  # noqa: F811
+def test_a_canary_that_is_refused_keeps_the_others_back(edith, send, people, work):
     push = send(offset=100, count=500, canary=5, overrides={"age": 120})
     assert push.status_code == 201, push.json
     work(push.json["id"])
@@ -100,7 +100,7 @@ def test_what_is_for_http_is_refused_by_a_database(send):
     assert found == {"push_mode": "not_for_this_type", "wrapper_key": "not_for_this_type"}
 
 
-def test_answers_have_the_keys_that_openapi_says(edith, send, people, work):  # noqa: F811
+def test_answers_have_the_keys_that_openapi_says(edith, send, people, work):
     asked = {"connection_id": people.connection_id, "count": 3}
     push = send(offset=10).json
     work(push["id"])
@@ -116,12 +116,12 @@ def test_answers_have_the_keys_that_openapi_says(edith, send, people, work):  # 
         },
     ).json
     for model, answer in (
-        (push_models.PushOut, push),
-        (push_models.PushOut, given),
-        (push_models.DryRunOut, send(dry_run=True).json),
-        (push_models.PlanOut, plan),
-        (push_models.PlannedColumn, plan["tables"][0]["columns"][0]),
-        (push_models.RowOut, rows["items"][0]),
+        (pushes_responses.PushOut, push),
+        (pushes_responses.PushOut, given),
+        (pushes_responses.DryRunOut, send(dry_run=True).json),
+        (pushes_responses.PlanOut, plan),
+        (pushes_responses.PlannedColumn, plan["tables"][0]["columns"][0]),
+        (pushes_responses.RowOut, rows["items"][0]),
     ):
         model.model_validate(answer, strict=True)
         assert set(answer) == set(model.model_fields)

@@ -57,7 +57,7 @@ def place(app, cast, mongo):
 
 
 @pytest.fixture
-def send(edith, place, work):  # noqa: F811
+def send(edith, place, work):
     template = make(edith, name="Customers", fields=FIELDS)["id"]
 
     def ask(**body):
@@ -134,7 +134,7 @@ def test_rows_that_were_refused_are_shown_with_what_is_nested(edith, send, mongo
     assert isinstance(bad[0]["values"]["address"]["city"], str), bad[0]
 
 
-def test_objects_of_rows_that_are_given_arrive_as_they_were(edith, place, work, mongo, monkeypatch):  # noqa: F811
+def test_objects_of_rows_that_are_given_arrive_as_they_were(edith, place, work, mongo, monkeypatch):
     monkeypatch.setattr(limits, "EXPORT_DB_WAIT_SECONDS", 0.01)
     rows = [
         {"_id": "a", "at": {"city": "Ulm"}, "tags": [{"t": 1}]},

@@ -61,7 +61,7 @@ def dataset(edith, *templates):
     return f"/datasets/{answer.json['id']}"
 
 
-def test_children_get_the_keys_that_the_target_made(app, cast, edith, templates, postgres_url, work):  # noqa: F811
+def test_children_get_the_keys_that_the_target_made(app, cast, edith, templates, postgres_url, work):
     path = dataset(edith, *reversed(templates))
     with postgres_target(app, cast, postgres_url, MADE_THERE) as target:
         answer = edith.post(f"{path}/push", json={"connection_id": target.connection_id})
@@ -90,7 +90,7 @@ def test_children_get_the_keys_that_the_target_made(app, cast, edith, templates,
         assert target.count("orders") == target.count("customers") == 0
 
 
-def test_a_ring_is_closed_after_its_rows_are_there(app, cast, edith, postgres_url, work):  # noqa: F811
+def test_a_ring_is_closed_after_its_rows_are_there(app, cast, edith, postgres_url, work):
     ids = [{"name": "id", "type": "row_number"}, {"name": "email", "type": "email"}]
     customers = make(edith, name="Customers", quantity=15, fields=ids)["id"]
     orders = [
@@ -112,7 +112,7 @@ def test_a_ring_is_closed_after_its_rows_are_there(app, cast, edith, postgres_ur
         assert target.execute("SELECT count(*) FROM customers WHERE best_order IS NULL") == [(0,)]
 
 
-def test_a_table_may_be_left_out_and_another_named(edith, templates, shop, work):  # noqa: F811
+def test_a_table_may_be_left_out_and_another_named(edith, templates, shop, work):
     path = dataset(edith, *templates)
     shop.execute("CREATE TABLE people (id INTEGER PRIMARY KEY, email TEXT)")
     body = {"connection_id": shop.connection_id, "targets": {"Customers": "people", "Orders": None}}
@@ -122,7 +122,7 @@ def test_a_table_may_be_left_out_and_another_named(edith, templates, shop, work)
     assert (shop.count("people"), shop.count("orders"), push.json["counts"]["total"]) == (40, 0, 40)
 
 
-def test_tables_that_are_not_there_are_told_all_at_once(edith, templates, shop):  # noqa: F811
+def test_tables_that_are_not_there_are_told_all_at_once(edith, templates, shop):
     path = dataset(edith, *templates)
     wrong = {"Customers": "custommers", "Order": "orders", "Orders": "x"}
     answer = edith.post(f"{path}/push", json={"connection_id": shop.connection_id, "targets": wrong})
@@ -134,7 +134,7 @@ def test_tables_that_are_not_there_are_told_all_at_once(edith, templates, shop):
     assert hints[0] == "Did you mean `customers`?"
 
 
-def test_a_dry_run_of_a_dataset_shows_each_table(edith, templates, shop):  # noqa: F811
+def test_a_dry_run_of_a_dataset_shows_each_table(edith, templates, shop):
     path = dataset(edith, *templates)
     shop.execute("ALTER TABLE orders ADD COLUMN number TEXT")
     body = {

@@ -43,7 +43,7 @@ def counted(app, cast, postgres_url):
 
 
 @pytest.fixture
-def push(edith, work):  # noqa: F811
+def push(edith, work):
     """Push so many customers, and carry that out; the push and its log."""
     path = f"/templates/{make(edith, name='Customers', fields=CUSTOMERS)['id']}/push"
 
@@ -77,7 +77,7 @@ def ring(edith):
 
 
 @pytest.mark.parametrize("nullable", ["a_id", "b_id"])
-def test_a_ring_is_opened_where_a_column_may_be_null(app, cast, edith, ring, postgres_url, work, nullable):  # noqa: F811
+def test_a_ring_is_opened_where_a_column_may_be_null(app, cast, edith, ring, postgres_url, work, nullable):
     other = RING.replace(" NOT NULL", "").replace("a_id bigint", "a_id bigint NOT NULL")
     script = RING if nullable == "a_id" else other
     with postgres_target(app, cast, postgres_url, script) as target:

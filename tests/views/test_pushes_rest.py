@@ -30,7 +30,7 @@ def customers(edith):
 
 
 @pytest.fixture
-def send(app, cast, edith, target, customers, work):  # noqa: F811
+def send(app, cast, edith, target, customers, work):
     """A push that has been carried out; `settings` are the connection's."""
 
     def do(settings=(), **body):
@@ -106,7 +106,7 @@ def test_a_row_whose_last_attempt_may_have_arrived_is_unknown(edith, target, sen
     assert {(one["code"], one["attempts"]) for one in rows_of(edith, push, state="unknown")} == {("reset", 2)}
 
 
-def test_unknown_rows_are_sent_again_under_the_key_they_had(edith, target, send, work):  # noqa: F811
+def test_unknown_rows_are_sent_again_under_the_key_they_had(edith, target, send, work):
     target.on("/api/customers", Answer(201), Answer(cut="read"), Answer(422), Answer(201))
     push = send({"parallel": 1, "retry": {"retries": 0}}, count=3)
     assert (push["counts"]["unknown"], push["counts"]["failed"]) == (1, 1)
@@ -170,7 +170,7 @@ def test_a_dry_run_shows_the_exact_requests_and_sends_none(app, cast, edith, tar
     assert target.calls() == []
 
 
-def test_credentials_are_sent_and_never_shown(app, cast, edith, target, customers, work):  # noqa: F811
+def test_credentials_are_sent_and_never_shown(app, cast, edith, target, customers, work):
     target.on("/api/customers", Answer(400, "your token very-secret-token is no good"))
     auth = {"type": "bearer", "token": "very-secret-token"}
     made = connection(app, cast, "rest", {"base_url": target.url("/api"), "auth": auth})
@@ -200,7 +200,7 @@ def test_settings_of_a_push_that_do_not_fit_are_named(app, cast, edith, target, 
     assert set(faults(edith.post(f"{customers}/push", json=body))) == {"retry.retries", "retry.nonsense", "parallel"}
 
 
-def test_what_the_answers_bring_undoes_the_push(edith, target, send, work):  # noqa: F811
+def test_what_the_answers_bring_undoes_the_push(edith, target, send, work):
     target.on("/api/customers", *[Answer(201, headers={"Location": f"/api/customers/{n}"}) for n in (11, 12, 13)])
     push = send({"parallel": 1}, count=3)
     undo = edith.post(f"/pushes/{push['id']}/undo", json={}).json

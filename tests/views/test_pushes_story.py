@@ -93,7 +93,7 @@ def relay(postgres_url):
 
 
 def test_a_dataset_of_templates_made_from_tables_pushes_without_a_refused_row(
-    app, cast, edith, postgres_url, work  # noqa: F811
+    app, cast, edith, postgres_url, work
 ):
     with postgres_target(app, cast, postgres_url, COMPANY) as target:
         known = edith.get(f"/connections/{target.connection_id}/metadata").json["entities"]
@@ -122,7 +122,7 @@ def test_a_dataset_of_templates_made_from_tables_pushes_without_a_refused_row(
         assert all(target.execute(f'SELECT count(*) FROM "{name}"') == [(0,)] for name in names)
 
 
-def test_values_from_outside_are_pushed_as_generate_shows_them(app, cast, edith, work):  # noqa: F811
+def test_values_from_outside_are_pushed_as_generate_shows_them(app, cast, edith, work):
     script = (
         "CREATE TABLE colours (name TEXT PRIMARY KEY);"
         "INSERT INTO colours VALUES ('red'), ('green'), ('blue');"
@@ -180,7 +180,7 @@ def test_a_target_that_freezes_in_the_middle_of_a_dry_run_is_given_up_in_time(
         target.execute("ROLLBACK")
 
 
-def test_a_chunk_of_parents_of_which_none_arrives_leaves_its_children_refused(app, cast, edith, work):  # noqa: F811
+def test_a_chunk_of_parents_of_which_none_arrives_leaves_its_children_refused(app, cast, edith, work):
     script = (
         "CREATE TABLE parents (id INTEGER PRIMARY KEY, a INTEGER NOT NULL CHECK (a > 9), b INTEGER UNIQUE);"
         "CREATE TABLE children (id INTEGER PRIMARY KEY, parent_id INTEGER NOT NULL REFERENCES parents (id));"
@@ -200,7 +200,7 @@ def test_a_chunk_of_parents_of_which_none_arrives_leaves_its_children_refused(ap
     assert (push["status"], push["error"], push["counts"]["failed"]) == ("completed", None, 40)
 
 
-def test_an_undo_does_not_need_a_table_of_which_nothing_arrived(app, cast, edith, work):  # noqa: F811
+def test_an_undo_does_not_need_a_table_of_which_nothing_arrived(app, cast, edith, work):
     script = "CREATE TABLE here (id INT PRIMARY KEY); CREATE TABLE away (id INT PRIMARY KEY CHECK (id < 0));"
     target = sqlite_target(app, cast, script)
     members = [{"template_id": make(edith, name=name, fields=[KEY])["id"], "count": 5} for name in ("here", "away")]
@@ -214,7 +214,7 @@ def test_an_undo_does_not_need_a_table_of_which_nothing_arrived(app, cast, edith
     assert target.count("here") == 0
 
 
-def test_create_table_makes_a_table_that_was_dropped_since_it_was_last_seen(app, cast, edith, work):  # noqa: F811
+def test_create_table_makes_a_table_that_was_dropped_since_it_was_last_seen(app, cast, edith, work):
     target = sqlite_target(app, cast, "CREATE TABLE fresh (id INT PRIMARY KEY)")
     edith.get(f"/connections/{target.connection_id}/metadata")
     target.execute("DROP TABLE fresh")
@@ -224,7 +224,7 @@ def test_create_table_makes_a_table_that_was_dropped_since_it_was_last_seen(app,
     assert target.count("fresh") == 7
 
 
-def test_what_is_wrong_with_a_push_is_said_where_it_is(app, api, cast, edith, work):  # noqa: F811
+def test_what_is_wrong_with_a_push_is_said_where_it_is(app, api, cast, edith, work):
     target = sqlite_target(app, cast)
     path = f"/templates/{make(edith, name='Customers', fields=CUSTOMERS)['id']}"
     ask = {"connection_id": target.connection_id, "count": 3}

@@ -8,9 +8,10 @@ import time
 import pytest
 
 from webapp import limits
+from webapp.accounts import actors
+from webapp.accounts.models import Membership
+from webapp.accounts.services import tenancy
 from webapp.extensions import writing
-from webapp.models import Membership
-from webapp.services import actors, tenancy
 
 
 def rate(app, workspace_id, number):

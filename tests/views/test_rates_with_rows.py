@@ -8,9 +8,11 @@ import pytest
 
 from tests.cast import Cast
 from tests.views.test_rates import rate
+from webapp.accounts import actors
 from webapp.extensions import redis_client
-from webapp.services import quotas, rights, templates
-from webapp.services.windows import Windows
+from webapp.rate_limiting import Windows
+from webapp.row_templates.services import templates
+from webapp.usage.services import quotas
 
 FIELDS = [{"name": "n", "type": "row_number"}]
 
@@ -102,7 +104,7 @@ def test_a_key_revoked_elsewhere_makes_no_row_more(app, api, cast, template):
 
 def test_rights_that_changed_are_read_again_and_the_call_goes_on(app, api, cast, template, questions):
     with app.app_context():
-        redis_client().set(rights.epoch_key(cast.acme), "another")
+        redis_client().set(actors.epoch_key(cast.acme), "another")
     assert ask(api, cast, template).status_code == 200
     assert questions[:2] == ["enter_and_take", "enter"]
     assert ask(api, cast, template).status_code == 200

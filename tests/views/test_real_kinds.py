@@ -18,12 +18,13 @@ from tests.connectors.sending import deliver
 from tests.fakes import h2
 from tests.views.speak import make
 from tests.views.targets import connection, postgres_target
+from webapp.connections.services import access
 from webapp.connectors.base import ConnectorError
 from webapp.connectors.db2 import Db2Connector
 from webapp.connectors.db2_session import Db2Session
 from webapp.connectors.oracle import OracleConnector
 from webapp.connectors.oracle_session import OracleSession
-from webapp.services import connection_links, real_spool
+from webapp.real_data.services import spool
 
 PEOPLE = Table(
     "people",
@@ -41,7 +42,7 @@ KINDS = {"mysql": MysqlKind, "mssql": MssqlKind, "mongodb": MongodbKind}
 @pytest.fixture
 def edith(api, cast):
     yield api(cast.edith)
-    real_spool.OPEN.clear()
+    spool.OPEN.clear()
 
 
 @pytest.fixture(params=KINDS)
@@ -143,7 +144,7 @@ ORACLE = """CREATE TABLE people (id NUMBER(9) PRIMARY KEY, email VARCHAR2(60 CHA
 
 def in_this_process(monkeypatch):
     """The links above are of this process: what reads from them must be too."""
-    monkeypatch.setattr(connection_links, "ReaderProcess", lambda connector, timeout=None: connector.open(timeout))
+    monkeypatch.setattr(access, "ReaderProcess", lambda connector, timeout=None: connector.open(timeout))
 
 
 @pytest.fixture

@@ -13,7 +13,7 @@ from tests.forms.in_html import controls
 from tests.views.test_builder import HTMX, form_of, key_of, keys_of, press, send
 from tests.views.test_real_data import FIELDS, as_csv
 from tests.views.uploading import send as upload
-from webapp.services import real_spool
+from webapp.real_data.services import spool
 
 SECRET = re.compile(r"person\.\d+@corp|\+49 170 100")
 
@@ -21,7 +21,7 @@ SECRET = re.compile(r"person\.\d+@corp|\+49 170 100")
 @pytest.fixture
 def edith(browser, cast):
     yield browser(cast.edith)
-    real_spool.OPEN.clear()
+    spool.OPEN.clear()
 
 
 @pytest.fixture

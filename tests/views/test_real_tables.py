@@ -12,9 +12,9 @@ from tests.views.speak import faults, make, refused
 from tests.views.targets import connection, postgres_target, sqlite_target, work  # noqa: F401
 from tests.views.test_real_data import as_csv
 from tests.views.uploading import send
+from webapp.connections.models import Fetched
 from webapp.extensions import db, writing
-from webapp.models import Fetched
-from webapp.services import real_spool
+from webapp.real_data.services import spool
 
 STOCK = """
 CREATE TABLE countries (code VARCHAR(2) PRIMARY KEY, name VARCHAR(40));
@@ -54,7 +54,7 @@ def stock(request, app, cast):
         url = request.getfixturevalue("postgres_url")
         with postgres_target(app, cast, url, filled()) as target:
             yield target
-    real_spool.OPEN.clear()
+    spool.OPEN.clear()
 
 
 @pytest.fixture
@@ -101,16 +101,16 @@ def test_a_query_may_read_and_nothing_else(edith, stock):
     assert refused(edith.post(f"{path}/generate", json={}), 502, "target_failed")["reason"] == "no_table"
 
 
-def test_a_worker_makes_the_rows_that_were_read_when_they_were_asked_for(app, edith, stock, work):  # noqa: F811
-    from jobs import export as job
+def test_a_worker_makes_the_rows_that_were_read_when_they_were_asked_for(app, edith, stock, work):
+    from jobs import exports
 
     path = over(edith, stock)
     before = edith.post(f"{path}/generate", json={"seed": "s"}).data
     made = edith.post(f"{path}/exports", json={"seed": "s"}).json
-    real_spool.OPEN.clear()
+    spool.OPEN.clear()
     stock.execute("UPDATE people SET email = 'x' || email")
     with app.app_context():
-        job.run(made["id"])
+        exports.run(made["id"])
         db.session.remove()
     export = edith.get(f"/exports/{made['id']}").json
     assert export["status"] == "completed"
@@ -120,7 +120,7 @@ def test_a_worker_makes_the_rows_that_were_read_when_they_were_asked_for(app, ed
         assert kept.storage_key.startswith("sources/")
 
 
-def test_a_push_into_a_database_carries_masked_rows_and_its_report(edith, stock, shop_file, work):  # noqa: F811
+def test_a_push_into_a_database_carries_masked_rows_and_its_report(edith, stock, shop_file, work):
     ask = {"connection_id": shop_file.connection_id, "target": "people", "seed": "s"}
     push = edith.post(f"{over(edith, stock)}/push", json=ask)
     assert push.status_code == 201, push.json
@@ -146,7 +146,7 @@ ROWS = [{"id": n, "email": f"p.{n}@corp.test", "first_name": f"Name{n}"} for n i
 
 
 @pytest.mark.parametrize("kind", ["rest", "odata"])
-def test_a_push_over_http_sends_no_real_value(app, cast, edith, work, kind):  # noqa: F811
+def test_a_push_over_http_sends_no_real_value(app, cast, edith, work, kind):
     with EchoTarget() as target:
         if kind == "rest":
             settings, where, fields = {"base_url": target.url("/api")}, "people", FIELDS[:3]
@@ -174,7 +174,7 @@ def test_a_push_over_http_sends_no_real_value(app, cast, edith, work, kind):  # 
         assert all(one["survivors"] == 0 for one in push["leaks"][0]["columns"])
 
 
-def test_a_planted_survivor_stops_a_push_before_its_block_is_sent(edith, shop_file, work):  # noqa: F811
+def test_a_planted_survivor_stops_a_push_before_its_block_is_sent(edith, shop_file, work):
     rows = [dict(row) for row in ROWS]
     rows[150]["first_name"] = "p.151@corp.test"
     fields = [*FIELDS[:2], {"name": "first_name", "type": "source_column"}]
@@ -234,13 +234,13 @@ def test_children_come_along_only_as_asked(edith, stock):
 
 
 def test_a_subset_is_exported_as_a_whole(edith, stock, app):
-    from jobs import export as job
+    from jobs import exports
 
     made = subset(edith, stock, limit=5)
     export = edith.post(f"/datasets/{made['dataset']['id']}/exports", json={"format": "json", "seed": "s"})
     assert export.status_code == 201, export.json
     with app.app_context():
-        job.run(export.json["id"])
+        exports.run(export.json["id"])
         db.session.remove()
     export = edith.get(f"/exports/{export.json['id']}").json
     assert export["status"] == "completed", export["error"]

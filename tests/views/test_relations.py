@@ -8,10 +8,10 @@ from decimal import Decimal
 import orjson
 import pytest
 
-from jobs import export as job
+from jobs import exports
 from tests.views.speak import faults, make, reference
 from webapp.extensions import db
-from webapp.services import sources
+from webapp.row_templates.services import compiled_plans
 
 CUSTOMERS = [
     {"name": "id", "type": "row_number"},
@@ -129,9 +129,9 @@ def test_a_template_that_is_not_saved_may_refer_to_one_that_is(edith, shop):
 def test_an_export_by_a_worker_has_the_bytes_of_generate(edith, shop, app):
     ask = {"count": 700, "seed": "s", "format": "csv", "rows": {shop["orders"]: 250}}
     export = edith.post(f"/templates/{shop['lines']}/exports", json=ask).json
-    sources.MEMORY.__init__()  # a worker is another process
+    compiled_plans.MEMORY.__init__()  # a worker is another process
     with app.app_context():
-        job.run(export["id"])
+        exports.run(export["id"])
         db.session.remove()
     made = edith.get(f"/exports/{export['id']}").json
     assert made["status"] == "completed", made
@@ -147,7 +147,7 @@ def test_an_export_keeps_the_versions_it_was_asked_with(edith, shop, app):
     changed(edith, shop["customers"], quantity=50, fields=[customers[0], {**customers[1], "type": "city"}])
     edith.post(f"/templates/{shop['orders']}/refresh-references")
     with app.app_context():
-        job.run(export["id"])
+        exports.run(export["id"])
         db.session.remove()
     assert orjson.loads(edith.get(f"/exports/{export['id']}/download").data) == before
 
@@ -216,7 +216,7 @@ def test_a_changed_parent_changes_the_children_only_when_they_are_refreshed(edit
     customers = shown(edith, shop["customers"])["fields"]
     changed(edith, shop["customers"], fields=[customers[0], {**customers[1], "type": "city"}])
     assert rows(edith, shop["orders"], 300) == before
-    sources.MEMORY.__init__()
+    compiled_plans.MEMORY.__init__()
     assert rows(edith, shop["orders"], 300) == before
     refreshed = edith.post(f"/templates/{shop['orders']}/refresh-references").json
     assert (refreshed["version"], refreshed["references"][0]["version"]) == (2, 2)
@@ -272,7 +272,7 @@ def test_a_deleted_parent_is_named_when_rows_are_asked_for(edith, shop):
         assert faults(answer) == dict.fromkeys(
             ("fields[1].options.template_id", "fields[2].options.template_id"), "unknown_template"
         )
-    sources.MEMORY.__init__()
+    compiled_plans.MEMORY.__init__()
     assert "fields[1].options.template_id" in faults(
         edith.post(f"/templates/{shop['orders']}/generate", json={})
     )
@@ -287,7 +287,7 @@ def test_a_deleted_parent_of_a_parent_is_told_of_the_field_that_leads_there(edit
         found = faults(edith.post(f"/templates/{shop['lines']}/generate", json={}))
         assert found
         assert all(path.startswith("fields[") for path in found)
-        sources.MEMORY.__init__()
+        compiled_plans.MEMORY.__init__()
 
 
 def test_a_template_that_does_not_exist_is_refused_when_saved(edith):

@@ -117,8 +117,8 @@ def test_a_deletion_older_than_30_days_is_not_taken_back(app, api, cast):
     from datetime import timedelta
 
     from webapp import clock
+    from webapp.accounts.models import Project
     from webapp.extensions import db
-    from webapp.models import Project
 
     with app.app_context():
         db.session.get_one(Project, cast.side).deleted_at = clock.now() - timedelta(days=31)
@@ -180,7 +180,8 @@ def test_only_the_owner_changes_the_plan_and_only_enterprise_has_own_numbers(api
 
 
 def test_usage_counts_requests_and_rows(app, api, cast):
-    from webapp.services import actors, quotas
+    from webapp.accounts import actors
+    from webapp.usage.services import quotas
 
     with app.app_context():
         quotas.reserve_rows(actors.system(cast.acme), 40)
@@ -192,7 +193,7 @@ def test_usage_counts_requests_and_rows(app, api, cast):
 
 
 def test_openapi_tells_every_route_for_programs_and_its_scope(app, api):
-    from webapp import openapi
+    from webapp.web import openapi
 
     document = api().get("/openapi.json").json
     assert document["openapi"] == "3.1.0"
@@ -220,7 +221,7 @@ def test_openapi_tells_of_every_operation_what_is_refused_before_it_is_asked(api
 
 
 def test_every_route_is_declared(app):
-    from webapp.views.routes import declaration_of
+    from webapp.web.routing import declaration_of
 
     undeclared = [r.rule for r in app.url_map.iter_rules() if declaration_of(app, r.endpoint) is None]
     assert undeclared == ["/static/<path:filename>"]

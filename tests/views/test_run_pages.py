@@ -9,9 +9,9 @@ import pytest
 from tests.forms.in_html import controls
 from webapp import clock, limits
 from webapp.extensions import db
-from webapp.models import Run, RunChunk
-from webapp.services import run_end
-from webapp.views import runs_shown
+from webapp.scenarios.models import Run, RunChunk
+from webapp.scenarios.services import run_completion
+from webapp.scenarios.views import run_pages
 
 
 @pytest.fixture
@@ -90,13 +90,13 @@ def test_a_run_tells_its_state_what_it_used_and_what_it_left(person, ran):
     assert "/workspace/files/fil_1" in text
 
 
-@pytest.mark.parametrize("code", run_end.CODES)
+@pytest.mark.parametrize("code", run_completion.CODES)
 def test_every_way_to_fail_says_what_to_do(code):
-    assert runs_shown.ADVICE[code].endswith(".")
+    assert run_pages.ADVICE[code].endswith(".")
 
 
 def test_a_failure_says_in_words_what_happened_and_what_to_do(person, ran):
-    path = ran(["Killed"], status="failed", exit_code=-9, error=run_end.error("memory_limit"))
+    path = ran(["Killed"], status="failed", exit_code=-9, error=run_completion.error("memory_limit"))
     text = person.get(path).text
     assert "more memory than a run may have" in text
     assert "Work through rows in pieces" in text
@@ -157,7 +157,7 @@ def test_colours_and_commands_to_a_terminal_are_taken_out(person, ran):
 
 def test_what_a_program_prints_stays_text(person, ran):
     evil = "<script>alert(1)</script><img src=x onerror=alert(2)>\"'</li></ol>"
-    error = run_end.error("program_failed", evil)
+    error = run_completion.error("program_failed", evil)
     outputs = [{"name": evil, "size": 1, "file_id": "fil_1"}]
     path = ran([evil], status="failed", error=error, outputs=outputs, params={"A": evil})
     for where in (path, f"{path}?q=script", f"{path}/log", f"{path}/state"):
@@ -224,7 +224,7 @@ def test_a_run_is_repeated_as_it_was_or_with_other_parameters(person, edith, ran
 
 def test_the_history_tells_all_runs_with_their_durations_sorted_as_asked(person, edith, ran, scenario):
     first = ran(["a", "b", "c"], rows_generated=1)
-    ran(["a"], status="failed", error=run_end.error("program_failed"), rows_generated=9)
+    ran(["a"], status="failed", error=run_completion.error("program_failed"), rows_generated=9)
     path = f"/scenarios/{scenario['id']}/runs"
     text = person.get(path).text
     assert text.index("The program ended") < text.index(first)  # newest first

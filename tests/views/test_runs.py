@@ -1,6 +1,6 @@
 """Runs over the API: started, waited for, listed, followed, cancelled, repeated; and what a run's own key may do."""
 
-# ruff: noqa: F811 - fixtures of another module, taken by their names
+
 
 from __future__ import annotations
 
@@ -16,11 +16,13 @@ from jobs import lease
 from tests.jobs.running import Running, running  # noqa: F401
 from tests.jobs.waiting import eventually
 from webapp import clock, limits
+from webapp.accounts import actors
+from webapp.connections.services import secrets
 from webapp.extensions import db, writing
-from webapp.models import Run
-from webapp.services import actors, run_keys, run_logs, secrets
-from webapp.views import hooks, log_hub, seats
-from webapp.views.runs import Followed
+from webapp.scenarios.models import Run
+from webapp.scenarios.services import run_keys, run_logs
+from webapp.scenarios.views.runs import Followed
+from webapp.web import hooks, log_hub, routing
 
 HELLO = "print('hello')"
 
@@ -77,12 +79,12 @@ def write(running: Running, run_id: str, *lines: str) -> None:
 
 def end(running: Running, run_id: str, **values: object) -> None:
     with running.app.app_context():
-        from webapp.services import run_end
+        from webapp.scenarios.services import run_completion
 
         ended = {"status": "completed", "exit_code": 0, "finished_at": clock.now(), **values}
         with writing() as session:
             session.execute(update(Run).where(Run.id == run_id).values(**ended))
-        run_end.settle(run_id)
+        run_completion.settle(run_id)
 
 
 # --- Starting ---------------------------------------------------------------------------------------------------
@@ -120,7 +122,7 @@ def test_wait_answers_with_the_present_state_after_its_time(edith, scenario_id, 
 
 
 def test_wait_answers_at_once_where_as_many_wait_as_can(app, edith, scenario_id):
-    app.extensions["rowsmith.seats"] = seats.Seats(0)
+    app.extensions["rowsmith.seats"] = routing.Seats(0)
     answer = edith.post(f"/scenarios/{scenario_id}/run", json={"wait": True})
     assert (answer.status_code, answer.json["status"]) == (200, "queued")
 
@@ -183,7 +185,7 @@ def test_cancelling_answers_200_once_and_409_after_the_end(edith, scenario_id):
 
 
 def test_a_run_is_repeated_of_the_same_version_or_the_newest(edith, running):
-    from webapp.models import Scenario, ScenarioVersion
+    from webapp.scenarios.models import Scenario, ScenarioVersion
 
     scenario_id = running.scenario(HELLO)
     path = edith.post(f"/scenarios/{scenario_id}/run", json={"params": {"A": "1"}}).headers["Location"]
@@ -310,7 +312,7 @@ def test_emptying_redis_loses_no_line_and_no_end(edith, running, scenario_id):
         target=lambda: told.append(edith.get(f"/scenarios/{scenario_id}/runs/{run_id}/logs?follow=true").text)
     )
     thread.start()
-    eventually(lambda: seats.of(running.app).taken == 1)
+    eventually(lambda: routing.of(running.app).taken == 1)
     with running.app.app_context():
         redis_client().flushall()
     write(running, run_id, "two")
@@ -322,7 +324,7 @@ def test_emptying_redis_loses_no_line_and_no_end(edith, running, scenario_id):
 
 def test_who_finds_no_place_to_follow_is_told_when_to_come_again(app, edith, scenario_id):
     path = edith.post(f"/scenarios/{scenario_id}/run").headers["Location"]
-    app.extensions["rowsmith.seats"] = seats.Seats(0)
+    app.extensions["rowsmith.seats"] = routing.Seats(0)
     for address in (f"{path}/logs?follow=true", f"{path}/events"):
         answer = edith.get(address)
         assert (answer.status_code, answer.json["error"]["code"]) == (503, "unavailable")
@@ -335,7 +337,7 @@ def test_places_are_free_again_once_followers_have_gone(app, edith, running):
     edith.get(f"{path}/logs?follow=true").get_data()
     edith.get(f"{path}/events").close()  # without a look at it
     edith.open("HEAD", f"{path}/logs?follow=true").close()
-    assert seats.of(app).taken == 0
+    assert routing.of(app).taken == 0
     eventually(lambda: not any(thread.name == "log-hub" for thread in threading.enumerate()))
 
 

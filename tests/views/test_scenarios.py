@@ -356,7 +356,7 @@ def test_every_fault_of_a_schedule_is_told(edith, scenario):
 
 def test_a_due_time_that_passes_is_no_change_of_what_was_read(app, edith, scenario):
     from webapp.extensions import writing
-    from webapp.models import Scenario
+    from webapp.scenarios.models import Scenario
 
     edith.patch(at(scenario), json={"schedule": {"cron": "* * * * *"}})
     tag = edith.get(at(scenario)).headers["ETag"]

@@ -9,7 +9,7 @@ import pytest
 
 from tests import wheels
 from tests.views.speak import code_of, faults
-from webapp.services import requirements
+from webapp.scenarios.services import requirements
 
 CODE = "# requirements: tool\nimport tool\n"
 

@@ -7,10 +7,11 @@ import sqlalchemy as sa
 
 from tests.fakes.echo_target import Answer, EchoTarget
 from tests.views.speak import make
+from webapp.audit.models import AuditEntry
+from webapp.connections.models import Secret
 from webapp.connectors import http_token
 from webapp.extensions import db
-from webapp.models import AuditEntry, Secret
-from webapp.services import run_secrets
+from webapp.scenarios.services import environment_variables
 
 VALUE = "canary-5f2c-token"
 
@@ -345,9 +346,9 @@ def test_a_scenario_gets_secrets_of_its_project_alone(app, adam, cast, token):
     assert codes(adam.post("/scenarios", json=body)) == ["unknown_secret"]
     assert adam.post("/scenarios", json=body, headers={"X-Project-Id": cast.side}).status_code == 201
     with app.app_context():
-        assert run_secrets.granted(cast.acme, cast.side, ["token"]) == {"token": VALUE}
-        with pytest.raises(run_secrets.Missing):
-            run_secrets.granted(cast.acme, cast.main, ["token"])
+        assert environment_variables.granted(cast.acme, cast.side, ["token"]) == {"token": VALUE}
+        with pytest.raises(environment_variables.Missing):
+            environment_variables.granted(cast.acme, cast.main, ["token"])
 
 
 def test_the_page_shows_and_sets_hosts(browser, cast, adam, token):

@@ -14,7 +14,7 @@ import pytest
 
 from tests.served import by_gunicorn
 from webapp import limits, serving
-from webapp.views import hooks
+from webapp.web import hooks
 
 EVERY_ANSWER = (
     "X-Request-Id",

@@ -9,9 +9,11 @@ import sqlalchemy as sa
 
 from tests.cast import PASSWORD
 from webapp import clock, limits
+from webapp.accounts import actors
+from webapp.accounts.models import BrowserSession, User
+from webapp.accounts.services import api_keys
+from webapp.audit.models import AuditEntry
 from webapp.extensions import db
-from webapp.models import AuditEntry, BrowserSession, User
-from webapp.services import actors, api_keys
 
 
 def code(answer):

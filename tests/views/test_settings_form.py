@@ -6,7 +6,7 @@ import pytest
 from werkzeug.datastructures import MultiDict
 
 from webapp.connectors import KINDS
-from webapp.forms.settings import Group, SettingsForm
+from webapp.web.forms.settings import Group, SettingsForm
 
 REST, ODATA = KINDS["rest"].Settings, KINDS["odata"].Settings
 URL = {"base_url": "https://api.example.org"}

@@ -14,10 +14,11 @@ import sqlalchemy as sa
 
 from tests.cast import PASSWORD
 from webapp import clock, limits
+from webapp.accounts.models import BrowserSession, SignInLink, User
+from webapp.accounts.services import sign_in
+from webapp.audit.models import AuditEntry
 from webapp.extensions import db
-from webapp.models import AuditEntry, BrowserSession, SignInLink, User
 from webapp.security import passwords
-from webapp.services import sign_in
 
 
 def sign_in_as(browser, email, password=PASSWORD, **how):
@@ -338,7 +339,7 @@ def test_the_method_a_form_means_counts_only_for_forms(api, cast):
 def test_the_project_switch_holds_for_this_browser_alone(api, browser, cast):
     here, there = browser(cast.edith), browser(cast.edith)
     assert here.submit("/session/project", {"project_id": cast.side}).status_code == 303
-    from webapp.services import identity
+    from webapp.accounts.services import identity
 
     with here.app.app_context():
         assert identity.by_session(token_of(here), "", "").project_id == cast.side

@@ -11,9 +11,10 @@ import pytest
 import sqlalchemy as sa
 
 from webapp import limits
+from webapp.connections.models import Connection
+from webapp.connections.services import sqlite_files
 from webapp.extensions import db
-from webapp.models import Connection
-from webapp.services import purge, sqlite_files
+from webapp.operations import purge
 
 URL = "/connections"
 
@@ -182,7 +183,7 @@ def test_files_together_grow_no_further_than_their_quota(app, tessa, few, settin
     monkeypatch.setattr(limits, "SQLITE_WORKSPACE_BYTES", 1_000_000)
     sessions = []
     with app.app_context():
-        from webapp.services.connection_links import open_session
+        from webapp.connections.services.access import open_session
 
         for number in range(3):
             found = db.session.get_one(Connection, make(tessa, f"f{number}.db").json["id"])

@@ -6,7 +6,7 @@ import pytest
 
 from webapp import limits
 from webapp.extensions import redis_client
-from webapp.services import stored_json
+from webapp.usage.services import stored_json
 
 
 @pytest.fixture

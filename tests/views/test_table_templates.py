@@ -14,11 +14,12 @@ import pytest
 
 from tests.views.speak import refused
 from tests.views.tricky_schema import DDL, SAFE_ORDER
+from webapp.connections.models import Connection
+from webapp.connections.services import access
 from webapp.connectors.base import Writing
 from webapp.engine.block import Bound, Env
 from webapp.extensions import db
-from webapp.models import Connection
-from webapp.services import connection_links, generate, heads
+from webapp.generation.services import generate
 
 NOW = datetime.now(UTC)
 
@@ -44,7 +45,7 @@ def shop(connected, app):
     made = connected("sqlite", file="shop.db")
 
     def does(*statements: str) -> str:
-        with app.app_context(), connection_links.open_session(db.session.get_one(Connection, made)) as session:
+        with app.app_context(), access.open_session(db.session.get_one(Connection, made)) as session:
             for statement in statements:
                 session.execute(statement)
         return made
@@ -94,10 +95,10 @@ def told(made: dict[str, Any], table: str, column: str) -> tuple[str | None, str
 def pushed(app, connection: str, template: dict[str, Any], count: int, without: tuple[str, ...] = ()) -> list[str]:
     """Sends the first rows of a template into its table; answers what the target said of those it refused."""
     with app.app_context():
-        head = heads.Head(template["id"], template["version"], "", "")
+        head = generate.Head(template["id"], template["version"], "", "")
         bound = Bound(generate.saved_source(head, None).plan, Env("fit", NOW))
         bound.check(0, count)
-        with connection_links.open_session(db.session.get_one(Connection, connection)) as session:
+        with access.open_session(db.session.get_one(Connection, connection)) as session:
             entity = session.entity(template["name"])
             columns = [entity.column(name) for name in bound.schema.names]
             sent = [at for at, one in enumerate(columns) if one.generated != "identity" and one.name not in without]

@@ -11,9 +11,14 @@ from sqlalchemy import event, func, select
 from tests.cast import Program
 from tests.views.uploading import send
 from webapp import clock, limits
+from webapp.accounts import actors
+from webapp.accounts.models import ApiKey, Membership, Project, Workspace
+from webapp.accounts.services import workspace_deletion
+from webapp.audit.models import AuditEntry
 from webapp.extensions import db, redis_client
-from webapp.models import ApiKey, AuditEntry, Membership, Project, Push, Template, Workspace
-from webapp.services import actors, drains, purge, workspace_end
+from webapp.operations import batch_delete, purge
+from webapp.pushes.models import Push
+from webapp.row_templates.models import Template
 
 ID = [{"name": "id", "type": "row_number"}]
 
@@ -250,7 +255,7 @@ def test_a_deleted_workspace_lets_nobody_in_until_the_operator_has_it_back(app, 
     assert olivia.get("/templates").headers["Location"].startswith("/sign-in")
     assert api(cast.mallory).get("/templates").status_code == 200
     with app.app_context():
-        workspace_end.restore(actors.system(cast.acme), db.session.get_one(Workspace, cast.acme))
+        workspace_deletion.restore(actors.system(cast.acme), db.session.get_one(Workspace, cast.acme))
     app.extensions.pop("rowsmith.identities")  # a key that was refused is remembered as such for a minute
     assert edith.get("/templates").status_code == 200
 
@@ -261,7 +266,7 @@ def test_work_on_its_way_in_a_deleted_workspace_is_asked_to_end(app, api, cast):
     export = made(edith, f"/templates/{template}/exports", format="csv")["id"]
     api(cast.olivia).delete("/workspace", json={"confirm": "Acme"})
     with app.app_context():
-        from webapp.models import Export
+        from webapp.generation.models import Export
 
         assert db.session.get_one(Export, export).cancel_requested_at is not None
 
@@ -291,7 +296,7 @@ def test_a_deleted_workspace_goes_a_little_at_a_time(app, api, cast, monkeypatch
         while db.session.get(Workspace, cast.acme) is not None:
             db.session.rollback()
             looks = count()
-            purge.purge(later, drains.Turn(54, clock=lambda looks=looks: float(next(looks))))
+            purge.purge(later, batch_delete.Turn(54, clock=lambda looks=looks: float(next(looks))))
             turns += 1
             assert turns < 100
         event.remove(db.engine, "after_cursor_execute", watch)

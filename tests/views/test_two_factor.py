@@ -14,11 +14,13 @@ import sqlalchemy as sa
 from tests.cast import PASSWORD
 from tests.conftest import VAULT_KEY
 from webapp import clock, limits
+from webapp.accounts.models import BrowserSession, RecoveryCode, SecondFactor, SignInLink, User, Workspace
+from webapp.accounts.services import people, sign_in, two_factor
+from webapp.audit.models import AuditEntry
+from webapp.connections.services import secrets
 from webapp.extensions import db
-from webapp.models import AuditEntry, BrowserSession, RecoveryCode, SecondFactor, SignInLink, User, Workspace
 from webapp.security import totp
 from webapp.security.vault import Vault
-from webapp.services import people, secrets, sign_in, two_factor
 
 WRONG = "This code is wrong, or was used already."
 PROOF = {"password": PASSWORD}

@@ -7,9 +7,11 @@ from datetime import timedelta
 import pytest
 
 from webapp import clock, limits
+from webapp.accounts import actors
+from webapp.audit.services import audit_log, seals
 from webapp.extensions import db, reading, redis_client, writing
-from webapp.models import UsageHour
-from webapp.services import actors, audit, audit_seals, usage_hours
+from webapp.usage.models import UsageHour
+from webapp.usage.services import hourly
 
 FIELDS = [{"name": "a", "type": "uuid"}]
 
@@ -48,7 +50,7 @@ def test_rows_agree_with_what_was_generated_before_and_after_they_are_sealed(api
     found, history = rows_by(api, cast, by)
     assert (found, history["rows"]) == (wanted, 320)
     with app.app_context():
-        audit_seals.seal_all(clock.now())
+        seals.seal_all(clock.now())
     found, history = rows_by(api, cast, by)
     assert (found, history["rows"]) == (wanted, 320)
     assert sum(one["rows"] for one in history["steps"]) == 320
@@ -59,10 +61,10 @@ def test_rows_that_were_given_back_are_not_counted(api, app, cast, made):
     with app.app_context():
         who = actors.system(cast.acme, cast.main)
         told = {"made": 100, "of": 300, "given_back": 200}
-        audit.record(who, "template.generate_cut", ("template", made[0]), **told)
+        audit_log.record(who, "template.generate_cut", ("template", made[0]), **told)
     assert rows_by(api, cast, "template")[0][made[0]] == 110
     with app.app_context():
-        audit_seals.seal_all(clock.now())
+        seals.seal_all(clock.now())
     assert rows_by(api, cast, "template")[0][made[0]] == 110
 
 
@@ -91,7 +93,7 @@ def test_requests_agree_with_those_that_were_let_in_before_and_after_they_are_wr
 
     assert told() == {cast.edith.user_id: 5, cast.victor.user_id: 1, cast.olivia.user_id: 1}
     with app.app_context():
-        assert usage_hours.fold_all() == 1
+        assert hourly.fold_all() == 1
     assert told() == {cast.edith.user_id: 5, cast.victor.user_id: 1, cast.olivia.user_id: 2}
 
 
@@ -107,22 +109,22 @@ def test_requests_are_taken_over_once_whenever_the_sweeper_dies(api, app, cast, 
     for _ in range(3):
         api(cast.edith).get("/me")
     with app.app_context():
-        client, key = redis_client(), usage_hours.counts_key(cast.acme)
-        usage_hours.fold_all()
+        client, key = redis_client(), hourly.counts_key(cast.acme)
+        hourly.fold_all()
         kept = client.hgetall(key)
         assert kept == {}
         api(cast.edith).get("/me")
         # It dies after its commit and before it lets go of what it has taken over.
         monkeypatch.setattr(type(client), "delete", lambda *_: None)
-        usage_hours.fold_all()
+        hourly.fold_all()
         monkeypatch.undo()
         assert client.exists(f"{key}:apart")
         api(cast.edith).get("/me")
     shares = api(cast.olivia).get("/usage?by=person").json["history"]["shares"]
     assert {one["id"]: one["requests"] for one in shares}[cast.edith.user_id] == 5
     with app.app_context():
-        usage_hours.fold_all()
-        usage_hours.fold_all()
+        hourly.fold_all()
+        hourly.fold_all()
         with reading() as session:
             mine = session.query(UsageHour).where(UsageHour.user_id == cast.edith.user_id)
             assert sum(one.requests for one in mine) == 5
@@ -135,7 +137,7 @@ def test_a_redis_that_is_emptied_loses_no_row(api, app, cast, made):
 
 
 def test_old_hours_are_told_by_the_day(api, app, cast):
-    hour = usage_hours.hour_of(clock.now()) - timedelta(days=3)
+    hour = hourly.hour_of(clock.now()) - timedelta(days=3)
     with app.app_context(), writing() as session:
         for number in range(2):
             at = hour.replace(hour=number)
@@ -231,7 +233,7 @@ def test_hours_are_kept_for_a_year_and_a_month(app, cast):
     now = clock.now()
     with app.app_context(), writing() as session:
         for days in (limits.USAGE_KEPT_DAYS - 1, limits.USAGE_KEPT_DAYS + 1):
-            at = usage_hours.hour_of(now - timedelta(days=days))
+            at = hourly.hour_of(now - timedelta(days=days))
             session.add(
                 UsageHour(
                     workspace_id=cast.acme,
@@ -245,6 +247,6 @@ def test_hours_are_kept_for_a_year_and_a_month(app, cast):
                 )
             )
         session.flush()
-        assert usage_hours.purge(session, now) == 1
+        assert hourly.purge(session, now) == 1
     with app.app_context():
         db.session.remove()

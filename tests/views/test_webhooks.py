@@ -8,10 +8,12 @@ import pytest
 
 from tests.fakes.echo_target import Answer, EchoTarget
 from webapp import clock
+from webapp.connections.services import access
 from webapp.extensions import writing
-from webapp.models import Delivery, Export, NoticeChoice
+from webapp.generation.models import Export
 from webapp.net.gate import Gate
-from webapp.services import connection_links, webhook_sending
+from webapp.notifications.models import Delivery, NoticeChoice
+from webapp.notifications.services import webhook_delivery
 
 NEW = {
     "url": "http://127.0.0.1:9/hook",
@@ -81,7 +83,7 @@ def test_a_faulty_webhook_is_refused_by_name(edith, body, faults):
 
 
 def test_a_closed_address_is_refused_when_it_is_given(edith, monkeypatch):
-    monkeypatch.setattr(connection_links, "gate", Gate)
+    monkeypatch.setattr(access, "gate", Gate)
     answer = edith.post("/webhooks", json={**NEW, "url": "http://169.254.169.254/latest"})
     assert (answer.status_code, answer.json["error"]["code"]) == (403, "target_not_allowed")
 
@@ -115,7 +117,7 @@ def test_deliveries_are_listed_and_sent_again(app, edith, target):
     assert (again["status"], again["id"]) == ("pending", sent["id"])
     assert edith.post(f"{at}/{sent['id']}/redeliver").json["error"]["code"] == "conflict"
     with app.app_context():
-        webhook_sending.deliver(webhook_sending.claim(clock.now()))
+        webhook_delivery.deliver(webhook_delivery.claim(clock.now()))
     first, second = target.calls("/hook")
     assert (first.headers["webhook-id"], first.body) == (second.headers["webhook-id"], second.body)
     edith.patch(f"/webhooks/{hook['id']}", json={"active": False})
@@ -135,7 +137,7 @@ def test_turned_on_again_a_webhook_has_a_clean_record(app, edith, target):
     with app.app_context(), writing() as session:
         session.add(Delivery(webhook_id=hook["id"], event="run.failed", body="{}", next_at=clock.now()))
     with app.app_context():
-        webhook_sending.deliver(webhook_sending.claim(clock.now()))
+        webhook_delivery.deliver(webhook_delivery.claim(clock.now()))
     assert edith.get(f"/webhooks/{hook['id']}").json["off_reason"] == "gone"
     on = edith.patch(f"/webhooks/{hook['id']}", json={"active": True}).json
     assert (on["active"], on["off_reason"], on["failures"], on["failing_since"]) == (True, None, 0, None)

@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 
 from tests.views.speak import FIELDS, faults, make, refused
-from webapp import openapi, whole
+from webapp import whole
 from webapp.engine.fields import REGISTRY
+from webapp.web import openapi
 
 NONE = [5.5, "5", "5.0", True, [5]]
 

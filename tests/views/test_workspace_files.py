@@ -14,9 +14,10 @@ import sqlalchemy as sa
 from tests.conftest import close_app
 from tests.views.uploading import URL, address, problem, send
 from webapp import create_app, limits
+from webapp.audit.models import AuditEntry
 from webapp.extensions import db
-from webapp.models import AuditEntry, WorkspaceFile
-from webapp.services import workspace_files_kept
+from webapp.files.models import WorkspaceFile
+from webapp.files.services import file_store
 
 
 @pytest.fixture
@@ -79,7 +80,7 @@ def test_a_reader_of_replaced_bytes_reads_them_to_their_end(edith, stored):
 
 def test_a_file_that_is_replaced_between_the_look_and_the_read_is_read_as_it_is_now(edith, monkeypatch):
     send(edith, "a", b"old")
-    real, once = workspace_files_kept.pieces, []
+    real, once = file_store.pieces, []
 
     def between(key, *more):
         if not once:
@@ -87,7 +88,7 @@ def test_a_file_that_is_replaced_between_the_look_and_the_read_is_read_as_it_is_
             send(edith, "a", b"newer")
         return real(key, *more)
 
-    monkeypatch.setattr(workspace_files_kept, "pieces", between)
+    monkeypatch.setattr(file_store, "pieces", between)
     assert edith.get(address("a")).data == b"newer"
 
 

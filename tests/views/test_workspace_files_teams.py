@@ -9,10 +9,12 @@ import pytest
 import sqlalchemy as sa
 
 from tests.views.uploading import URL, address, problem, send
+from webapp.accounts import actors
 from webapp.extensions import db
-from webapp.models import Run, WorkspaceFile
-from webapp.services import actors, workspace_files
-from webapp.services.purge import purge
+from webapp.files.models import WorkspaceFile
+from webapp.files.services import files
+from webapp.operations.purge import purge
+from webapp.scenarios.models import Run
 
 SOURCE = {"name": "T", "fields": [{"name": "a", "type": "source_column"}], "source": {"file": "secret.csv"}}
 
@@ -173,8 +175,8 @@ def test_a_run_sees_the_files_of_its_project_and_shared_ones(app, api, cast, tes
     send(api(cast.edith, **{"X-Project-Id": cast.red_project}), "red.csv", b"red")
     send(api(cast.edith), "all.csv", b"all", more={"shared": "true"})
     with app.app_context():
-        workspace_files.sync(cast.acme, cast.main, tmp_path / "blue")
-        workspace_files.sync(cast.acme, cast.red_project, tmp_path / "red")
+        files.sync(cast.acme, cast.main, tmp_path / "blue")
+        files.sync(cast.acme, cast.red_project, tmp_path / "red")
     assert sorted(one.name for one in (tmp_path / "blue").iterdir()) == ["all.csv", "secret.csv"]
     assert sorted(one.name for one in (tmp_path / "red").iterdir()) == ["all.csv", "red.csv"]
 
@@ -185,7 +187,7 @@ def test_outputs_of_a_run_belong_to_its_project(app, api, cast, rita, tessa, tmp
     (tmp_path / "outputs").mkdir()
     (tmp_path / "outputs" / "rows.csv").write_bytes(b"1")
     with app.app_context():
-        stored = workspace_files.store_outputs(db.session.get_one(Run, run_id), tmp_path / "outputs")
+        stored = files.store_outputs(db.session.get_one(Run, run_id), tmp_path / "outputs")
         db.session.remove()
     name = stored.files[0]["name"]
     assert tessa.get(address(name)).data == b"1"
@@ -208,7 +210,7 @@ def test_sparse_files_and_hard_links_count_by_what_is_stored(app, api, cast, tes
     (folder / "twice").hardlink_to(folder / "sparse0")
     (folder / "link").symlink_to("/etc/passwd")
     with app.app_context():
-        stored = workspace_files.store_outputs(db.session.get_one(Run, run_id), folder)
+        stored = files.store_outputs(db.session.get_one(Run, run_id), folder)
         db.session.remove()
     assert stored.bytes == sum(one["size"] for one in stored.files) == 8_000
     assert [name for name, _ in stored.refused] == ["link", "sparse2", "sparse3", "twice"]
@@ -216,7 +218,7 @@ def test_sparse_files_and_hard_links_count_by_what_is_stored(app, api, cast, tes
 
 def test_files_from_before_projects_stay_visible_to_everybody(app, api, cast, rita, tessa):
     with app.app_context():
-        workspace_files.upload(actors.system(cast.acme), "old.csv", io.BytesIO(b"1"))
+        files.upload(actors.system(cast.acme), "old.csv", io.BytesIO(b"1"))
         db.session.remove()
     for one in (rita, tessa, api(cast.edith), api(cast.victor)):
         assert one.get(address("old.csv")).data == b"1"
@@ -224,7 +226,7 @@ def test_files_from_before_projects_stay_visible_to_everybody(app, api, cast, ri
 
 def test_files_of_a_deleted_project_go_with_it(app, api, cast, rita):
     from webapp import clock, storage
-    from webapp.models import Project
+    from webapp.accounts.models import Project
 
     edith = api(cast.edith, **{"X-Project-Id": cast.side})
     key = send(edith, "a").json["id"]

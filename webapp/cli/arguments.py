@@ -96,7 +96,9 @@ def _up(parser: argparse.ArgumentParser) -> None:
         "--plan", choices=PLANS, help="put the demo workspace on this plan (first: enterprise)"
     )
     parser.add_argument("--workers", type=positive, metavar="N", help="worker processes")
-    parser.add_argument("--runners", type=positive, metavar="N", help="processes that run scenarios, one at a time")
+    parser.add_argument(
+        "--runners", type=positive, metavar="N", help="processes that run scenarios, one at a time"
+    )
 
 
 def _test(parser: argparse.ArgumentParser) -> None:
@@ -106,9 +108,13 @@ def _test(parser: argparse.ArgumentParser) -> None:
 
 
 def _soak(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--hours", type=hours, default=4.0, metavar="N", help="how long (4); parts of an hour too")
+    parser.add_argument(
+        "--hours", type=hours, default=4.0, metavar="N", help="how long (4); parts of an hour too"
+    )
     parser.add_argument("--stack", choices=STACKS, default=STACKS[0], help=f"what to run it on ({STACKS[0]})")
-    parser.add_argument("--out", default="var/soak", metavar="D", help="folder of measurements and charts (var/soak)")
+    parser.add_argument(
+        "--out", default="var/soak", metavar="D", help="folder of measurements and charts (var/soak)"
+    )
 
 
 def _help(parser: argparse.ArgumentParser) -> None:
@@ -128,7 +134,9 @@ def _sign_in(parser: argparse.ArgumentParser) -> None:
         "email", nargs="?", help="whom to let in (default: the owner of the oldest workspace)"
     )
     parser.add_argument(
-        "--reset-two-factor", action="store_true", help="first take away their second factor, and end their sessions"
+        "--reset-two-factor",
+        action="store_true",
+        help="first take away their second factor, and end their sessions",
     )
     _data_dir(parser)
 
@@ -176,7 +184,9 @@ def _vault(parser: argparse.ArgumentParser) -> None:
 
 
 def _passphrase(parser: argparse.ArgumentParser, what: str) -> None:
-    parser.add_argument("--passphrase-file", metavar="F", help=f"{what}; the passphrase is the first line of F")
+    parser.add_argument(
+        "--passphrase-file", metavar="F", help=f"{what}; the passphrase is the first line of F"
+    )
 
 
 def _backup(parser: argparse.ArgumentParser) -> None:
@@ -192,7 +202,9 @@ def _restore(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("file", help="the backup")
     parser.add_argument("--force-empty", action="store_true", help="replace all that this installation has")
     _passphrase(parser, "open the keys in the backup")
-    parser.add_argument("--without-keys", action="store_true", help="give up stored secrets, whose keys are lost")
+    parser.add_argument(
+        "--without-keys", action="store_true", help="give up stored secrets, whose keys are lost"
+    )
     _data_dir(parser)
 
 
@@ -202,7 +214,9 @@ def _doctor(parser: argparse.ArgumentParser) -> None:
 
 
 def _upgrade(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--backup", metavar="FILE", help="where the backup goes (default: backups in the data folder)")
+    parser.add_argument(
+        "--backup", metavar="FILE", help="where the backup goes (default: backups in the data folder)"
+    )
     parser.add_argument("--no-backup", action="store_true", help="make none: you have one")
     _data_dir(parser)
 
@@ -210,7 +224,9 @@ def _upgrade(parser: argparse.ArgumentParser) -> None:
 def _audit(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("action", choices=("verify", "export", "anchor"), help="what to do")
     parser.add_argument("workspace", nargs="?", help="id or name (verify without one: all)")
-    parser.add_argument("--head", metavar="N:HASH", help="verify: a head that was kept, which must be in the chain")
+    parser.add_argument(
+        "--head", metavar="N:HASH", help="verify: a head that was kept, which must be in the chain"
+    )
     wanted = parser.add_argument_group("export: only entries that have all of these")
     for name in ("action", "kind", "object-id", "user-id", "key-id", "project-id", "address", "text"):
         wanted.add_argument(f"--{name}", metavar="X", dest="of_action" if name == "action" else None)

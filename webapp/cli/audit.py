@@ -11,15 +11,15 @@ import orjson
 from sqlalchemy import or_, select
 
 from webapp import clock, limits
+from webapp.accounts.models import Workspace
+from webapp.audit.services import seals, search
+from webapp.audit.services.seals import FIELDS
+from webapp.audit.services.search import Wanted
+from webapp.audit.services.verification import Report, verify
 from webapp.cli import operator
 from webapp.cli.datadir import CliError
 from webapp.errors import ApiError
 from webapp.extensions import db
-from webapp.models import Workspace
-from webapp.services import audit_seals, audit_search
-from webapp.services.audit_chain import FIELDS
-from webapp.services.audit_search import Wanted
-from webapp.services.audit_verify import Report, verify
 
 _TEXTS: Final = ("kind", "object_id", "user_id", "key_id", "project_id", "address", "text")
 
@@ -35,7 +35,7 @@ def run(arguments: argparse.Namespace) -> int:
         if arguments.action == "anchor":
             workspace_id = workspace.id
             db.session.rollback()  # what was read holds SQLite's lock, which the entry needs
-            audit_seals.anchor_anew(workspace_id, clock.now())
+            seals.anchor_anew(workspace_id, clock.now())
             print(f"{workspace_id}: the head of the chain as it stands now is kept.")
             return 0
         return _export(workspace, arguments)
@@ -98,7 +98,7 @@ def _export(workspace: Workspace, arguments: argparse.Namespace) -> int:
     said = {"action": arguments.of_action, **{name: getattr(arguments, name) for name in _TEXTS}}
     try:
         times = {
-            name: audit_search.moment(text)
+            name: search.moment(text)
             for name in ("since", "until")
             if (text := getattr(arguments, name)) is not None
         }
@@ -106,7 +106,7 @@ def _export(workspace: Workspace, arguments: argparse.Namespace) -> int:
         raise CliError(error.message) from error
     workspace_id = workspace.id
     db.session.rollback()
-    for rows in audit_search.every(workspace_id, Wanted(**said, **times)):
+    for rows in search.every(workspace_id, Wanted(**said, **times)):
         for row in rows:
             entry = {name: getattr(row, name) for name in FIELDS if name != "workspace_id"}
             entry["at"] = clock.to_text(row.at)

@@ -10,9 +10,9 @@ from pathlib import Path
 from webapp import clock, limits
 from webapp.cli import upkeep
 from webapp.cli.datadir import CliError, DataDir, resolve
-from webapp.upkeep import backup, keys
-from webapp.upkeep.archive import Manifest
-from webapp.upkeep.faults import told
+from webapp.operations.backup import backup, keys
+from webapp.operations.backup.archive import Manifest
+from webapp.operations.backup.errors import told
 
 
 def run(arguments: argparse.Namespace) -> int:

@@ -233,7 +233,9 @@ def main(argv: Sequence[str]) -> int:
         print(arguments.help_text(known.topic), end="")
         return 0
     if known.command == "doctor" and not installed(venv_dir(), "requirements.lock"):
-        become(python_of(venv_dir()) if works(venv_dir()) else Path(sys.executable), "webapp.cli.doctor", argv)
+        become(
+            python_of(venv_dir()) if works(venv_dir()) else Path(sys.executable), "webapp.cli.doctor", argv
+        )
     try:
         python = ensure("requirements-dev.lock" if known.command in ("test", "soak") else "requirements.lock")
     except Stop as stop:

@@ -133,7 +133,9 @@ class DataDir:
     def replace_keys(self, keys: Mapping[str, str]) -> None:
         """Write other keys; those that are there are kept beside them, under a name that tells the time."""
         if self._keys.exists():
-            aside = self._keys.with_name(f"{self._keys.name}.before-{time.strftime('%Y%m%dT%H%M%SZ', time.gmtime())}")
+            aside = self._keys.with_name(
+                f"{self._keys.name}.before-{time.strftime('%Y%m%dT%H%M%SZ', time.gmtime())}"
+            )
             self._keys.replace(aside)
         _write_private(self._keys, "".join(f"{name}={value}\n" for name, value in keys.items()))
 

@@ -14,9 +14,9 @@ import sqlalchemy as sa
 from webapp import limits
 from webapp.cli.findings import FAIL, OK, WARN, Check, Finding, Patient
 from webapp.extensions import READS
+from webapp.operations.backup import keys, revisions, tables
+from webapp.operations.backup.backup import engine
 from webapp.security.vault import Vault
-from webapp.upkeep import keys, revisions, sealed, tables
-from webapp.upkeep.snapshot import engine
 
 
 @contextmanager
@@ -132,7 +132,7 @@ def vault_keys(patient: Patient) -> Iterator[Finding]:
     opened, lost = 0, 0
     if patient.known.get("database"):
         with reading(patient) as connection:
-            opened, lost = sealed.count(connection, ring)
+            opened, lost = keys.count(connection, ring)
     if lost:
         told = f"{lost} of {lost + opened} stored secrets cannot be opened: the key they were sealed by is missing."
         yield Finding(
@@ -151,7 +151,7 @@ def words(patient: Patient) -> Iterator[Finding]:
         return
     from webapp import create_app
     from webapp.extensions import db
-    from webapp.services import vocabularies
+    from webapp.row_templates.services import vocabularies
 
     with create_app(patient.settings, routes=False).app_context():
         try:

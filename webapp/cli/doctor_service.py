@@ -15,7 +15,7 @@ from webapp.cli.datadir import CliError
 from webapp.cli.doctor_database import skew
 from webapp.cli.findings import FAIL, OK, WARN, Check, Finding, Patient
 from webapp.net import clamd
-from webapp.services import heartbeat
+from webapp.operations import health
 
 
 def queue(patient: Patient) -> Iterator[Finding]:
@@ -110,8 +110,8 @@ def processes(patient: Patient) -> Iterator[Finding]:
     if client is None:
         return
     since = time.time() - limits.WORKER_SEEN_SECONDS
-    parts = (heartbeat.WORKER, heartbeat.RUNNER, heartbeat.SWEEPER)
-    alive = {part: heartbeat.alive(client, part, since) for part in parts}
+    parts = (health.WORKER, health.RUNNER, health.SWEEPER)
+    alive = {part: health.alive(client, part, since) for part in parts}
     told = ", ".join(f"{count} {part}(s)" for part, count in alive.items())
     if not any(alive.values()):
         yield Finding(
@@ -120,7 +120,7 @@ def processes(patient: Patient) -> Iterator[Finding]:
         return
     missing = [part for part, count in alive.items() if not count]
     for part in missing:
-        command = "worker --queues runs" if part == heartbeat.RUNNER else part
+        command = "worker --queues runs" if part == health.RUNNER else part
         yield Finding(FAIL, "workers", f"No {part} is there, others are: {told}.", f"./rowsmith {command}")
     if not missing:
         yield Finding(OK, "workers", f"{told} are there.")

@@ -9,12 +9,13 @@ from datetime import timedelta
 from sqlalchemy import select
 
 from webapp import clock
+from webapp.accounts import actors
+from webapp.accounts.models import ApiKey, User
+from webapp.accounts.services import api_keys
+from webapp.accounts.services.api_keys import NEWEST_VERSION
 from webapp.cli import operator
 from webapp.cli.datadir import CliError
 from webapp.extensions import db
-from webapp.models import ApiKey, User
-from webapp.services import actors, api_keys
-from webapp.services.api_versions import NEWEST_VERSION
 
 
 def run(arguments: argparse.Namespace) -> int:

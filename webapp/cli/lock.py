@@ -11,7 +11,7 @@ from typing import Final
 
 from webapp import ROOT
 from webapp.cli.datadir import CliError
-from webapp.services.requirements import COMMON
+from webapp.scenarios.services.requirements import COMMON
 
 COMPILE: Final = (
     "pip compile --quiet --universal --upgrade --python-version 3.11 --generate-hashes --no-emit-index-url"

@@ -12,16 +12,17 @@ from sqlalchemy import select
 from sqlalchemy.exc import OperationalError, ProgrammingError
 
 from webapp import create_app
+from webapp.accounts import actors
+from webapp.accounts.actors import Actor
+from webapp.accounts.models import Membership, Project, User, Workspace
+from webapp.accounts.services import people
 from webapp.cli import upkeep
 from webapp.cli.datadir import CliError, DataDir, resolve
 from webapp.config import Settings
 from webapp.errors import ApiError
 from webapp.extensions import db
-from webapp.models import Membership, Project, User, Workspace
-from webapp.services import actors, people
-from webapp.services.actors import Actor
-from webapp.upkeep import revisions, upgrade
-from webapp.upkeep.faults import UpkeepError
+from webapp.operations.backup import revisions, upgrade
+from webapp.operations.backup.errors import UpkeepError
 
 
 @contextmanager

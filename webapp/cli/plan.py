@@ -8,11 +8,12 @@ from typing import Final
 from sqlalchemy import select
 
 from webapp import limits
+from webapp.accounts import actors
+from webapp.accounts.models import Workspace
+from webapp.accounts.services import tenancy
 from webapp.cli import operator
 from webapp.cli.datadir import CliError
 from webapp.extensions import db
-from webapp.models import Workspace
-from webapp.services import actors, tenancy
 
 OWN: Final = ("requests_per_minute", "rows_per_hour", "rows_per_generation")
 

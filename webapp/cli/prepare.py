@@ -16,13 +16,15 @@ from sqlalchemy import make_url, select
 from sqlalchemy.exc import DatabaseError
 
 from webapp import create_app, limits
+from webapp.accounts.models import ApiKey, Workspace
 from webapp.cli import key, operator, plan, sign_in
 from webapp.cli.datadir import CliError
 from webapp.config import Settings
 from webapp.errors import ApiError
 from webapp.extensions import db
-from webapp.models import ApiKey, Template, Workspace
-from webapp.services import demo, vocabularies
+from webapp.operations.demo import workspace as demo_workspace
+from webapp.row_templates.models import Template
+from webapp.row_templates.services import vocabularies
 
 
 def migrate(settings: Settings) -> None:
@@ -32,7 +34,9 @@ def migrate(settings: Settings) -> None:
         try:
             file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         except OSError as error:
-            raise CliError(f"The folder of the database, {file.parent}, cannot be made ({error.strerror}).") from error
+            raise CliError(
+                f"The folder of the database, {file.parent}, cannot be made ({error.strerror})."
+            ) from error
     with create_app(settings, routes=False).app_context():
         _upgrade()
 
@@ -60,7 +64,7 @@ def secure_vocabularies() -> None:
 def ways_in(settings: Settings, wanted: str | None) -> dict[str, str]:
     """Seed the demo where nothing is, put it on the plan wanted, and say how to get in. Needs an application
     context."""
-    demo.ensure_demo(wanted or limits.DEMO_PLAN)
+    demo_workspace.ensure_demo(wanted or limits.DEMO_PLAN)
     owner = operator.owner()
     workspace = db.session.get_one(Workspace, owner.actor.workspace_id)
     if wanted and workspace.plan != wanted:
@@ -84,7 +88,9 @@ def main() -> None:
         try:
             _upgrade()
         except DatabaseError as error:
-            sys.exit(f"rowsmith: The database cannot be brought up to date: {error.orig}. See docs/runbook.md.")
+            sys.exit(
+                f"rowsmith: The database cannot be brought up to date: {error.orig}. See docs/runbook.md."
+            )
         try:
             found = ways_in(settings, sys.argv[1] if len(sys.argv) > 1 else None)
         except CliError as error:

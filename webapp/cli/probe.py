@@ -12,7 +12,7 @@ import redis
 
 from webapp import limits
 from webapp.config_faults import is_loopback
-from webapp.services import heartbeat
+from webapp.operations import health
 
 
 def redis_answers(url: str) -> Callable[[], bool]:
@@ -34,7 +34,7 @@ def beats(url: str, part: str, least: int, since: float) -> Callable[[], bool]:
 
     def ask() -> bool:
         try:
-            return heartbeat.alive(client, part, since) >= least
+            return health.alive(client, part, since) >= least
         except redis.RedisError:
             return False
 

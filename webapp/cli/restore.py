@@ -9,9 +9,9 @@ from typing import Final
 
 from webapp.cli import upkeep
 from webapp.cli.datadir import CliError, DataDir, resolve
-from webapp.upkeep import keys, restore
-from webapp.upkeep.archive import Reader
-from webapp.upkeep.restore import Restored
+from webapp.operations.backup import keys, restore
+from webapp.operations.backup.archive import Reader
+from webapp.operations.backup.restore import Restored
 
 _NAMES: Final = ("SECRET_KEY", "VAULT_KEYS")
 

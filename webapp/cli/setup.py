@@ -10,12 +10,13 @@ import argparse
 from sqlalchemy import select
 
 from webapp import limits
+from webapp.accounts import actors
+from webapp.accounts.models import Membership, User, Workspace
+from webapp.accounts.services import people, tenancy
 from webapp.cli import operator, sign_in
 from webapp.cli.datadir import CliError
 from webapp.config import Settings
 from webapp.extensions import db
-from webapp.models import Membership, User, Workspace
-from webapp.services import actors, people, tenancy
 
 
 def run(arguments: argparse.Namespace) -> int:

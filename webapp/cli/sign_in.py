@@ -5,11 +5,11 @@ from __future__ import annotations
 import argparse
 import sys
 
+from webapp.accounts.models import User
+from webapp.accounts.services import sign_in, two_factor
 from webapp.cli import operator
 from webapp.cli.datadir import CliError
 from webapp.config import Settings
-from webapp.models import User
-from webapp.services import sign_in, two_factor
 
 
 def run(arguments: argparse.Namespace) -> int:

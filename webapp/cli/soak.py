@@ -32,6 +32,9 @@ def run(arguments: argparse.Namespace) -> int:
         "SOAK_FOLDER": str(folder),
         "PYTHONPATH": str(ROOT / "sdk" / "python" / "src"),
     }
-    print(f"{arguments.hours:g} h on {arguments.stack}; measurements go to {folder / arguments.stack}", flush=True)
+    print(
+        f"{arguments.hours:g} h on {arguments.stack}; measurements go to {folder / arguments.stack}",
+        flush=True,
+    )
     command = [sys.executable, "-m", "pytest", "-s", "-o", "faulthandler_timeout=0", TEST]
     return subprocess.run(command, cwd=ROOT, env=env, stdin=subprocess.DEVNULL, check=False).returncode

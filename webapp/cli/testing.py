@@ -73,7 +73,9 @@ def run(arguments: argparse.Namespace) -> int:
     assets.ensure()
     env = {name: value for name, value in os.environ.items() if name not in (*UNSEEN, *LAUNCHER_NAMES)}
     # Where lint-imports finds the packages of sdk/.
-    env["PYTHONPATH"] = os.pathsep.join(str(ROOT / "sdk" / name / "src") for name in ("python", "mcp", "spark"))
+    env["PYTHONPATH"] = os.pathsep.join(
+        str(ROOT / "sdk" / name / "src") for name in ("python", "mcp", "spark")
+    )
     failed = [
         name for name, command in steps(arguments.all, arguments.rest) if not passes(name, command, env)
     ]
@@ -93,7 +95,14 @@ def steps(everything: bool, rest: list[str]) -> list[tuple[str, list[str]]]:
         tests,
     ]
     if everything:
-        again = ["env", "TEST_ON=postgresql", sys.executable, "-m", "pytest", *pytest_arguments(True, list(ON_BOTH))]
+        again = [
+            "env",
+            "TEST_ON=postgresql",
+            sys.executable,
+            "-m",
+            "pytest",
+            *pytest_arguments(True, list(ON_BOTH)),
+        ]
         made.append(("promises on PostgreSQL and Redis", again))
     return made
 

@@ -20,7 +20,7 @@ from webapp.cli.datadir import CliError, DataDir, Running, resolve
 from webapp.cli.supervisor import Part, Stopped, Supervisor
 from webapp.config import EVERYWHERE, Settings
 from webapp.config_faults import is_loopback
-from webapp.services import heartbeat
+from webapp.operations import health
 
 
 def tell(line: str) -> None:
@@ -80,7 +80,9 @@ def _start(arguments: argparse.Namespace, data: DataDir, supervisor: Supervisor)
     workers, runners = arguments.workers or limits.UP_WORKERS, arguments.runners or limits.UP_RUNNERS
     supervisor.start(*_parts(env, settings, here, workers, runners))
     if "none" in _sandboxes(settings.redis_url):
-        tell("  Scenarios cannot be run: nothing here can keep their programs apart (docs/reference/sandbox.md).")
+        tell(
+            "  Scenarios cannot be run: nothing here can keep their programs apart (docs/reference/sandbox.md)."
+        )
     data.announce(Running(os.getpid(), env["PUBLIC_URL"], env["REDIS_URL"]))
     tell(banner(env["PUBLIC_URL"], data.path, demo))
     if host in EVERYWHERE and not settings.is_https:
@@ -104,7 +106,7 @@ def _sandboxes(url: str) -> list[str]:
     """How the runners keep programs apart."""
     client = redis.Redis.from_url(url, socket_timeout=limits.PROBE_SECONDS)
     try:
-        return heartbeat.told(client, heartbeat.RUNNER, 0)
+        return health.told(client, health.RUNNER, 0)
     except redis.RedisError:
         return []
 
@@ -130,13 +132,13 @@ def _parts(env: Mapping[str, str], settings: Settings, here: str, workers: int, 
             probe.beats(settings.redis_url, part, number, now),
         )
         for part, most, more in (
-            (heartbeat.WORKER, workers, ()),
-            (heartbeat.RUNNER, runners, ("--queues", "runs")),
+            (health.WORKER, workers, ()),
+            (health.RUNNER, runners, ("--queues", "runs")),
         )
         for number in range(1, most + 1)
     ]
     sweeper = Part(
-        "sweeper", [*python, "jobs.sweeper"], env, probe.beats(settings.redis_url, heartbeat.SWEEPER, 1, now)
+        "sweeper", [*python, "jobs.sweeper"], env, probe.beats(settings.redis_url, health.SWEEPER, 1, now)
     )
     web = Part(
         "web",

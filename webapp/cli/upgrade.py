@@ -15,7 +15,7 @@ from webapp.cli.datadir import CliError, DataDir, resolve
 from webapp.cli.findings import FAIL, Finding, Patient
 from webapp.cli.prepare import secure_vocabularies
 from webapp.config import Settings
-from webapp.upkeep import backup, revisions, upgrade
+from webapp.operations.backup import backup, revisions, upgrade
 
 # What the doctor finds of these tells whether the upgrade went well.
 _TELLING = ("packages", "settings", "data folder", "database", "integrity", "keys", "vocabularies")

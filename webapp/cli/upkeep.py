@@ -13,8 +13,8 @@ from webapp import clock, create_app, limits
 from webapp.cli.datadir import CliError, DataDir
 from webapp.config import Settings
 from webapp.extensions import db
-from webapp.services import heartbeat
-from webapp.upkeep.faults import UpkeepError
+from webapp.operations import health
+from webapp.operations.backup.errors import UpkeepError
 
 
 def from_caller(name: str) -> Path:
@@ -72,8 +72,8 @@ def _unheard(url: str) -> None:
     )
     since = clock.epoch() - limits.LEASE_SECONDS
     try:
-        parts = (heartbeat.WORKER, heartbeat.RUNNER, heartbeat.SWEEPER)
-        alive = [part for part in parts if heartbeat.alive(client, part, since)]
+        parts = (health.WORKER, health.RUNNER, health.SWEEPER)
+        alive = [part for part in parts if health.alive(client, part, since)]
     except redis.RedisError:
         return  # nobody can work without it
     finally:

@@ -14,10 +14,13 @@ import secrets as random
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from webapp.accounts.services import two_factor
 from webapp.cli import operator
 from webapp.cli.datadir import CliError, DataDir, resolve
 from webapp.config import Settings
-from webapp.services import mail, masking_keys, secrets, two_factor, webhooks
+from webapp.connections.services import secrets
+from webapp.notifications.services import mail, webhooks
+from webapp.real_data.services import masking_keys
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -41,7 +44,9 @@ def _alone(data: DataDir) -> Iterator[None]:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            raise CliError("The keys are being changed at this moment: try again when that has ended.") from None
+            raise CliError(
+                "The keys are being changed at this moment: try again when that has ended."
+            ) from None
         yield
 
 
@@ -68,15 +73,21 @@ def rotate(data: DataDir, settings: Settings) -> None:
     resealed = (secrets.reseal(), masking_keys.reseal(), two_factor.reseal(), webhooks.reseal())
     mail.reseal()
     renewed, total = (sum(numbers) for numbers in zip(*resealed, strict=True))
-    print(f"{renewed} of {total} secret(s) sealed by the newest key; {len(ring(data, settings))} key(s) in the ring")
+    print(
+        f"{renewed} of {total} secret(s) sealed by the newest key; {len(ring(data, settings))} key(s) in the ring"
+    )
     if _from_environment():
-        print("To change the key: put a new one in front of VAULT_KEYS, restart every process, then run this again.")
+        print(
+            "To change the key: put a new one in front of VAULT_KEYS, restart every process, then run this again."
+        )
 
 
 def drop_old(data: DataDir, settings: Settings) -> None:
     """Only the newest key stays. CliError while the service runs: its processes may still seal by an older one."""
     if _from_environment():
-        raise CliError("VAULT_KEYS is set in the environment: after a rotation take the older keys out of it there.")
+        raise CliError(
+            "VAULT_KEYS is set in the environment: after a rotation take the older keys out of it there."
+        )
     if data.running():
         raise CliError("Stop Rowsmith first: a running process may still seal secrets by an older key.")
     keys = data_ring(data)

@@ -21,7 +21,7 @@ from webapp.cli import bootstrap, operator
 from webapp.cli.datadir import CliError
 from webapp.engine.data import build, vocabulary
 from webapp.engine.data.vocabulary import Lock, VocabularyError
-from webapp.services import vocabularies
+from webapp.row_templates.services import vocabularies
 
 Environment = Callable[[Path, Sequence[str]], Path]
 """Makes a virtual environment in a folder, with these requirements, and answers its Python."""

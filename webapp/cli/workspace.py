@@ -6,11 +6,12 @@ import argparse
 
 from sqlalchemy import select
 
+from webapp.accounts import actors
+from webapp.accounts.models import Workspace
+from webapp.accounts.services import workspace_deletion
 from webapp.cli import operator
 from webapp.cli.datadir import CliError
 from webapp.extensions import db
-from webapp.models import Workspace
-from webapp.services import actors, workspace_end
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -26,7 +27,7 @@ def run(arguments: argparse.Namespace) -> int:
         found = operator.workspace(arguments.workspace)
         if found.deleted_at is None:
             raise CliError(f"The workspace {found.name} is not deleted: there is nothing to restore.")
-        workspace_end.restore(actors.system(found.id), found)
+        workspace_deletion.restore(actors.system(found.id), found)
         print(line(found))
     return 0
 

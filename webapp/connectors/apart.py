@@ -66,7 +66,9 @@ def metadata(connector: Connector, seconds: float) -> dict[str, Any]:
     return found[0]
 
 
-def samples(connector: Connector, tables: Sequence[str], rows: int, seconds: float) -> dict[str, pa.RecordBatch]:
+def samples(
+    connector: Connector, tables: Sequence[str], rows: int, seconds: float
+) -> dict[str, pa.RecordBatch]:
     """The first rows of some tables by their names, of as many as the time reaches and the account may read.
     Raises ConnectorError where there is not even a way to the target."""
     found, ended = _asked("samples", connector, seconds, tables=list(tables), rows=rows)
@@ -97,7 +99,10 @@ def _asked(
         asked["token"] = asdict(auth.stored())
     if not _turns.acquire(timeout=limits.APART_TURN_SECONDS):
         return [], ConnectorError(
-            "Too many targets are being asked at this moment.", reason="busy", hint="Try again.", transient=True
+            "Too many targets are being asked at this moment.",
+            reason="busy",
+            hint="Try again.",
+            transient=True,
         )
     try:
         said, late = _carried_out(orjson.dumps(asked), seconds)
@@ -207,7 +212,9 @@ def limit_memory() -> None:
 
 def error_to_json(error: ConnectorError) -> dict[str, Any]:
     """An error as the arguments that it is made of again."""
-    return {name: getattr(error, name) for name in ("message", "code", "reason", "hint", "transient", "details")}
+    return {
+        name: getattr(error, name) for name in ("message", "code", "reason", "hint", "transient", "details")
+    }
 
 
 def answered(asked: Mapping[str, Any], tokens: TokenStore) -> Iterator[Any]:
@@ -274,7 +281,9 @@ def main() -> None:
         ended: dict[str, Any] = {"done": True}
     except MemoryError:
         mb = limits.QUERY_MEMORY_BYTES // limits.MB
-        ended = {"error": {"message": f"The answer needs more than {mb:,} MB of memory.", "reason": "too_large"}}
+        ended = {
+            "error": {"message": f"The answer needs more than {mb:,} MB of memory.", "reason": "too_large"}
+        }
     except ConnectorError as error:
         ended = {"error": error_to_json(error)}
     size = 0

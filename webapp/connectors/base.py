@@ -48,6 +48,7 @@ REASONS: Final = (
     "refused",  # by a trigger, a rule, a validator: whatever else the target says of one row
 )
 
+
 class ConnectorError(Exception):
     """A target, or the way to it, failed. Carried over to an ApiError by services.
 
@@ -67,7 +68,13 @@ class ConnectorError(Exception):
         transient: bool = False,
         details: Mapping[str, Any] | None = None,
     ) -> None:
-        self.code, self.message, self.reason, self.hint, self.transient = code, message, reason, hint, transient
+        self.code, self.message, self.reason, self.hint, self.transient = (
+            code,
+            message,
+            reason,
+            hint,
+            transient,
+        )
         self.details = dict(details or {})
         super().__init__(message)
 

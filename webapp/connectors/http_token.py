@@ -162,7 +162,9 @@ class Renewing(AuthBase):
 class TokenAuth(Renewing):
     """`Authorization: Bearer` with the token of now."""
 
-    def __init__(self, settings: ClientCredentials, session: Session, store: TokenStore | None = None) -> None:
+    def __init__(
+        self, settings: ClientCredentials, session: Session, store: TokenStore | None = None
+    ) -> None:
         self._settings, self._session, self._store = settings, session, store
         digest = hashlib.sha256(settings.model_dump_json().encode() + repr(session.verify).encode())
         self._key = digest.hexdigest()
@@ -285,7 +287,9 @@ class TokenAuth(Renewing):
 
 
 def _failure(error: ConnectorError) -> StoredToken:
-    told = {name: getattr(error, name) for name in ("message", "code", "reason", "hint", "transient", "details")}
+    told = {
+        name: getattr(error, name) for name in ("message", "code", "reason", "hint", "transient", "details")
+    }
     return StoredToken(failed_at=clock.epoch(), failure=told)
 
 

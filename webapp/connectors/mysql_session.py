@@ -32,7 +32,9 @@ _READS: Final = re.compile(
     re.I | re.S,
 )
 # Comments may stand between the words, so that anything between them counts.
-_INTO_FILE: Final = re.compile(r"\binto\b(?:\s|/\*.*?\*/|--[^\n]*\n|#[^\n]*\n)*\b(?:outfile|dumpfile)\b", re.I | re.S)
+_INTO_FILE: Final = re.compile(
+    r"\binto\b(?:\s|/\*.*?\*/|--[^\n]*\n|#[^\n]*\n)*\b(?:outfile|dumpfile)\b", re.I | re.S
+)
 _PLAIN_OPTION: Final = re.compile(r"-?[0-9]+(\.[0-9]+)?|ON|OFF|DEFAULT", re.I)
 
 
@@ -345,7 +347,11 @@ class MysqlSession(Session):
 def _judge(statement: str) -> None:
     """Raises `ConnectorError` for what does more than read: a read-only transaction keeps tables from being written,
     but not files of the server."""
-    if not _READS.match(statement) or sql.EXECUTABLE_COMMENT.search(statement) or _INTO_FILE.search(statement):
+    if (
+        not _READS.match(statement)
+        or sql.EXECUTABLE_COMMENT.search(statement)
+        or _INTO_FILE.search(statement)
+    ):
         raise ConnectorError(
             "Only queries that read are allowed.",
             reason="bad_query",

@@ -130,7 +130,9 @@ class Reader:
             url = str(_dict(server).get("url", ""))
             variables = _dict(_dict(server).get("variables"))
             # Each once, from left to right: what a default says is not expanded again.
-            made = _VARIABLE.sub(lambda found, known=variables: _default(known, found), url[: limits.HTTP_URL_CHARS])
+            made = _VARIABLE.sub(
+                lambda found, known=variables: _default(known, found), url[: limits.HTTP_URL_CHARS]
+            )
             yield made[: limits.HTTP_URL_CHARS]
 
     def operations(self) -> Iterator[Operation]:

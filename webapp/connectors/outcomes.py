@@ -41,7 +41,9 @@ def ended(
             "interrupted" if stopped and state == "failed" else _OF_NET.get(tried.error.reason, "unreachable")
         )
         away = tried.error.reason in _AWAY and not stopped
-        return Ended(place, state, None, tried.attempts, reason, hush(tried.error.message), tried.ms, away=away)
+        return Ended(
+            place, state, None, tried.attempts, reason, hush(tried.error.message), tried.ms, away=away
+        )
     reply = tried.reply
     if delivered(reply):
         told = f"{_EARLIER}, too." if tried.unanswered else ""

@@ -133,7 +133,12 @@ class Catalog:
         return name if schema == self._own else f"{schema}.{name}"
 
     def _entity(
-        self, row: Any, columns: list[Any], constraints: list[Any], indexes: list[Any], types: Mapping[int, _Type]
+        self,
+        row: Any,
+        columns: list[Any],
+        constraints: list[Any],
+        indexes: list[Any],
+        types: Mapping[int, _Type],
     ) -> Entity:
         _, schema, name, sort, comment = row
         names = {found[1]: found[2] for found in columns}
@@ -148,7 +153,9 @@ class Catalog:
             elif kind == "u":
                 uniques.append(own)
             elif kind == "f":
-                relations.append(Relation(label, own, self.name_of(other_schema, other), tuple(other_columns)))
+                relations.append(
+                    Relation(label, own, self.name_of(other_schema, other), tuple(other_columns))
+                )
             else:
                 checks.append(check.removeprefix("CHECK ").removeprefix("(").removesuffix(")"))
         uniques += [tuple(names[number] for number in numbers) for _, numbers in indexes]

@@ -38,7 +38,11 @@ _AT_CONNECT: Final = (
     ("shutting down", "starting", "The server is restarting. Try again in a moment."),
     ("recovery mode", "starting", "The server is recovering. Try again in a moment."),
     ("password", "auth_failed", "Check the user name and the password."),
-    ("pg_hba", "auth_failed", "The server does not let this user in from here, or only with TLS (pg_hba.conf)."),
+    (
+        "pg_hba",
+        "auth_failed",
+        "The server does not let this user in from here, or only with TLS (pg_hba.conf).",
+    ),
     ("role", "auth_failed", "Check the user name."),
     ("certificate", "tls_failed", "The server's certificate is not trusted: give the CA's certificate."),
     ("SSL", "tls_failed", "Check the TLS mode."),

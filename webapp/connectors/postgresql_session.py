@@ -48,7 +48,11 @@ WHERE n.nspname = %(schema)s AND c.relkind IN ('r', 'p', 'f') AND NOT c.relispar
 _LOOKS: Final = 5
 _CHUNKS_SINCE: Final = 170_000  # libpq, PQsetChunkedRowsMode
 _MORE: Final = (pq.ExecStatus.SINGLE_TUPLE, pq.ExecStatus.TUPLES_CHUNK)
-_DROPPED: Final = ("XX000", "42P01", "42704")  # what the catalog's functions say of something that has just gone
+_DROPPED: Final = (
+    "XX000",
+    "42P01",
+    "42704",
+)  # what the catalog's functions say of something that has just gone
 # Counting up; one that counts down never meets what rows bring.
 _SEQUENCE: Final = """
 SELECT n.nspname, c.relname FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
@@ -68,7 +72,9 @@ class PostgresqlSession(Session):
     def __init__(self, connection: psycopg.Connection[Any], schema: str, read_only: bool) -> None:
         self.connection, self.read_only = connection, read_only
         with self.talking():
-            connection.execute("SET TimeZone = 'UTC'; SET DateStyle = 'ISO, YMD'; SET IntervalStyle = 'iso_8601'")
+            connection.execute(
+                "SET TimeZone = 'UTC'; SET DateStyle = 'ISO, YMD'; SET IntervalStyle = 'iso_8601'"
+            )
             connection.execute("SET bytea_output = 'hex'; SET extra_float_digits = 1")
             connection.execute("SET client_min_messages = 'warning'")
             if schema:
@@ -315,7 +321,8 @@ class PostgresqlSession(Session):
         types = [f"%s::{_verbatim(column.declared) if column else 'text'}[]" for column in found]
         names = [f"c{place}" for place in range(len(columns))]
         same = " AND ".join(
-            f"t.{_verbatim(DIALECT.quoted(column))} = w.{name}" for column, name in zip(columns, names, strict=True)
+            f"t.{_verbatim(DIALECT.quoted(column))} = w.{name}"
+            for column, name in zip(columns, names, strict=True)
         )
         query = (
             f"SELECT EXISTS (SELECT FROM {_verbatim(self._table(entity))} t WHERE {same}) "
@@ -366,7 +373,9 @@ class PostgresqlSession(Session):
         """See `Session.target`."""
         self.may_write()
         if writing.entity.kind == "view" and writing.mode != "insert":
-            raise ConnectorError(f"{writing.entity.name} is a view.", reason="unsupported", hint="Pick its table.")
+            raise ConnectorError(
+                f"{writing.entity.name} is a view.", reason="unsupported", hint="Pick its table."
+            )
         return PostgresqlTarget(self.connection, self.talking, writing)
 
     def advance(self, entity: Entity, column: str, highest: Callable[[], int | None]) -> int | None:
@@ -394,7 +403,10 @@ class PostgresqlSession(Session):
             except psycopg.errors.InvalidParameterValue:
                 # Of the future: the number was lost in a crash with all that the transaction wrote, or this is another
                 # server.
-                same = proof.get("system") is not None and self._one(f"SELECT {SYSTEM.decode()}") == proof["system"]
+                same = (
+                    proof.get("system") is not None
+                    and self._one(f"SELECT {SYSTEM.decode()}") == proof["system"]
+                )
                 return False if same else self._rows_there(entity, proof)
             except psycopg.Error as error:
                 raise translated(error, self.connection) from error
@@ -447,7 +459,9 @@ class PostgresqlSession(Session):
 def _failure(result: pq.abc.PGresult) -> psycopg.Error:
     """The driver's exception for a result that is an error."""
     state = (result.error_field(pq.DiagnosticField.SQLSTATE) or b"").decode()
-    said = (result.error_field(pq.DiagnosticField.MESSAGE_PRIMARY) or result.error_message).decode(errors="replace")
+    said = (result.error_field(pq.DiagnosticField.MESSAGE_PRIMARY) or result.error_message).decode(
+        errors="replace"
+    )
     try:
         return psycopg.errors.lookup(state)(said)
     except KeyError:

@@ -67,7 +67,9 @@ class Staged:
     def _insertion(self) -> tuple[str, str]:
         writing, quoted = self.writing, DIALECT.quoted
         names = sql.listed(DIALECT, self._names)
-        override = " OVERRIDING SYSTEM VALUE" if any(c.generated == "identity" for c in writing.columns) else ""
+        override = (
+            " OVERRIDING SYSTEM VALUE" if any(c.generated == "identity" for c in writing.columns) else ""
+        )
         conflict = ""
         if writing.mode == "upsert":
             keys = writing.key_columns

@@ -119,7 +119,9 @@ class PostgresqlTarget(Target):
         if self.writing.mode != "insert" or not self._unique:
             return
         bad = {one.index for one in failures}
-        good = [next((row for row in rows if row not in bad), None) for rows in _from_both_ends(batch.num_rows)]
+        good = [
+            next((row for row in rows if row not in bad), None) for rows in _from_both_ends(batch.num_rows)
+        ]
         chosen = pa.array(sorted({row for row in good if row is not None}), pa.int64())
         columns = [self._key(batch, name).take(chosen).cast(pa.string()).to_pylist() for name in self._unique]
         found = [list(values) for values in zip(*columns, strict=True) if None not in values]

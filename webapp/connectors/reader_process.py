@@ -90,7 +90,10 @@ class ReaderProcess(TableReader):
             for letter, payload in process.answer(method, arguments):
                 if letter == b"E":
                     error = _error(payload)
-                    whole = error.reason not in ("too_large", "lost")  # a driver may still be sent what is too large
+                    whole = error.reason not in (
+                        "too_large",
+                        "lost",
+                    )  # a driver may still be sent what is too large
                     raise error
                 yield letter, payload
             whole = True
@@ -112,7 +115,9 @@ class ReaderProcess(TableReader):
         batches = list(self._batches(method, *arguments))
         if len(batches) == 1:
             return batches[0]
-        columns = [pa.concat_arrays(list(pieces)) for pieces in zip(*(one.columns for one in batches), strict=True)]
+        columns = [
+            pa.concat_arrays(list(pieces)) for pieces in zip(*(one.columns for one in batches), strict=True)
+        ]
         return pa.RecordBatch.from_arrays(columns, batches[0].schema.names)
 
     def metadata(self) -> Metadata:
@@ -157,6 +162,7 @@ class _Process:
 
     def __init__(self, connector: Connector, timeout: float | None) -> None:
         self._channel, theirs = socket.socketpair()
+        self._ending = threading.Lock()
         self._turn: threading.BoundedSemaphore | None = None
         self._pid, self._descriptor, self._cancelled = 0, -1, False
         try:
@@ -164,7 +170,9 @@ class _Process:
             with theirs:
                 if not _server.ask(f"webapp.connectors.{connector.kind}_session", [theirs.fileno()]):
                     raise ConnectorError(
-                        "The process that reads from databases cannot be started.", reason="busy", transient=True
+                        "The process that reads from databases cannot be started.",
+                        reason="busy",
+                        transient=True,
                     )
             self._channel.settimeout(limits.DOCUMENT_START_SECONDS)
             self._pid = orjson.loads(next(self._frames())[1])
@@ -182,7 +190,10 @@ class _Process:
         turns = _turns
         if not turns.acquire(timeout=limits.APART_TURN_SECONDS):
             raise ConnectorError(
-                "Too many queries are running at the moment.", reason="busy", hint="Try again.", transient=True
+                "Too many queries are running at the moment.",
+                reason="busy",
+                hint="Try again.",
+                transient=True,
             )
         self._turn = turns
 
@@ -208,7 +219,9 @@ class _Process:
                 letter = b""
             if not letter or payload is None:
                 mb = limits.QUERY_MEMORY_BYTES // limits.MB
-                raise too_large(f"The query was ended: it was cancelled, or needed more than {mb:,} MB of memory.")
+                raise too_large(
+                    f"The query was ended: it was cancelled, or needed more than {mb:,} MB of memory."
+                )
             yield letter, payload
 
     def cancel(self) -> None:
@@ -224,22 +237,24 @@ class _Process:
         if self._pid:
             self._end(limits.QUERY_STOP_SECONDS)
         self._channel.close()
-        descriptor, self._descriptor = self._descriptor, -1
-        if descriptor != -1:
-            os.close(descriptor)
+        with self._ending:  # `cancel` of another thread may be waiting for the process
+            descriptor, self._descriptor = self._descriptor, -1
+            if descriptor != -1:
+                os.close(descriptor)
         turn, self._turn = self._turn, None
         if turn is not None:
             turn.release()
 
     def _end(self, seconds: float) -> None:
         """Wait for the end of the process, then kill it."""
-        if self._descriptor != -1:
-            waiter = select.poll()
-            waiter.register(self._descriptor, select.POLLIN)
-            if not waiter.poll(int(seconds * 1000)):
-                with suppress(ProcessLookupError):
-                    signal.pidfd_send_signal(self._descriptor, signal.SIGKILL)
-            return
+        with self._ending:
+            if self._descriptor != -1:
+                waiter = select.poll()
+                waiter.register(self._descriptor, select.POLLIN)
+                if not waiter.poll(int(seconds * 1000)):
+                    with suppress(ProcessLookupError):
+                        signal.pidfd_send_signal(self._descriptor, signal.SIGKILL)
+                return
         until = time.monotonic() + seconds
         with suppress(ProcessLookupError):
             while time.monotonic() < until:
@@ -385,7 +400,9 @@ def bounded(batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
         if pa.types.is_string(column.type) or pa.types.is_binary(column.type):
             longest = pc.max(pc.binary_length(column)).as_py() or 0
             if longest > limits.QUERY_VALUE_BYTES:
-                raise too_large(f"A value of the answer is larger than {limits.QUERY_VALUE_BYTES // limits.MB:,} MB.")
+                raise too_large(
+                    f"A value of the answer is larger than {limits.QUERY_VALUE_BYTES // limits.MB:,} MB."
+                )
     yield from _halved(batch)
 
 

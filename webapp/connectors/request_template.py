@@ -195,7 +195,9 @@ class Renderer:
         pieces: list[str | pa.Array] = [
             part
             if isinstance(part, str)
-            else pa.array([front + quote(one, safe=safe) for one in _texts(Pattern((part,)), values, n)], pa.string())
+            else pa.array(
+                [front + quote(one, safe=safe) for one in _texts(Pattern((part,)), values, n)], pa.string()
+            )
             for part in pattern.parts
         ]
         return pc.utf8_trim(pc.binary_join_element_wise(*pieces, ""), " \t")

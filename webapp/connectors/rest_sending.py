@@ -88,11 +88,7 @@ class RestSending(Sending):
     def _send_wrapped(self, rows: Rows) -> list[Ended]:
         request = self._request(self._wrapped(rows), self._named(rows))
         told = self._lanes.run(1, lambda place: self._tried(place, request, captures=False))
-        return [
-            replace(one, index=place)
-            for one in told
-            for place in range(len(rows.numbers))
-        ]
+        return [replace(one, index=place) for one in told for place in range(len(rows.numbers))]
 
     def _wrapped(self, rows: Rows) -> Made:
         """One request for all rows of a batch; its path, query and headers read none of them."""

@@ -79,7 +79,9 @@ def number(value: Any, column: Column) -> Decimal:
     if not found.is_finite():
         raise Misfit("wrong_type", f"{shown(value)} is not a number")
     if column.precision is not None and abs(found) >= Decimal(10) ** (column.precision - (column.scale or 0)):
-        raise Misfit("out_of_range", f"{shown(value)} has too many digits for ({column.precision},{column.scale or 0})")
+        raise Misfit(
+            "out_of_range", f"{shown(value)} has too many digits for ({column.precision},{column.scale or 0})"
+        )
     return found
 
 

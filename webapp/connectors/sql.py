@@ -49,7 +49,24 @@ _REASONS: Final[Mapping[str, str]] = {
     "22": "wrong_type",
 }
 # Classes that speak of the statement, the session or the server, not of one row.
-_NOT_OF_ROW: Final = ("08", "0A", "25", "26", "28", "2D", "3D", "3F", "40", "42", "53", "55", "57", "58", "F0", "XX")
+_NOT_OF_ROW: Final = (
+    "08",
+    "0A",
+    "25",
+    "26",
+    "28",
+    "2D",
+    "3D",
+    "3F",
+    "40",
+    "42",
+    "53",
+    "55",
+    "57",
+    "58",
+    "F0",
+    "XX",
+)
 
 
 def is_of_row(state: str) -> bool:
@@ -146,8 +163,7 @@ def statements(dialect: Dialect, writing: Writing, batch: pa.RecordBatch) -> lis
     """One statement for each row, as a person would write it."""
     names = [column.name for column in writing.columns]
     cells = [
-        literals(dialect, array, column)
-        for array, column in zip(batch.columns, writing.columns, strict=True)
+        literals(dialect, array, column) for array, column in zip(batch.columns, writing.columns, strict=True)
     ]
     table = qualified(dialect, writing.entity.parts)
     make: Callable[[Dialect, str, Writing, dict[str, str]], str] = {
@@ -155,7 +171,9 @@ def statements(dialect: Dialect, writing: Writing, batch: pa.RecordBatch) -> lis
         "upsert": _upsert,
         "update": _update,
     }[writing.mode]
-    return [make(dialect, table, writing, dict(zip(names, row, strict=True))) for row in zip(*cells, strict=True)]
+    return [
+        make(dialect, table, writing, dict(zip(names, row, strict=True))) for row in zip(*cells, strict=True)
+    ]
 
 
 def _insert(dialect: Dialect, table: str, writing: Writing, row: dict[str, str]) -> str:
@@ -249,7 +267,9 @@ def create_statement(
     lines = []
     for column in columns:
         tail = " NOT NULL" if not column.nullable or column.name in keys else ""
-        lines.append(f"  {dialect.quoted(column.name)} {declared(dialect, column, key=column.name in keys)}{tail}")
+        lines.append(
+            f"  {dialect.quoted(column.name)} {declared(dialect, column, key=column.name in keys)}{tail}"
+        )
     if keys:
         lines.append(f"  PRIMARY KEY ({listed(dialect, keys)})")
     return f"CREATE TABLE {qualified(dialect, parts)} (\n" + ",\n".join(lines) + f"\n){dialect.table_tail}"

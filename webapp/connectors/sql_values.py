@@ -61,7 +61,9 @@ def fitted(array: pa.Array, column: Column) -> pa.Array:
         return pc.replace_substring_regex(array.cast(pa.string()), r"\.0*$", "")
     if column.type == "binary" and not pa.types.is_binary(kind):
         return _texts(array).cast(pa.binary())
-    if column.type == "json" and (pa.types.is_date(kind) or pa.types.is_time(kind) or pa.types.is_timestamp(kind)):
+    if column.type == "json" and (
+        pa.types.is_date(kind) or pa.types.is_time(kind) or pa.types.is_timestamp(kind)
+    ):
         return json_texts(array)
     if pa.types.is_nested(kind):
         return pc.if_else(array.is_null(), _NOTHING, json_texts(array))
@@ -111,7 +113,11 @@ def read(texts: list[str | None], kind: ColumnType, scale: int | None = None) ->
         if kind == "decimal":
             return array.cast(pa.decimal128(38, _places(texts) if scale is None else scale))
         if kind == "time":  # Arrow reads times of day behind a date only
-            return pc.binary_join_element_wise("1970-01-01", array, " ").cast(pa.timestamp(_UNIT)).cast(_ARROW[kind])
+            return (
+                pc.binary_join_element_wise("1970-01-01", array, " ")
+                .cast(pa.timestamp(_UNIT))
+                .cast(_ARROW[kind])
+            )
         return array.cast(_ARROW[kind]) if kind in _ARROW else array
     except (pa.ArrowInvalid, ValueError):
         return array

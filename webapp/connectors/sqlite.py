@@ -29,9 +29,14 @@ class SqliteSettings(Settings):
     """`file` is a plain name; `connection_string` may say it as `sqlite:///name`."""
 
     file: str | None = Field(
-        None, min_length=1, max_length=limits.SQLITE_NAME_CHARS, json_schema_extra={"group": "file", "order": 1}
+        None,
+        min_length=1,
+        max_length=limits.SQLITE_NAME_CHARS,
+        json_schema_extra={"group": "file", "order": 1},
     )
-    connection_string: str | None = Field(None, max_length=300, json_schema_extra={"group": "file", "order": 2})
+    connection_string: str | None = Field(
+        None, max_length=300, json_schema_extra={"group": "file", "order": 2}
+    )
 
     @model_validator(mode="after")
     def _is_a_plain_name(self) -> Self:
@@ -40,7 +45,9 @@ class SqliteSettings(Settings):
             raise ValueError("give the name of a file")
         plain = name.isprintable() and not any(sign in name for sign in '/\\:*?"<>|')
         if not plain or name.startswith((".", "-")) or name.endswith(OWN_ENDINGS) or name != name.strip():
-            raise ValueError(f"{name!r} is no plain file name: no folders, no signs like / \\ : *, no dot in front")
+            raise ValueError(
+                f"{name!r} is no plain file name: no folders, no signs like / \\ : *, no dot in front"
+            )
         return self
 
     @property

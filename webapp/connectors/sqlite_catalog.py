@@ -56,7 +56,9 @@ def entities(connection: sqlite3.Connection) -> list[Entity]:
             found[name].append(row)
     keys = {name: _keys(rows) for name, rows in columns.items()}
     return [
-        _entity(name, sort, text or "", columns[name], _relations(relations[name], keys), _grouped(uniques[name]))
+        _entity(
+            name, sort, text or "", columns[name], _relations(relations[name], keys), _grouped(uniques[name])
+        )
         for name, sort, text in connection.execute(_TABLES)
     ]
 
@@ -89,7 +91,12 @@ def _relations(rows: list[Any], keys: dict[str, tuple[str, ...]]) -> list[Relati
 
 
 def _entity(
-    name: str, sort: str, text: str, rows: list[Any], relations: list[Relation], uniques: list[tuple[str, ...]]
+    name: str,
+    sort: str,
+    text: str,
+    rows: list[Any],
+    relations: list[Relation],
+    uniques: list[tuple[str, ...]],
 ) -> Entity:
     keys = _keys(rows)
     alone = {one[0] for one in (*uniques, keys) if len(one) == 1}
@@ -119,7 +126,9 @@ def _entity(
             )
         )
     view = "view" if sort == "view" else "table"
-    return Entity(name, (name,), tuple(fields), view, keys, tuple(uniques), tuple(relations), tuple(_checks(text)))
+    return Entity(
+        name, (name,), tuple(fields), view, keys, tuple(uniques), tuple(relations), tuple(_checks(text))
+    )
 
 
 def _kind(declared: str) -> ColumnType:

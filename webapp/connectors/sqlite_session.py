@@ -45,9 +45,12 @@ def _error_of(name: str, message: str) -> ConnectorError:
     elif name == "SQLITE_INTERRUPT":
         reason, hint, code = "timeout", "The statement took too long or was cancelled.", "target_timeout"
     elif name == "SQLITE_FULL":
-        reason, hint = "full", (
-            "The file has reached its largest size, or the SQLite files of the workspace take all of their quota. "
-            "Delete SQLite connections that are no longer needed."
+        reason, hint = (
+            "full",
+            (
+                "The file has reached its largest size, or the SQLite files of the workspace take all of their quota. "
+                "Delete SQLite connections that are no longer needed."
+            ),
         )
     elif name in ("SQLITE_NOTADB", "SQLITE_CORRUPT"):
         reason, hint = "not_sqlite", "The file is not a SQLite database, or is damaged."
@@ -64,7 +67,12 @@ def _error_of(name: str, message: str) -> ConnectorError:
     elif "already exists" in said:
         reason, hint = "exists", "There is something of that name already."
     return ConnectorError(
-        said, code=code, reason=reason, hint=hint, transient=transient, details={"native": name} if name else {}
+        said,
+        code=code,
+        reason=reason,
+        hint=hint,
+        transient=transient,
+        details={"native": name} if name else {},
     )
 
 
@@ -235,7 +243,10 @@ class SqliteSession(Session):
         }
         if not _readers.acquire(timeout=limits.APART_TURN_SECONDS):
             raise ConnectorError(
-                "Too many queries are running at the moment.", reason="busy", hint="Try again.", transient=True
+                "Too many queries are running at the moment.",
+                reason="busy",
+                hint="Try again.",
+                transient=True,
             )
         try:
             command = [sys.executable, "-I", "-S", sqlite_reader.__file__]
@@ -259,7 +270,9 @@ class SqliteSession(Session):
             for array, name in zip(wanted.columns, columns, strict=True)
         ]
         with self._reading():
-            found = [self.connection.execute(query, row).fetchone()[0] == 1 for row in zip(*cells, strict=True)]
+            found = [
+                self.connection.execute(query, row).fetchone()[0] == 1 for row in zip(*cells, strict=True)
+            ]
         return pa.array(found, pa.bool_())
 
     def query(self, text: str, values: Mapping[str, Any], limit: int) -> pa.RecordBatch:
@@ -295,7 +308,9 @@ class SqliteSession(Session):
 
         self.may_write()
         if writing.entity.kind == "view":
-            raise ConnectorError(f"{writing.entity.name} is a view.", reason="unsupported", hint="Pick its table.")
+            raise ConnectorError(
+                f"{writing.entity.name} is a view.", reason="unsupported", hint="Pick its table."
+            )
         return SqliteTarget(self.connection, self.talking, writing, self.bound)
 
     def settled(self, entity: Entity, proof: Mapping[str, Any]) -> bool | None:
@@ -308,7 +323,9 @@ class SqliteSession(Session):
         try:
             self.connection.execute("BEGIN IMMEDIATE")
             try:
-                row = self.connection.execute(f"SELECT 1 FROM {_table(entity)} WHERE {same}", list(cells.values()))
+                row = self.connection.execute(
+                    f"SELECT 1 FROM {_table(entity)} WHERE {same}", list(cells.values())
+                )
                 there = row.fetchone() is not None
             finally:
                 self.connection.execute("ROLLBACK")
@@ -341,7 +358,12 @@ def bindable(array: pa.Array, column: Column) -> list[Any]:
         return values.cast(pa.int64()).to_pylist()
     if pa.types.is_uint64(kind):
         return [one if one is None or one < 2**63 else str(one) for one in values.to_pylist()]
-    if pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_binary(kind) or pa.types.is_string(kind):
+    if (
+        pa.types.is_integer(kind)
+        or pa.types.is_floating(kind)
+        or pa.types.is_binary(kind)
+        or pa.types.is_string(kind)
+    ):
         return values.to_pylist()
     if pa.types.is_decimal(kind):
         return values.cast(pa.string()).to_pylist()
@@ -381,7 +403,9 @@ def _received(child: subprocess.Popen[bytes], request: bytes) -> Iterator[tuple[
         data = child.stdout.read(struct.unpack(">I", head)[0]) if len(head) == 4 else b""
         if not data:
             raise ConnectorError(
-                "The query was ended.", reason="too_large", hint="It was cancelled, or needed too much memory."
+                "The query was ended.",
+                reason="too_large",
+                hint="It was cancelled, or needed too much memory.",
             )
         frame = marshal.loads(data)  # noqa: S302 - written by our own process
         if frame[0] == "end":
@@ -401,11 +425,21 @@ def _batch(names: Sequence[str], rows: list[Any], entity: Entity | None = None) 
 def _column(values: list[Any], column: Column | None) -> pa.Array:
     """Values as the column's declared type says, where all of them can be that; else as what they are."""
     kind = column.type if column else "other"
-    if column is not None and kind in ("date", "time", "timestamp", "timestamptz", "boolean", "decimal", "integer"):
+    if column is not None and kind in (
+        "date",
+        "time",
+        "timestamp",
+        "timestamptz",
+        "boolean",
+        "decimal",
+        "integer",
+    ):
         texts = [None if one is None else str(one) for one in values]
         found = read(texts, kind, column.scale)
         if not pa.types.is_string(found.type):
             return found
-    if kind in ("text", "json", "uuid", "enum") and all(one is None or isinstance(one, str) for one in values):
+    if kind in ("text", "json", "uuid", "enum") and all(
+        one is None or isinstance(one, str) for one in values
+    ):
         return pa.array(values, pa.string())
     return of_objects(values)

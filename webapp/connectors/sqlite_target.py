@@ -133,7 +133,9 @@ class SqliteTarget(Target):
         return Sent(failures)
 
     def _cells(self, batch: pa.RecordBatch) -> list[list[Any]]:
-        return [bindable(array, column) for array, column in zip(batch.columns, self.writing.columns, strict=True)]
+        return [
+            bindable(array, column) for array, column in zip(batch.columns, self.writing.columns, strict=True)
+        ]
 
     def _sent(self, statement: str, rows: list[tuple[Any, ...]]) -> tuple[list[Failure], list[Any]]:
         """The refused rows, and what RETURNING gave for each."""
@@ -194,7 +196,9 @@ class SqliteTarget(Target):
 
     def _left_out(self, index: int, statement: str) -> Failure:
         if statement.startswith("INSERT"):
-            return Failure(index, "refused", "A trigger or constraint of the table left this row out without a word.")
+            return Failure(
+                index, "refused", "A trigger or constraint of the table left this row out without a word."
+            )
         return Failure(index, "missing_row", f"There is no such row in {self.writing.entity.name}.")
 
     def _keys(self, captured: list[Any]) -> pa.RecordBatch:
@@ -217,7 +221,9 @@ class SqliteTarget(Target):
         table = sql.qualified(DIALECT, self.writing.entity.parts)
         chosen = "".join(f", {DIALECT.quoted(name)}" for name in names)
         try:
-            row = self._connection.execute(f"SELECT rowid{chosen} FROM {table} WHERE rowid = last_insert_rowid()")
+            row = self._connection.execute(
+                f"SELECT rowid{chosen} FROM {table} WHERE rowid = last_insert_rowid()"
+            )
             found = dict(zip((ROWID, *names), row.fetchone() or (), strict=False))
         except sqlite3.OperationalError:
             found = {}  # WITHOUT ROWID: its keys are sent with the row
@@ -249,4 +255,6 @@ def _failure(index: int, error: Exception) -> Failure:
         return Failure(index, "out_of_range", "The number has more than 64 bits.")
     name = getattr(error, "sqlite_errorname", None) or ""
     column = _COLUMN.search(str(error))
-    return Failure(index, _REASONS.get(name, "refused"), sql.shortened(str(error)), name, column and column[1])
+    return Failure(
+        index, _REASONS.get(name, "refused"), sql.shortened(str(error)), name, column and column[1]
+    )

@@ -212,7 +212,9 @@ class StatementSession(Session):
         """Raises `ConnectorError` for what cannot be written to."""
         self.may_write()
         if writing.entity.kind == "view":
-            raise ConnectorError(f"{writing.entity.name} is a view.", reason="unsupported", hint="Pick its table.")
+            raise ConnectorError(
+                f"{writing.entity.name} is a view.", reason="unsupported", hint="Pick its table."
+            )
         keys = writing.key_columns
         known = [set(one) for one in (writing.entity.keys, *writing.entity.uniques) if one]
         if writing.mode == "upsert" and set(keys) not in known:
@@ -229,10 +231,13 @@ class StatementSession(Session):
         found = []
         for row in proof["rows"]:
             same = " AND ".join(
-                f"{self.dialect.quoted(name)} = {value}" for name, value in zip(proof["keys"], row, strict=True)
+                f"{self.dialect.quoted(name)} = {value}"
+                for name, value in zip(proof["keys"], row, strict=True)
             )
             try:
-                found.append(bool(self.link.ask(f"SELECT 1 FROM {self.table(entity)}{self.locking} WHERE {same}")[1]))
+                found.append(
+                    bool(self.link.ask(f"SELECT 1 FROM {self.table(entity)}{self.locking} WHERE {same}")[1])
+                )
             except ConnectorError as error:
                 if error.reason != "locked":
                     raise

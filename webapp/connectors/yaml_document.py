@@ -19,7 +19,8 @@ _Loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _TAG: Final = "tag:yaml.org,2002:"
 _SCALARS: Final = tuple(_TAG + one for one in ("bool", "int", "float"))
 _KNOWN: Final = frozenset(
-    _TAG + one for one in ("null", "bool", "int", "float", "str", "binary", "timestamp", "merge", "value", "map", "seq")
+    _TAG + one
+    for one in ("null", "bool", "int", "float", "str", "binary", "timestamp", "merge", "value", "map", "seq")
 ) | {"!"}
 _MERGE: Final = "<<"
 _NUMBER_CHARS: Final = 400  # chosen: more than any number that fits a double has

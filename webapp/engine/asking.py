@@ -42,7 +42,9 @@ class Asking:
             return levels[key]
 
         found = [
-            replace(ask, level=level(key), columns=tuple(name for name, spot in made_of.items() if spot & spots))
+            replace(
+                ask, level=level(key), columns=tuple(name for name, spot in made_of.items() if spot & spots)
+            )
             for key, (ask, spots) in self._asks.items()
         ]
         return tuple(sorted(found, key=lambda ask: ask.level))

@@ -67,7 +67,12 @@ class Bound:
     def _fixed(self, overrides: dict[str, Any]) -> dict[str, pa.Array]:
         columns = self.plan.layer.columns
         faults = [
-            Fault(f"overrides.{name}", "unknown_field", f'There is no field "{name}".', did_you_mean(name, columns))
+            Fault(
+                f"overrides.{name}",
+                "unknown_field",
+                f'There is no field "{name}".',
+                did_you_mean(name, columns),
+            )
             for name in overrides
             if name not in columns
         ]
@@ -75,7 +80,12 @@ class Bound:
             raise SpecError(faults)
         fixed = {name: postprocess.fixed(value, columns[name].dtype) for name, value in overrides.items()}
         faults = [
-            Fault(f"overrides.{name}", "wrong_type", reason, f'Give another value, or override "{column.name}" too.')
+            Fault(
+                f"overrides.{name}",
+                "wrong_type",
+                reason,
+                f'Give another value, or override "{column.name}" too.',
+            )
             for column in layers.every(self.plan.layer)
             if column.name not in fixed or column is not columns.get(column.name)
             for name in set(column.type.needs).intersection(fixed)
@@ -242,7 +252,9 @@ class Block:
         made = first._elsewhere.get(place)
         if made is None:
             made = first._elsewhere[place] = first._copy(rows, True)
-            made._first = weakref.ref(first)  # a strong one would close a circle, which only the collector frees
+            made._first = weakref.ref(
+                first
+            )  # a strong one would close a circle, which only the collector frees
         return made
 
     def _copy(self, rows: np.ndarray, keep: bool) -> Block:
@@ -256,7 +268,9 @@ class Block:
             compiled = self.layer.columns.get(name)
             before = self.meter.used
             try:
-                made = self._from_parent(name) if compiled is None else self._make(compiled, self.prefix + name)
+                made = (
+                    self._from_parent(name) if compiled is None else self._make(compiled, self.prefix + name)
+                )
                 size = budget.size_of(made)
                 # Objects and arrays are made of columns that are counted already.
                 self.meter.add(max(0, size - (self.meter.used - before)) if made.type.num_fields else size)
@@ -282,7 +296,9 @@ class Block:
         return found
 
     def _from_parent(self, name: str) -> pa.Array:
-        if self.parent is None:  # a name of this level or a level around it: what is left is the related template's
+        if (
+            self.parent is None
+        ):  # a name of this level or a level around it: what is left is the related template's
             assert self.layer.relation is not None
             return self.related(self.layer.relation).column(name.removeprefix(PARENT))
         column = self.parent.column(name)

@@ -20,7 +20,9 @@ from webapp import limits
 from webapp.engine.errors import SpecError
 from webapp.errors import Fault
 
-_NEGLIGIBLE = 64 * 1024  # sizes up to this may be overestimated: measuring them exactly costs more than it is worth
+_NEGLIGIBLE = (
+    64 * 1024
+)  # sizes up to this may be overestimated: measuring them exactly costs more than it is worth
 _SMALL = 1024 * 1024
 
 

@@ -44,7 +44,9 @@ def check(bound: Bound, layer: Layer, prefix: str, offset: int, count: int, faul
         unique = column.spec.common.unique
         if (unique or column.type.primary) and path in bound.overrides and count > 1:
             text = "A unique field cannot have one fixed value in several rows."
-            faults.append(Fault(f"overrides.{path}", "not_unique", text, "Ask for one row, or drop the override."))
+            faults.append(
+                Fault(f"overrides.{path}", "not_unique", text, "Ask for one row, or drop the override.")
+            )
             continue
         size = column.type.space_in(bound.states[path]) if unique else None
         if size is not None and last > size:

@@ -38,7 +38,9 @@ class Compiler:
     ``kin`` answers for the other templates that relations reach.
     """
 
-    def __init__(self, spec: TemplateSpec, vocabulary: Vocabulary, locale: str | None, library: Library) -> None:
+    def __init__(
+        self, spec: TemplateSpec, vocabulary: Vocabulary, locale: str | None, library: Library
+    ) -> None:
         self.kin, self.library = Kin(spec, vocabulary, library), library
         self.faults: list[Fault] = []
         self.warnings: list[Fault] = []
@@ -88,7 +90,9 @@ class Compiler:
 
     def ask(self, spec: FieldSpec, question: Question, keyed: bool = False) -> Answer | None:
         """What a question was answered with; None: not yet. ``keyed``: it hangs on values of the row."""
-        return self.library.answers.get(self.asking.note(question, spec.path, keyed, (self._scope, spec.name)))
+        return self.library.answers.get(
+            self.asking.note(question, spec.path, keyed, (self._scope, spec.name))
+        )
 
     @property
     def source(self) -> Question | None:
@@ -109,7 +113,9 @@ class Compiler:
         if self.source is None:
             if spec.common.column is not None:
                 text = "Only a field of a template with a source can name a column of it."
-                self.fault(spec, "column", "no_source", text, "Take column away, or give the template a source.")
+                self.fault(
+                    spec, "column", "no_source", text, "Take column away, or give the template a source."
+                )
             return made
         answer = self.ask(spec, self.source)
         return made if answer is None or answer.taken is None else sourced.take(made, answer.taken, self)
@@ -153,7 +159,9 @@ class Compiler:
         self.fault(spec, option, "unknown_field", text, did_you_mean(name, known))
         return None
 
-    def related(self, spec: FieldSpec, option: str, address: str, name: str, group: str = "") -> Column | None:
+    def related(
+        self, spec: FieldSpec, option: str, address: str, name: str, group: str = ""
+    ) -> Column | None:
         """The column ``name`` of the template at ``address``, compiled; None after a fault. ``group`` names the
         references that lead there, where they are not those of the field itself."""
         scope = self._root(address)
@@ -189,7 +197,11 @@ class Compiler:
         if owner is not None:
             names = {owner[0].group or RELATION}
         if len(names) != 1:
-            text = "There is no parent here." if not names else "There are several parents here; none has cardinality."
+            text = (
+                "There is no parent here."
+                if not names
+                else "There are several parents here; none has cardinality."
+            )
             hint = "Add a field of type reference; the one with cardinality is the parent."
             self.fault(spec, option, "no_parent", text, hint)
             return None
@@ -259,7 +271,9 @@ class Compiler:
         outer = self._scope
         expansion = outer.expansion * factor
         named = {f.name: f for f in fields}
-        self._scope = Scope(outer.address, outer.vocabulary, outer.locale, named, parent=outer, expansion=expansion)
+        self._scope = Scope(
+            outer.address, outer.vocabulary, outer.locale, named, parent=outer, expansion=expansion
+        )
         self._scope.array = array or outer.array
         self.leaves = max(self.leaves, expansion)
         try:
@@ -279,7 +293,12 @@ class Compiler:
         return scope.layer(visible)
 
     def _compile(
-        self, scope: Scope, name: str, reader: FieldSpec | None, option: str, over: tuple[Scope, str] | None = None
+        self,
+        scope: Scope,
+        name: str,
+        reader: FieldSpec | None,
+        option: str,
+        over: tuple[Scope, str] | None = None,
     ) -> Column | None:
         """The column ``name``; ``over`` is the group or the field by which it is read in other rows."""
         if self._pending:
@@ -289,16 +308,22 @@ class Compiler:
         if scope.fields[name].invalid:
             scope.failed.add(name)
             return None
-        waiting = [place for place, (where, field) in enumerate(self._pending) if where is scope and field == name]
+        waiting = [
+            place for place, (where, field) in enumerate(self._pending) if where is scope and field == name
+        ]
         if waiting:
             circle = [self._called(where, field) for where, field in self._pending[waiting[0] :]]
             cycle = " -> ".join([*circle, circle[0]])
             assert reader is not None  # what waits is read
-            self.fault(reader, option, "cycle", f"These fields wait for each other: {cycle}.", "Break the circle.")
+            self.fault(
+                reader, option, "cycle", f"These fields wait for each other: {cycle}.", "Break the circle."
+            )
             return None
         if len(self._pending) >= limits.MAX_CHAIN:
             text = f"More than {limits.MAX_CHAIN} fields wait for one another."
-            self.fault(scope.fields[name], "", "too_deep", text, "Let fields read the first ones of the chain.")
+            self.fault(
+                scope.fields[name], "", "too_deep", text, "Let fields read the first ones of the chain."
+            )
             return None
         self._pending.append((scope, name))
         inner, self._scope = self._scope, scope
@@ -373,7 +398,9 @@ class Compiler:
             self.fault(spec, "locale", "not_for_this_type", text, "Remove locale.")
         elif common.locale and not self.vocabulary.knows_locale(common.locale):
             text = f'There is no locale "{common.locale}".'
-            self.fault(spec, "locale", "unknown_locale", text, did_you_mean(common.locale, self.vocabulary.locales))
+            self.fault(
+                spec, "locale", "unknown_locale", text, did_you_mean(common.locale, self.vocabulary.locales)
+            )
         if common.unique and spec.type.localised and postprocess.merges_letters(common, self.locale_of(spec)):
             text = "In capitals the Turkish letters ı and i are one, so that names may come out alike."
             self.fault(spec, "unique", "not_unique", text, "Take text_case away, or take unique away.")

@@ -143,7 +143,9 @@ _MOMENTS = (pa.timestamp("us"), pa.timestamp("us", "UTC"))
 
 def _numbers(column: pa.Array, kind: type) -> np.ndarray:
     """The integers a column of dates or timestamps is made of; 0 at nulls."""
-    numbers: np.ndarray = np.frombuffer(column.buffers()[1], kind)[column.offset : column.offset + len(column)]
+    numbers: np.ndarray = np.frombuffer(column.buffers()[1], kind)[
+        column.offset : column.offset + len(column)
+    ]
     return np.where(column.is_valid().to_numpy(False), numbers, 0) if column.null_count else numbers
 
 

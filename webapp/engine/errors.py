@@ -21,4 +21,3 @@ class SpecError(Exception):
         self.faults = list(faults)
         self.partial = partial
         super().__init__("; ".join(f"{fault.path}: {fault.message}" for fault in self.faults))
-

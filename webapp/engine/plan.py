@@ -96,8 +96,12 @@ def _compiled_fields(
         compiler.faults.append(Fault("locale", "unknown_locale", text, hint))
     layer = compiler._layer(compiler._scope)
     if compiler.leaves > limits.MAX_ARRAY_PRODUCT:
-        text = f"One row may bear up to {compiler.leaves:,} elements; {limits.MAX_ARRAY_PRODUCT:,} is the most."
-        compiler.faults.append(Fault("fields", "too_many_cells", text, "Lower the largest counts of the arrays."))
+        text = (
+            f"One row may bear up to {compiler.leaves:,} elements; {limits.MAX_ARRAY_PRODUCT:,} is the most."
+        )
+        compiler.faults.append(
+            Fault("fields", "too_many_cells", text, "Lower the largest counts of the arrays.")
+        )
     return compiler, layer
 
 

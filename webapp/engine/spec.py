@@ -41,7 +41,9 @@ class CommonKeys(BaseModel):
     sensitive: bool = Field(False, description="Real values of it are masked before they leave.")
     masking: Masking | None = Field(None, description="How; a value of the same kind, if not said.")
     percent_blank: Decimal = Field(Decimal(0), ge=0, le=100, max_digits=9, decimal_places=4)
-    unique: bool = Field(False, description="No two rows alike; a word instead: no two alike in all fields with it.")
+    unique: bool = Field(
+        False, description="No two rows alike; a word instead: no two alike in all fields with it."
+    )
     unique_together: str | None = Field(None, min_length=1, max_length=limits.MAX_NAME_CHARS, exclude=True)
     """The word that stood for ``unique``: a caller writes it there."""
     hidden: bool = False
@@ -65,7 +67,10 @@ def field_schema() -> dict[str, Any]:
     made["properties"].pop("unique_together")
     unique = made["properties"]["unique"]
     unique.pop("type")
-    unique["anyOf"] = [{"type": "boolean"}, {"type": "string", "minLength": 1, "maxLength": limits.MAX_NAME_CHARS}]
+    unique["anyOf"] = [
+        {"type": "boolean"},
+        {"type": "string", "minLength": 1, "maxLength": limits.MAX_NAME_CHARS},
+    ]
     return _whole(made, made.pop("$defs", {}))
 
 
@@ -80,7 +85,14 @@ def _whole(schema: Any, defs: dict[str, Any]) -> Any:
     return {key: _whole(value, defs) for key, value in {**referred, **own}.items()}
 
 
-_MOVED_UP = frozenset(CommonKeys.model_fields) - {"id", "name", "type", "options", "unique_together", "column"}
+_MOVED_UP = frozenset(CommonKeys.model_fields) - {
+    "id",
+    "name",
+    "type",
+    "options",
+    "unique_together",
+    "column",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -239,7 +251,9 @@ class _Parser:
         kind = self._type(raw.get("type"), path)
         if common is None or kind is None:
             options = raw.get("options")
-            if kind is not None and isinstance(options, dict):  # their faults are reported in the same response
+            if kind is not None and isinstance(
+                options, dict
+            ):  # their faults are reported in the same response
                 own = {key: value for key, value in options.items() if key not in _MOVED_UP}
                 self._options(kind, own, path, depth)
             return self._stand_in(raw.get("name"), path)
@@ -268,7 +282,9 @@ class _Parser:
         if "active" in known:
             known["hidden"] = not known.pop("active")
         if "unique_together" in known:
-            self._refuse(f"{path}.unique_together", "unknown_key", "There is no such key here.", "Write it as unique.")
+            self._refuse(
+                f"{path}.unique_together", "unknown_key", "There is no such key here.", "Write it as unique."
+            )
         options = known.get("options")
         if options is None:
             known["options"] = options = {}
@@ -280,7 +296,9 @@ class _Parser:
             known.setdefault("sensitive", True)
             if known["sensitive"] is False:
                 text = "Only sensitive fields are masked, and this one says that it is not."
-                self._refuse(f"{path}.masking", "contradiction", text, "Take masking away, or write sensitive: true.")
+                self._refuse(
+                    f"{path}.masking", "contradiction", text, "Take masking away, or write sensitive: true."
+                )
         if isinstance(known.get("unique"), str):
             known["unique_together"] = known.pop("unique")
         return validated(CommonKeys, known, path, self.faults)
@@ -342,9 +360,13 @@ def validated(model: type[BaseModel], raw: dict[str, Any], path: str, faults: li
         return model.model_validate(raw)
     except ValidationError as error:
         if error.error_count() > limits.MAX_FAULTS:  # listing them would take longer than finding them
-            faults.append(Fault(path, "too_many", f"There are {error.error_count():,} faults here, too many to list."))
+            faults.append(
+                Fault(path, "too_many", f"There are {error.error_count():,} faults here, too many to list.")
+            )
         else:
-            faults.extend(_fault(item, model, path) for item in error.errors(include_url=False, include_context=True))
+            faults.extend(
+                _fault(item, model, path) for item in error.errors(include_url=False, include_context=True)
+            )
         return None
 
 

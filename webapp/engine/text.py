@@ -33,7 +33,11 @@ def to_text(column: pa.Array) -> pa.Array:
         return _clock_text(column)
     if pa.types.is_struct(kind) or pa.types.is_list(kind):
         spelled = json_texts(column)
-        return pc.if_else(column.is_valid(), spelled, pa.scalar(None, pa.string())) if column.null_count else spelled
+        return (
+            pc.if_else(column.is_valid(), spelled, pa.scalar(None, pa.string()))
+            if column.null_count
+            else spelled
+        )
     return column.cast(pa.string())
 
 
@@ -57,7 +61,9 @@ def decimal_text(column: pa.Array) -> pa.Array:
         whole, rest = np.divmod(np.abs(units), 10**places)
         sign = pa.array(["", "-"]).take(pa.array((units < 0).astype(np.int8)))
         point = pa.scalar(".")
-        plain = pc.binary_join_element_wise(sign, pa.array(whole).cast(pa.string()), point, _padded(rest, places), "")
+        plain = pc.binary_join_element_wise(
+            sign, pa.array(whole).cast(pa.string()), point, _padded(rest, places), ""
+        )
     return pc.if_else(column.is_valid(), plain, pa.scalar(None, pa.string())) if column.null_count else plain
 
 
@@ -86,7 +92,9 @@ def _clock_text(column: pa.Array) -> pa.Array:
     kind = column.type
     if pa.types.is_time64(kind):
         return _without_zero_fraction(column.cast(pa.string()))
-    spelled = pc.replace_substring(column.cast(pa.timestamp("us")).cast(pa.string()), " ", "T", max_replacements=1)
+    spelled = pc.replace_substring(
+        column.cast(pa.timestamp("us")).cast(pa.string()), " ", "T", max_replacements=1
+    )
     spelled = _without_zero_fraction(spelled)
     return pc.binary_join_element_wise(spelled, "Z", "") if kind.tz else spelled
 

@@ -62,7 +62,9 @@ class Together:
             return None
         beside = " beside one parent" if self.owner is not None else ""
         text = f'"{self.name}": {wanted:,} combinations{beside} were asked for and {space:,} exist.'
-        return Fault(self.path, "not_enough_values", text, "Widen the fields' options, or ask for fewer rows.")
+        return Fault(
+            self.path, "not_enough_values", text, "Widen the fields' options, or ask for fewer rows."
+        )
 
     def indices(self, block: Block, key: np.uint64, sizes: Sequence[int]) -> list[np.ndarray]:
         """Which value each row has of each of them: ``uint64[n]`` below its size."""
@@ -71,7 +73,9 @@ class Together:
             number = cells.permutation(key, block.rows, space)
         else:
             things = block.group(self.owner, RELATION)
-            number = cells.permutation_by(cells.bits(key, things.rows), things.position.astype(np.uint64), space)
+            number = cells.permutation_by(
+                cells.bits(key, things.rows), things.position.astype(np.uint64), space
+            )
         found = []
         for size in reversed(sizes):
             number, index = np.divmod(number, np.uint64(size))
@@ -85,7 +89,9 @@ def compile_together(
     """The fields that are unique together as ``name``. None where they are unique anyway, or after a fault."""
     if len(members) < 2:
         text = f'"{name}" is only one field.'
-        compiler.fault(members[0], "unique", "not_unique", text, "Write the same word at other fields, or true.")
+        compiler.fault(
+            members[0], "unique", "not_unique", text, "Write the same word at other fields, or true."
+        )
         return None
     kin = compiler.kin
     owner = None if compiler.nested_here else kin.owner(compiler.address)

@@ -47,14 +47,20 @@ class Scan:
             self._door.sendall(data)
         except OSError as error:
             told = ""
-            with suppress(ScannerError):  # it says why it hangs up, if there is time: StreamMaxLength of clamd.conf
+            with suppress(
+                ScannerError
+            ):  # it says why it hangs up, if there is time: StreamMaxLength of clamd.conf
                 told = self._answer()
             raise ScannerError(told or f"it broke off ({type(error).__name__})") from None
 
     def _answer(self) -> str:
         found = b""
         try:
-            while b"\0" not in found and len(found) < _ANSWER_BYTES and (piece := self._door.recv(_ANSWER_BYTES)):
+            while (
+                b"\0" not in found
+                and len(found) < _ANSWER_BYTES
+                and (piece := self._door.recv(_ANSWER_BYTES))
+            ):
                 found += piece
         except OSError as error:
             raise ScannerError(f"it broke off ({type(error).__name__})") from None

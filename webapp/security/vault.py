@@ -57,7 +57,9 @@ class Vault:
             self.renew()
             if self._ring is ring:  # not what `renew` says: another thread may have been quicker
                 break
-        raise VaultError("A stored secret cannot be opened with VAULT_KEYS; the key it was sealed with is missing.")
+        raise VaultError(
+            "A stored secret cannot be opened with VAULT_KEYS; the key it was sealed with is missing."
+        )
 
     def renewed(self, sealed: bytes) -> bytes | None:
         """The same secret sealed by the newest key; None where it is already. VaultError as `open`."""

@@ -29,8 +29,9 @@ import type_modules  # noqa: E402
 
 def document() -> dict[str, Any]:
     """The OpenAPI document of the application, which opens nothing for it."""
-    from webapp import create_app, openapi
+    from webapp import create_app
     from webapp.config import Settings
+    from webapp.web import openapi
 
     with tempfile.TemporaryDirectory() as folder:
         settings = Settings(
@@ -45,7 +46,7 @@ def document() -> dict[str, Any]:
 
 def files(described: Mapping[str, Any]) -> dict[Path, str]:
     """Every generated file with its text, formatted. `described` is the OpenAPI document."""
-    from webapp.services import catalogue
+    from webapp.row_templates.services import catalogue
 
     out = {
         PACKAGE / "fields" / name: text for name, text in field_modules.modules(catalogue.entries()).items()

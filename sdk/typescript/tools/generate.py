@@ -38,8 +38,9 @@ Schema = Mapping[str, Any]
 
 def document() -> dict[str, Any]:
     """The OpenAPI document of the application, which opens nothing for it."""
-    from webapp import create_app, openapi
+    from webapp import create_app
     from webapp.config import Settings
+    from webapp.web import openapi
 
     with tempfile.TemporaryDirectory() as folder:
         settings = Settings(

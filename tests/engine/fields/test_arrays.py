@@ -10,9 +10,9 @@ import pytest
 from tests.engine.fields.made import bound, faults, table, values
 from webapp.engine.errors import SpecError
 from webapp.engine.spec import parse
-from webapp.forms import draft
-from webapp.services import kin, template_fields
-from webapp.services.template_diff import _changes
+from webapp.row_templates.forms import draft
+from webapp.row_templates.services import field_ids, related_templates
+from webapp.row_templates.services.diff import _changes
 
 
 def array(of: dict, **options) -> dict:
@@ -84,16 +84,16 @@ def test_arrays_nest_to_a_depth():
 
 
 def test_elements_are_stored_with_an_id_that_they_keep():
-    first = template_fields.finished(parse([array({"type": "city"})]))
+    first = field_ids.finished(parse([array({"type": "city"})]))
     stored = [field.to_json() for field in first.fields]
     inner = stored[0]["options"]["of"]
     assert inner["type"] == "city"
     assert inner["id"].startswith("fld_")
-    again = template_fields.finished(parse(stored), stored)
+    again = field_ids.finished(parse(stored), stored)
     assert [field.to_json() for field in again.fields] == stored
-    unnamed = template_fields.finished(parse([array({"type": "city"})]), stored)
+    unnamed = field_ids.finished(parse([array({"type": "city"})]), stored)
     assert unnamed.fields[0].children[0].id == inner["id"]
-    changed = template_fields.finished(parse([array({"type": "state"})]), stored).fields[0].to_json()
+    changed = field_ids.finished(parse([array({"type": "state"})]), stored).fields[0].to_json()
     assert _changes(stored[0], changed) == {}  # the change is the element's
     assert set(_changes(inner, changed["options"]["of"])) >= {"type"}
     copied = draft.copy_of(stored[0], lambda: "fld_other", {"x"})
@@ -102,7 +102,7 @@ def test_elements_are_stored_with_an_id_that_they_keep():
 
 def test_a_template_that_an_element_refers_to_is_found():
     asked = array({"type": "reference", "options": {"template_id": "tpl_1"}})
-    assert list(kin.reached([asked])) == [("fields[0].options.of.options.template_id", "tpl_1")]
+    assert list(related_templates.reached([asked])) == [("fields[0].options.of.options.template_id", "tpl_1")]
 
 
 FIELDS = [{"name": "n", "type": "number"}, {"name": "s", "type": "city", "percent_blank": 20}]

@@ -13,7 +13,7 @@ from webapp.engine.masking import Keys
 from webapp.engine.outside import Answer, Taken
 from webapp.engine.plan import compile_plan
 from webapp.engine.real import Real, SourceSpec
-from webapp.services import plans
+from webapp.row_templates.services import compilation
 
 ROWS = 600
 SOURCE = SourceSpec(file="places.csv")
@@ -27,7 +27,7 @@ PLACE = [
 
 @pytest.fixture(scope="module")
 def words() -> Vocabulary:
-    return plans.vocabulary()
+    return compilation.vocabulary()
 
 
 @pytest.fixture(scope="module")

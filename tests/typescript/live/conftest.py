@@ -75,7 +75,7 @@ def installed(source: Path = PACKAGE, called: str = "typescript") -> Path:
 
 
 @pytest.fixture(scope="module")
-def package(tmp_path_factory: pytest.TempPathFactory, start_up: Callable[..., Up]) -> Package:  # noqa: F811
+def package(tmp_path_factory: pytest.TempPathFactory, start_up: Callable[..., Up]) -> Package:
     """The package as it is now, in a folder of its own, with the address and a key of a running service."""
     packages = installed()
     home = tmp_path_factory.mktemp("home")

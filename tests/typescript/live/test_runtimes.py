@@ -4,7 +4,7 @@ Deno, Bun and the oldest Node that is promised come from npm by runtimes/package
 be had are skipped.
 """
 
-# ruff: noqa: F811 - fixtures of another module, taken by their names
+
 
 from __future__ import annotations
 

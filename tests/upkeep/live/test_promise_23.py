@@ -13,7 +13,7 @@ from alembic.operations import Operations
 from tests.upkeep import filling
 from webapp import models
 from webapp.cli.datadir import CliError
-from webapp.upkeep import loading, revisions, tables
+from webapp.operations.backup import loading, revisions, tables
 
 BEFORE = "0007"
 

@@ -12,30 +12,23 @@ import sqlalchemy as sa
 
 from tests.conftest import SECRET_KEY, VAULT_KEY
 from webapp import limits
+from webapp.accounts import actors
+from webapp.accounts.models import Membership, Project, Team, User, Workspace
+from webapp.audit.models import AuditEntry
 from webapp.cli.datadir import CliError
+from webapp.connections.models import Connection, Secret
+from webapp.connections.services import secrets
 from webapp.extensions import db, writing
-from webapp.models import (
-    AuditEntry,
-    Base,
-    Connection,
-    Export,
-    ExportPart,
-    Membership,
-    Project,
-    Push,
-    PushRow,
-    Run,
-    Scenario,
-    Secret,
-    Team,
-    Template,
-    TemplateVersion,
-    User,
-    Workspace,
-)
-from webapp.services import actors, holding, retention, secrets, vocabularies, workspace_files_kept
+from webapp.files.services import file_store
+from webapp.generation.models import Export, ExportPart
+from webapp.model_base import Base
+from webapp.operations import deferred_deletion, retention
+from webapp.operations.backup import backup, revisions
+from webapp.pushes.models import Push, PushRow
+from webapp.row_templates.models import Template, TemplateVersion
+from webapp.row_templates.services import vocabularies
+from webapp.scenarios.models import Run, Scenario
 from webapp.storage import Storage
-from webapp.upkeep import revisions, stored
 
 OLD = datetime(2026, 1, 1, tzinfo=UTC)
 SCHEDULE = {"cron": "0 * * * *", "timezone": "UTC", "enabled": True, "params": {}}
@@ -204,7 +197,7 @@ def test_a_restoration_that_fails_leaves_what_was_there(busy, file, monkeypatch)
     def full(*_arguments):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("webapp.upkeep.stored.put_back", full)
+    monkeypatch.setattr("webapp.operations.backup.backup.put_back", full)
     with pytest.raises(CliError, match=r"Nothing was restored: the disk of .* is full"):
         busy.run("restore", str(file), "--force-empty")
     assert (busy.data / "rowsmith.db").read_bytes() == before
@@ -217,8 +210,8 @@ def test_bytes_that_are_replaced_while_a_backup_copies_stay_until_it_has_them(bu
         actor = actors.system(workspace.id)
 
         def put(body: bytes) -> str:
-            held = workspace_files_kept.put(actor, len(body), [body])
-            workspace_files_kept.keep(actor, "one.txt", held, content_type="text/plain")
+            held = file_store.put(actor, len(body), [body])
+            file_store.keep(actor, "one.txt", held, content_type="text/plain")
             return held.key
 
         def there() -> set[str]:
@@ -227,7 +220,7 @@ def test_bytes_that_are_replaced_while_a_backup_copies_stay_until_it_has_them(bu
         first = put(b"first")
         second = put(b"second")
         assert first not in there()
-        with holding.holding():
+        with deferred_deletion.holding():
             third = put(b"third")
         put(b"fourth")
         assert second in there()
@@ -340,7 +333,7 @@ def test_every_column_that_the_vault_seals_is_called_so_that_it_is_found():
 def test_every_column_that_names_stored_bytes_is_looked_after():
     named = {(table.name, column.name) for table in Base.metadata.tables.values() for column in table.columns
              if column.name.endswith("_key") and isinstance(column.type, sa.String)}  # fmt: skip
-    assert named == {*stored.NAMED, *stored.CACHES}
+    assert named == {*backup.NAMED, *backup.CACHES}
 
 
 def test_a_service_that_runs_is_not_restored_over(place, file):

@@ -17,7 +17,7 @@ def stored(place: Place) -> dict[str, bytes]:
     return {one.key: b"".join(place.store.get(one.key)) for one in place.store.walk()}
 
 
-def test_files_go_from_a_folder_to_s3_and_back(place, new_place, server, tmp_path):  # noqa: F811
+def test_files_go_from_a_folder_to_s3_and_back(place, new_place, server, tmp_path):
     for key, body in BODIES.items():
         place.store.put(key, [body] if body else [])
     env = {name.upper(): value for name, value in KEYS.items()}

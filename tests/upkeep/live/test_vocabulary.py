@@ -13,8 +13,8 @@ from tests.conftest import close_app
 from webapp import create_app
 from webapp.engine.data import archive, vocabulary
 from webapp.extensions import db, redis_client, writing
-from webapp.models import TemplateVersion
-from webapp.services import sources, vocabularies
+from webapp.row_templates.models import TemplateVersion
+from webapp.row_templates.services import compiled_plans, vocabularies
 
 FIELDS = [{"name": "n", "type": "row_number"}, {"name": "color", "type": "color_name"}]
 ASKED = {"count": 500, "seed": "kept", "format": "csv"}
@@ -38,7 +38,7 @@ def machine(folder: Path, patch: pytest.MonkeyPatch) -> Path:
     folder.mkdir()
     (folder / f"{PRESENT}.arrow").symlink_to(vocabulary.REPOSITORY / "var" / "vocab" / f"{PRESENT}.arrow")
     patch.setattr(vocabularies, "home", lambda: folder)
-    patch.setattr(sources, "MEMORY", sources.PlanMemory())  # and a process that has opened none yet
+    patch.setattr(compiled_plans, "MEMORY", compiled_plans.PlanMemory())  # and a process that has opened none yet
     return folder
 
 

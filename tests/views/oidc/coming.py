@@ -7,8 +7,9 @@ from html import unescape
 import sqlalchemy as sa
 
 from webapp import clock
+from webapp.accounts.models import BrowserSession, Invitation
+from webapp.audit.models import AuditEntry
 from webapp.extensions import db
-from webapp.models import AuditEntry, BrowserSession, Invitation
 
 
 def begun(browser, target="/"):

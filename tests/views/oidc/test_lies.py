@@ -8,8 +8,8 @@ import pytest
 import sqlalchemy as sa
 
 from tests.views.oidc.coming import begun, come, told
+from webapp.accounts.models import Identity
 from webapp.extensions import db
-from webapp.models import Identity
 
 # --- Lies ---------------------------------------------------------------------------------------------------
 

@@ -10,9 +10,9 @@ import sqlalchemy as sa
 
 from tests.views.oidc.coming import begun, come, entries, invite
 from webapp import limits
+from webapp.accounts.models import BrowserSession, Identity, Membership, User
+from webapp.accounts.services import oidc, oidc_provider
 from webapp.extensions import db
-from webapp.models import BrowserSession, Identity, Membership, User
-from webapp.services import oidc, oidc_provider
 
 # --- The good way -------------------------------------------------------------------------------------------
 

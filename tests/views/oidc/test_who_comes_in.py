@@ -7,8 +7,8 @@ import sqlalchemy as sa
 
 from tests.views.oidc.coming import come, entries, invite, told
 from webapp import clock
+from webapp.accounts.models import BrowserSession, Identity, Membership, User
 from webapp.extensions import db
-from webapp.models import BrowserSession, Identity, Membership, User
 
 # --- Who comes in -------------------------------------------------------------------------------------------
 

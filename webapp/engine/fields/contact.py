@@ -221,7 +221,14 @@ class PhoneNumber(PlaceField):
     label = "Phone number"
     category = "contact"
     description = "A valid telephone number of the row's country."
-    aliases: ClassVar[tuple[str, ...]] = ("phone", "telephone", "telephone number", "tel", "fax", "home phone")
+    aliases: ClassVar[tuple[str, ...]] = (
+        "phone",
+        "telephone",
+        "telephone number",
+        "tel",
+        "fax",
+        "home phone",
+    )
     example = "+33 6 42 40 18 05"
 
     class Options(OptionsModel):

@@ -64,7 +64,9 @@ class ForeignKey(Outside):
         answer = self._rows.answer
         if field.common.unique and field.common.text_case:
             text = "Keys that differ in case alone would become one."
-            compiler.fault(field, "text_case", "not_unique", text, "Take text_case away, or take unique away.")
+            compiler.fault(
+                field, "text_case", "not_unique", text, "Take text_case away, or take unique away."
+            )
         if answer is None:
             return
         self.use(answer, options.column, compiler)

@@ -84,7 +84,9 @@ class Outside(FieldType):
         masking = field.common.masking
         if masking is not None and masking.strategy != "redact":
             text = f"Values of this type are masked by redacting them; {masking.strategy} is not available for them."
-            compiler.fault(field, "masking", "not_available", text, 'Write {"strategy": "redact"}, or nothing.')
+            compiler.fault(
+                field, "masking", "not_available", text, 'Write {"strategy": "redact"}, or nothing.'
+            )
         if not options.falls_back and options.default is not None:
             text = f"default is not used where on_empty is {options.on_empty}."
             compiler.fault(

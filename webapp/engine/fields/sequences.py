@@ -172,7 +172,8 @@ class RunningTotal(Backwards):
             description="Name of the field to add up: whole numbers, or decimals with a fixed number of places.",
         )
         within: Literal["table", "parent"] = Field(
-            "table", description="Where it begins: with the first row, or with the first child of each parent."
+            "table",
+            description="Where it begins: with the first row, or with the first child of each parent.",
         )
 
     options: Options
@@ -220,7 +221,9 @@ class RunningTotal(Backwards):
             return  # the reference says so
         if owner is None or counts is None:
             text_ = "Only rows that are children by cardinality have a total within their parent."
-            compiler.fault(self.field, "options.within", "no_parent", text_, "Add a reference with cardinality.")
+            compiler.fault(
+                self.field, "options.within", "no_parent", text_, "Add a reference with cardinality."
+            )
             return
         self._owner = owner[0].group or RELATION
         self._length = self.expansion = max(1, counts.max)
@@ -265,7 +268,9 @@ class RunningTotal(Backwards):
             end = start + count
             return np.concatenate(
                 [
-                    _numbers(_column(cells, name, np.arange(at, min(at + limits.BLOCK_ROWS, end), dtype=np.uint64)))
+                    _numbers(
+                        _column(cells, name, np.arange(at, min(at + limits.BLOCK_ROWS, end), dtype=np.uint64))
+                    )
                     for at in range(start, end, limits.BLOCK_ROWS)
                 ]
             )

@@ -128,7 +128,13 @@ class Sourced(FieldType):
         now = env.now if env is not None else None
         made_here = replace(self.field, common=self.field.common.model_copy(update={"column": None}))
         return masking.masker_of(
-            made_here, self._vocabulary, self.keys, run=run, locale=self._locale, now=now, beside=self.replaced_with
+            made_here,
+            self._vocabulary,
+            self.keys,
+            run=run,
+            locale=self._locale,
+            now=now,
+            beside=self.replaced_with,
         )
 
     def prepare(self, env: Env) -> Any:

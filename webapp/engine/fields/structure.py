@@ -46,7 +46,13 @@ class Nested(FieldType):
     label = "Nested"
     category = "structure"
     description = "An object, or an array of objects, with fields of its own."
-    aliases: ClassVar[tuple[str, ...]] = ("object", "nested object", "json object", "sub document", "embedded")
+    aliases: ClassVar[tuple[str, ...]] = (
+        "object",
+        "nested object",
+        "json object",
+        "sub document",
+        "embedded",
+    )
     example: ClassVar[Any] = {"sku": "A-17", "quantity": 2}
 
     class Options(OptionsModel):
@@ -75,7 +81,11 @@ class Nested(FieldType):
         self._arrow = self.dtype = pa.list_(element) if options.array else self._struct
 
     def holds(self) -> Held:
-        return _held(self._low, self._high, True, self.layer) if self.options.array else Held(1, False, self.layer)
+        return (
+            _held(self._low, self._high, True, self.layer)
+            if self.options.array
+            else Held(1, False, self.layer)
+        )
 
     def fill(self, cells: Cells) -> pa.Array:
         return self.made(cells)
@@ -166,7 +176,9 @@ def _counts(field: FieldSpec, count: Count | int, compiler: Compiler) -> tuple[i
 
 
 def _held(low: int, high: int, record: bool, layer: Layer) -> Held:
-    return Held(high, record, layer, counts=lambda _, key, rows: cellular.between(cellular.bits(key, rows), low, high))
+    return Held(
+        high, record, layer, counts=lambda _, key, rows: cellular.between(cellular.bits(key, rows), low, high)
+    )
 
 
 def elements(cells: Cells, layer: Layer, low: int, high: int) -> tuple[pa.Array, Block]:

@@ -61,7 +61,9 @@ class CsvFormat(TextFormat):
     def _column(self, leaf: Leaf, index: int) -> Column:
         kind = value_type(leaf.field)
         if is_mixed(kind):
-            value, text = (self._column(leaf.of_type(each), index) for each in (clean_type(kind), pa.string()))
+            value, text = (
+                self._column(leaf.of_type(each), index) for each in (clean_type(kind), pa.string())
+            )
             return mixed_column(value, text, escape=self._formulas)
         codec = (
             NestedCodec(leaf.field, self._escape, one_line=True)

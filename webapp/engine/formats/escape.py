@@ -21,8 +21,12 @@ import pyarrow.compute as pc
 from webapp import limits
 
 _FIRST_PRINTABLE = 0x20
-_TREATED_BYTES = 1024 * 1024  # texts are rewritten so many bytes at a time: as Python's they take up to 24 times that
-_SLICE_CHARS = 65_536  # a longer text is rewritten in slices, where its characters are independent of one another
+_TREATED_BYTES = (
+    1024 * 1024
+)  # texts are rewritten so many bytes at a time: as Python's they take up to 24 times that
+_SLICE_CHARS = (
+    65_536  # a longer text is rewritten in slices, where its characters are independent of one another
+)
 
 
 class Unfit(ValueError):
@@ -84,7 +88,10 @@ class Scan:
 
     def rows(self, at: np.ndarray) -> np.ndarray:
         """The texts in which ``at`` (``bool`` for each byte) holds anywhere, sorted, each once."""
-        parts = [self._rows(at[place : place + _TREATED_BYTES], place) for place in range(0, at.size, _TREATED_BYTES)]
+        parts = [
+            self._rows(at[place : place + _TREATED_BYTES], place)
+            for place in range(0, at.size, _TREATED_BYTES)
+        ]
         if len(parts) < 2:
             return parts[0] if parts else np.empty(0, np.int64)
         found = np.concatenate(parts)

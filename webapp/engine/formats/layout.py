@@ -190,7 +190,9 @@ class Layout:
             if pool is not None:
                 found = pool.take(numbers(indices, indices.type.to_pandas_dtype()))
                 most = pool.longest * len(values)
-                self._add(len(values), most if most <= _SMALL else int(views.lengths(found).sum(dtype=np.int64)))
+                self._add(
+                    len(values), most if most <= _SMALL else int(views.lengths(found).sum(dtype=np.int64))
+                )
                 slot.put(0, found)
                 slot.blank(*range(1, codec.width))
                 return indices, None

@@ -143,7 +143,9 @@ class SqlFormat(TextFormat):
     def _column(self, field: pa.Field, lead: str) -> Column:
         dialect, kind = self._dialect, value_type(field)
         if is_mixed(kind):
-            value, text = (self._column(field.with_type(each), lead) for each in (clean_type(kind), pa.string()))
+            value, text = (
+                self._column(field.with_type(each), lead) for each in (clean_type(kind), pa.string())
+            )
             return mixed_column(value, text)
         start = end = ""
         tail = dialect.exponent_tail if pa.types.is_floating(kind) else ""

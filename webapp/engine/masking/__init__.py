@@ -13,4 +13,14 @@ from webapp.engine.masking.settings import STRATEGIES, Masking, fitting
 from webapp.engine.masking.symbols import telling
 from webapp.engine.masking.together import joined
 
-__all__ = ["STRATEGIES", "Keys", "Masker", "Masking", "MaskingError", "fitting", "joined", "masker_of", "telling"]
+__all__ = [
+    "STRATEGIES",
+    "Keys",
+    "Masker",
+    "Masking",
+    "MaskingError",
+    "fitting",
+    "joined",
+    "masker_of",
+    "telling",
+]

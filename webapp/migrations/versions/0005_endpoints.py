@@ -35,7 +35,9 @@ def upgrade() -> None:
         sa.ForeignKeyConstraint(
             ["project_id"], ["projects.id"], name=op.f("fk_endpoints_project_id"), ondelete="CASCADE"
         ),
-        sa.ForeignKeyConstraint(["team_id"], ["teams.id"], name=op.f("fk_endpoints_team_id"), ondelete="CASCADE"),
+        sa.ForeignKeyConstraint(
+            ["team_id"], ["teams.id"], name=op.f("fk_endpoints_team_id"), ondelete="CASCADE"
+        ),
         sa.ForeignKeyConstraint(
             ["workspace_id"], ["workspaces.id"], name=op.f("fk_endpoints_workspace_id"), ondelete="CASCADE"
         ),

@@ -27,12 +27,17 @@ def upgrade() -> None:
         sa.Column("workspace_id", ID, nullable=False),
         sa.CheckConstraint("limit_name IN ('requests', 'rows')", name=op.f("ck_limit_warnings_limit_name")),
         sa.ForeignKeyConstraint(
-            ["workspace_id"], ["workspaces.id"], name=op.f("fk_limit_warnings_workspace_id"), ondelete="CASCADE"
+            ["workspace_id"],
+            ["workspaces.id"],
+            name=op.f("fk_limit_warnings_workspace_id"),
+            ondelete="CASCADE",
         ),
         sa.PrimaryKeyConstraint("id", name=op.f("pk_limit_warnings")),
     )
     op.create_index(op.f("ix_limit_warnings_workspace_id"), "limit_warnings", ["workspace_id"])
-    op.create_index("ix_limit_warnings_workspace_id_created_at", "limit_warnings", ["workspace_id", "created_at"])
+    op.create_index(
+        "ix_limit_warnings_workspace_id_created_at", "limit_warnings", ["workspace_id", "created_at"]
+    )
 
 
 def downgrade() -> None:

@@ -52,7 +52,10 @@ def upgrade() -> None:
         sa.Column("updated_at", sa.DateTime(timezone=True), nullable=False),
         sa.Column("workspace_id", ID, nullable=False),
         sa.ForeignKeyConstraint(
-            ["workspace_id"], ["workspaces.id"], name=op.f("fk_storage_holds_workspace_id"), ondelete="CASCADE"
+            ["workspace_id"],
+            ["workspaces.id"],
+            name=op.f("fk_storage_holds_workspace_id"),
+            ondelete="CASCADE",
         ),
         sa.PrimaryKeyConstraint("key", name=op.f("pk_storage_holds")),
     )

@@ -38,12 +38,14 @@ class Server:
         clone = os.environ.get(CLONE, "").strip()
         if clone and clone not in sys.path:
             sys.path.insert(0, clone)
-        for name in ("engine.groups", "services.plans", "services.kin", "services.sources", "services.rows",
-                     "services.row_requests", "services.moments", "errors"):  # fmt: skip
-            setattr(self, name.rpartition(".")[2], _module(f"{PACKAGE}.{name}"))
-
-    def __getattr__(self, name: str) -> Any:  # for type checkers: modules of another package
-        raise AttributeError(name)
+        self.groups = _module(f"{PACKAGE}.engine.groups")
+        self.compilation = _module(f"{PACKAGE}.row_templates.services.compilation")
+        self.related_templates = _module(f"{PACKAGE}.row_templates.services.related_templates")
+        self.compiled_plans = _module(f"{PACKAGE}.row_templates.services.compiled_plans")
+        self.rows = _module(f"{PACKAGE}.generation.services.rows")
+        self.schemas = _module(f"{PACKAGE}.row_templates.schemas")
+        self.timestamps = _module(f"{PACKAGE}.timestamps")
+        self.errors = _module(f"{PACKAGE}.errors")
 
 
 def _module(name: str) -> Any:
@@ -92,7 +94,7 @@ def _closed(output: Any) -> Iterator[bytes]:
 
 def _request(server: Server, asked: Mapping[str, Any]) -> Any:
     try:
-        return server.row_requests.GenerateInput.model_validate(asked)
+        return server.schemas.GenerateInput.model_validate(asked)
     except ValueError as error:  # pydantic's own, which has every fault
         found = error.errors() if hasattr(error, "errors") else []
         faults = [
@@ -111,18 +113,18 @@ def _source(server: Server, file: template_files.File, ask: Any, words: Optional
     """The template compiled as the service compiles a saved one. Fields that have no ids yet get their groups, as
     they would by being saved."""
     body, own = file.body, file.id or ""
-    versions = server.kin.gather(body["fields"], own, _beside(file.path))
-    quantity = body.get("quantity") or server.sources.limits.DEFAULT_QUANTITY
-    library = server.kin.library(versions, own, quantity, ask.rows)
-    server.kin.check_stated(ask.rows, versions, own)
+    versions = server.related_templates.gather(body["fields"], own, _beside(file.path))
+    quantity = body.get("quantity") or server.compiled_plans.limits.DEFAULT_QUANTITY
+    library = server.related_templates.library(versions, own, quantity, ask.rows)
+    server.related_templates.check_stated(ask.rows, versions, own)
     told = {key: body.get(key) for key in ("locale", "source", "invalid")}
-    spec = server.plans.parsed_fields(body["fields"], name=body["name"], **told)
+    spec = server.compilation.parsed_fields(body["fields"], name=body["name"], **told)
     if not all(field.get("id") for field in template_files.walk(body["fields"])):
         spec = server.groups.assign(spec)
-    plan = server.plans.compiled(spec, server.plans.vocabulary(words), ask.locale, library)
-    anchor = server.moments.parse(body["anchor"]) if body.get("anchor") else None
-    related = server.kin.related_of(versions, library)
-    return server.sources.Source(plan, body["name"], quantity, anchor, file.id, None, related)
+    plan = server.compilation.compiled(spec, server.compilation.vocabulary(words), ask.locale, library)
+    anchor = server.timestamps.parse(body["anchor"]) if body.get("anchor") else None
+    related = server.related_templates.related_of(versions, library)
+    return server.compiled_plans.Source(plan, body["name"], quantity, anchor, file.id, None, related)
 
 
 def _beside(path: Path) -> Any:

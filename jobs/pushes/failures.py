@@ -1,0 +1,161 @@
+"""From what a target says of a row to what the ledger keeps of it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, Final
+
+import pyarrow as pa
+
+from webapp import limits
+from webapp.connectors.base import ConnectorError, Failure
+from webapp.errors import ApiError
+from webapp.pushes.services.ledger.write import Bad
+from webapp.pushes.services.rows import HIDDEN
+
+_PREFIX: Final = 8  # targets cut long values: so many characters of one are taken for it
+
+
+def hide(text: str, values: Iterable[str]) -> str:
+    """A message without some values. A short one is cut where it stands as a word, of a long one its beginning
+    too."""
+    for value in sorted(set(values), key=len, reverse=True):
+        if len(value) < _PREFIX:
+            text = re.sub(rf"(?<!\w){re.escape(value)}(?!\w)", HIDDEN, text)
+            continue
+        while (start := text.find(value[:_PREFIX])) >= 0:
+            end = start + _PREFIX
+            while end - start < len(value) and text[end : end + 1] == value[end - start]:
+                end += 1
+            text = text[:start] + HIDDEN + text[end:]
+    return text
+
+
+def bad_rows(
+    failures: Sequence[Failure],
+    numbers: Sequence[int],
+    batch: pa.RecordBatch,
+    *,
+    key_columns: Sequence[str],
+    sensitive: frozenset[str],
+    ms: int,
+) -> list[Bad]:
+    """The failures of a batch by row number; `numbers` has one for each row of the batch."""
+    if not failures:
+        return []
+    places = pa.array([one.index for one in failures])
+    hidden = _texts(batch, sensitive & set(batch.schema.names), places)
+    keys = keys_of(batch, key_columns, sensitive, places)
+    return [
+        Bad(
+            row=numbers[one.index],
+            code=one.reason,
+            message=hide(one.message, words)[: limits.PUSH_MESSAGE_CHARS],
+            native=one.native[:40],
+            column=one.column,
+            key=key,
+            ms=ms,
+        )
+        for one, words, key in zip(failures, hidden, keys, strict=True)
+    ]
+
+
+def keys_of(
+    batch: pa.RecordBatch, key_columns: Sequence[str], sensitive: frozenset[str], places: pa.Array
+) -> list[dict[str, Any] | None]:
+    """The key values of some rows as JSON, those of sensitive columns cut; None where a batch has none of them."""
+    names = [name for name in key_columns if name in batch.schema.names]
+    if not names:
+        return [None] * len(places)
+    columns = [batch.column(name).take(places).to_pylist() for name in names]
+    return [
+        {
+            name: HIDDEN if name in sensitive else _plain(value)
+            for name, value in zip(names, values, strict=True)
+        }
+        for values in zip(*columns, strict=True)
+    ]
+
+
+def hide_rows(
+    batch: pa.RecordBatch, sensitive: frozenset[str], places: pa.Array, messages: Sequence[str]
+) -> list[str]:
+    """What was said of some rows of a batch, without the values of their sensitive columns."""
+    words = _texts(batch, sensitive & set(batch.schema.names), places)
+    return [hide(message, values) for message, values in zip(messages, words, strict=True)]
+
+
+def hide_together(batch: pa.RecordBatch, sensitive: frozenset[str], places: pa.Array, message: str) -> str:
+    """What was said of some rows at once, without the values of their sensitive columns."""
+    words = {
+        value for values in _texts(batch, sensitive & set(batch.schema.names), places) for value in values
+    }
+    for value in sorted(
+        (one for one in words if len(one) >= _PREFIX and one in message), key=len, reverse=True
+    ):
+        message = message.replace(value, HIDDEN)  # before beginnings, which values of one column may share
+    return hide(message, words)
+
+
+def _texts(batch: pa.RecordBatch, names: Iterable[str], places: pa.Array) -> list[list[str]]:
+    columns = [batch.column(name).take(places).to_pylist() for name in names]
+    if not columns:
+        return [[]] * len(places)
+    return [
+        [str(leaf) for value in row for leaf in _leaves(value) if leaf not in (None, "")]
+        for row in zip(*columns, strict=True)
+    ]
+
+
+def _leaves(value: Any) -> Iterator[Any]:
+    """A value, of objects and arrays what they hold."""
+    if isinstance(value, dict | list):
+        for one in value.values() if isinstance(value, dict) else value:
+            yield from _leaves(one)
+    else:
+        yield value
+
+
+def _plain(value: Any) -> Any:
+    if value is None or isinstance(value, bool | int | float):
+        return value
+    return str(value)[: limits.PUSH_KEY_CHARS]
+
+
+def refusal(error: ConnectorError, **details: Any) -> ApiError:
+    """The end of a push that its target brought about."""
+    told = {"reason": error.reason, **error.details, **details}
+    return ApiError(error.code, error.message, {**told, "hint": error.hint} if error.hint else told)
+
+
+def table_refused(name: str, bad: Bad, count: int) -> ApiError:
+    """Return the error of a push that stopped because the first rows of a table all failed for the same reason."""
+    where = f" (column {bad.column})" if bad.column else ""
+    text = (
+        f"The first {count:,} rows of {name} all failed for the same reason: {bad.code}{where}: {bad.message} "
+        "The push was stopped."
+    )
+    hint = HINTS.get(bad.code, HINTS["refused"])
+    details = {"reason": bad.code, "native": bad.native, "column": bad.column, "table": name, "hint": hint}
+    return ApiError("target_failed", text, details)
+
+
+def stopped(name: str, bad: Bad, which: str) -> ApiError:
+    """The end of a push that was told to stop at a refused row."""
+    text = f"{which}: {bad.code}: {bad.message} The push was stopped as asked."
+    return ApiError("target_failed", text, {"reason": bad.code, "table": name, "row": bad.row})
+
+
+# What helps when every row fails with a reason.
+HINTS: Final[Mapping[str, str]] = {
+    "unique": "The rows may be there already: undo the earlier push, use mode upsert, or another seed or offset.",
+    "foreign_key": "Push the parent table first, or map the column to keys that exist.",
+    "not_null": "Map a field to this column.",
+    "check": "Change the field so that its values pass the check.",
+    "too_long": "Shorten the field's values, or map another field.",
+    "out_of_range": "Narrow the field's range, or map another field.",
+    "wrong_type": "Map a field of the column's type, or a formula that converts it.",
+    "missing_row": "The rows are not there: insert them first, or check the key columns.",
+    "refused": "Repair the mapping or the table, then push again.",
+}

@@ -1,0 +1,255 @@
+"""Sending one table of a push, chunk after chunk; the next chunk is made and written out while one is being sent."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from flask import current_app
+
+from jobs.lease import Lease
+from jobs.pushes.failures import bad_rows, stopped, table_refused
+from webapp import limits
+from webapp.connectors import sql
+from webapp.connectors.base import ConnectorError, Sent, Session
+from webapp.engine.budget import TooLarge
+from webapp.errors import validation_error
+from webapp.pushes.services.ledger.write import Bad, Book, Chunk, next_numbers
+from webapp.pushes.services.planning import Order
+
+ORPHAN = "Its parent row did not arrive, so there is no key to refer to."
+KEYLESS = "The key of this row is not known, so it cannot be found."
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """Rows of one chunk, made. `numbers` are the ledger's; `sendable` says which of them the batch has.
+    `send` is `Target.prepare`'s, where the target has done its part already."""
+
+    numbers: np.ndarray
+    sendable: np.ndarray
+    batch: pa.RecordBatch
+    send: Callable[[], Sent] | None = None
+
+    def split(self, start: int, end: int) -> Part:
+        """Some of its rows, by their place in `numbers`."""
+        before = int(self.sendable[:start].sum())
+        sendable = self.sendable[start:end]
+        return Part(self.numbers[start:end], sendable, self.batch.slice(before, int(sendable.sum())))
+
+
+def made(order: Order, place: int, numbers: np.ndarray) -> Part:
+    """The rows of some numbers of a table, or of the first of them where all together take too much memory; not those
+    whose parent has no key, or that have none themselves. Error: validation_error where a single row is too large."""
+    while True:
+        try:
+            return _made(order, place, numbers)
+        except TooLarge as error:
+            if len(numbers) < 2:
+                raise validation_error(error.faults) from None
+        numbers = numbers[: max(1, len(numbers) // limits.BLOCK_STEP)]
+
+
+def _made(order: Order, place: int, numbers: np.ndarray) -> Part:
+    table = order.tables[place]
+    rows = (numbers - 1 + table.first).astype(np.uint64)
+    sendable = np.ones(len(rows), np.bool_)
+    if order.push.kind == "undo":
+        batch = table.key_batch(rows, order.spool)
+        for column in batch.columns:
+            sendable &= column.is_valid().to_numpy(zero_copy_only=False)
+        return Part(numbers, sendable, batch if sendable.all() else batch.filter(pa.array(sendable)))
+    if table.from_parent:
+        sendable = ~table.orphans(rows, order.spool)
+    return Part(numbers, sendable, table.batch(rows[sendable], order.spool))
+
+
+def canary(order: Order, place: int) -> int:
+    """Rows of a table to be tried before all others; 0 where none are."""
+    return 0 if place else order.canary
+
+
+class Sender:
+    """One table, being sent through one session. Raises `ConnectorError` (`Lost` among them), `Interrupted`, and
+    `ApiError` where the push must end. `again`: so many chunks an earlier session may have sent."""
+
+    def __init__(
+        self, work: Lease, book: Book, order: Order, session: Session, place: int, again: int = 0
+    ) -> None:
+        self.work, self.book, self.order, self.place = work, book, order, place
+        self.table = order.tables[place]
+        self.undo = order.push.kind == "undo"
+        make = self.table.key_writing if self.undo else self.table.writing
+        writing = make(session)
+        self._plain = partial(session.target, writing)
+        self._again = 0 if order.transactions else again
+        self.target = session.target(replace(writing, again=self._again > 0))
+        self._alike: Bad | None = None
+        self._same: int | None = 0 if order.stops_when_all_fail and book.reach(place) is None else None
+        self._told: set[str] = set()
+        self._most = limits.PUSH_CHUNK_ROWS  # lower, where so many rows took too much memory
+        self._app: Any = current_app._get_current_object()  # type: ignore[attr-defined]
+
+    def send_all(self) -> int:
+        """Every row that has no end yet, in so many chunks."""
+        sent = 0
+        try:
+            with ThreadPoolExecutor(1, thread_name_prefix="rows") as pool:
+                following = self._ahead(pool, self.book.reach(self.place))
+                while following is not None:
+                    numbers, made = following
+                    part = made.result()
+                    if len(part.numbers) < len(numbers):
+                        self._most = len(part.numbers)
+                    low, high = int(part.numbers.min()), int(part.numbers.max())
+                    self.target.begin()  # before the other thread competes for the interpreter
+                    following = self._ahead(pool, (low, high))
+                    self._send(part)
+                    sent += 1
+                    if sent == self._again:
+                        self.target = self._plain()
+        finally:
+            self.target.rollback()
+        return sent
+
+    # --- Making -----------------------------------------------------------------------------------------------
+
+    def _ahead(
+        self, pool: ThreadPoolExecutor, beyond: tuple[int, int] | None
+    ) -> tuple[np.ndarray, Future[Part]] | None:
+        numbers = next_numbers(self.order.push, self.place, beyond, self._size(beyond))
+        return (numbers, pool.submit(self._make, numbers)) if len(numbers) else None
+
+    def _size(self, beyond: tuple[int, int] | None) -> int:
+        if beyond is not None:
+            return self._most
+        return canary(self.order, self.place) or min(limits.PUSH_FIRST_ROWS, limits.PUSH_CHUNK_ROWS)
+
+    def _make(self, numbers: np.ndarray) -> Part:
+        with self._app.app_context():
+            part = made(self.order, self.place, numbers)
+        if self.undo or not self.order.transactions:
+            return part  # without transactions, another target may take the place of this one meanwhile
+        return replace(part, send=self.target.prepare(part.batch))
+
+    # --- Sending ----------------------------------------------------------------------------------------------
+
+    def _send(self, part: Part) -> None:
+        """One chunk, from begin to commit."""
+        self.work.check()
+        began = time.monotonic()
+        self.target.begin()
+        sent = (
+            self.target.delete(part.batch)
+            if self.undo
+            else (part.send or partial(self.target.send, part.batch))()
+        )
+        self.work.check()  # what a stopped statement makes of its rows is no answer of the target
+        bad = self._bad(part, sent.failures, began)
+        if bad and self.order.stops and self.order.transactions:  # else nothing of it can be taken back
+            cut = 1 + int(np.flatnonzero(part.numbers == bad[0].row)[0])
+            if cut < len(part.numbers):
+                self.target.rollback()
+                self._send(part.split(0, cut))
+                return
+        if sent.keys is not None and self.table.capture:
+            self._keep_keys(part, sent.keys)
+        low, high = int(part.numbers.min()), int(part.numbers.max())
+        chunk = Chunk(self.place, low, high, len(part.numbers), len(bad))
+        self._tell(chunk, bad)
+        if len(bad) == len(part.numbers):
+            self.target.rollback()
+            self.book.refused(chunk, bad)
+        elif not self._commit(chunk, bad, part):
+            return
+        self._judge(chunk, bad)
+
+    def _commit(self, chunk: Chunk, bad: Sequence[Bad], part: Part) -> bool:
+        """Intent, commit. False when the target refused the chunk at its commit: then its halves are sent."""
+        chunk = replace(chunk, proof=self.target.proof())
+        self.book.intend(chunk, bad)
+        try:
+            self.target.commit()
+        except ConnectorError as error:
+            if error.reason != "deferred":
+                raise
+            self.target.rollback()
+            self.book.retract()
+            self._halve(part, error)
+            return False
+        self.book.landed()
+        return True
+
+    def _halve(self, part: Part, error: ConnectorError) -> None:
+        """A deferred constraint names no row: the chunk is sent in halves until the bad rows stand alone."""
+        count = len(part.numbers)
+        if count > 1:
+            self._send(part.split(0, count // 2))
+            self._send(part.split(count // 2, count))
+            return
+        number = int(part.numbers[0])
+        native = str(error.details.get("sqlstate") or "")
+        code = sql.reason_of(native) if native else "refused"
+        bad = [Bad(number, code, error.message[: limits.PUSH_MESSAGE_CHARS], native)]
+        chunk = Chunk(self.place, number, number, 1, 1)
+        self._tell(chunk, bad)
+        self.book.refused(chunk, bad)
+        self._judge(chunk, bad)
+
+    def _bad(self, part: Part, failures: Sequence[Any], began: float) -> list[Bad]:
+        """Rows without delivery, in the order of sending."""
+        ms = round((time.monotonic() - began) * 1000)
+        numbers = part.numbers[part.sendable].tolist()
+        found = bad_rows(
+            failures,
+            numbers,
+            part.batch,
+            key_columns=self.table.key_columns,
+            sensitive=self.table.sensitive,
+            ms=ms,
+        )
+        code, text = ("missing_row", KEYLESS) if self.undo else ("foreign_key", ORPHAN)
+        found += [Bad(number, code, text) for number in part.numbers[~part.sendable].tolist()]
+        return sorted(found, key=lambda one: one.row, reverse=self.undo)
+
+    def _keep_keys(self, part: Part, keys: pa.RecordBatch) -> None:
+        rows = (part.numbers[part.sendable] - 1 + self.table.first).astype(np.uint64)
+        self.order.spool.put(self.place, rows, keys, self.work.id, self.work.epoch)
+
+    # --- Saying and stopping ----------------------------------------------------------------------------------
+
+    def _tell(self, chunk: Chunk, bad: Sequence[Bad]) -> None:
+        for one in bad:
+            if one.code not in self._told:
+                self._told.add(one.code)
+                native = f" ({one.native})" if one.native else ""
+                self.book.say(f"{self.table.name}, row {one.row}: {one.code}{native}: {one.message}")
+        done = f"{self.table.name}: rows {chunk.first:,} to {chunk.last:,} of {self.table.count:,}"
+        failed = f", {chunk.failed:,} of them refused" if chunk.failed else ""
+        self.book.say_sometimes(lambda: done + failed)
+
+    def _judge(self, chunk: Chunk, bad: Sequence[Bad]) -> None:
+        """Whether the push goes on after this chunk. It is already in the ledger, or in hand there."""
+        first = canary(self.order, self.place)
+        if bad and first and chunk.last <= first:
+            which = f"{len(bad):,} of the first {first:,} rows of {self.table.name} were refused"
+            raise stopped(self.table.name, bad[0], which)
+        if bad and self.order.stops:
+            raise stopped(self.table.name, bad[0], f"Row {bad[0].row:,} of {self.table.name} was refused")
+        if self._same is None:
+            return
+        kinds = {(one.code, one.native, one.column) for one in bad}
+        if self._alike is not None:
+            kinds.add((self._alike.code, self._alike.native, self._alike.column))
+        if chunk.failed < chunk.rows or len(kinds) > 1:
+            self._same = None
+            return
+        self._alike, self._same = bad[0], self._same + chunk.rows
+        if self._same >= limits.PUSH_SAME_FAILURES:
+            raise table_refused(self.table.name, bad[0], self._same)

@@ -1,0 +1,236 @@
+"""What a run's program is given: its box, its variables, its limits; and how this machine keeps it apart."""
+
+from __future__ import annotations
+
+import logging
+import os
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final, cast
+from urllib.parse import urlsplit
+
+from flask import Flask
+from sqlalchemy import make_url, select
+
+from jobs.sandbox import Box, Caps, Mode, Network, Setting, Unprotected, mode, outputs
+from webapp import limits
+from webapp.config import Settings
+from webapp.extensions import reading
+from webapp.net import addresses
+from webapp.scenarios.models import Run, ScenarioVersion
+
+
+@dataclass(frozen=True)
+class Place:
+    """The folders."""
+
+    code: Path
+    uploads: Path
+    outputs: Path
+
+    def open_up(self) -> None:
+        """Let the user that the program runs as read what it is given, whatever our umask. Uploads are readable as they
+        are; they may be shared with other runs."""
+        for folder in (self.code, self.uploads):
+            for path, _, _ in os.walk(folder):
+                os.chmod(path, 0o755)  # noqa: S103 - nobody else comes into the folder above
+        (self.code / "main.py").chmod(0o644)
+
+
+def base(settings: Settings) -> Path:
+    """Where the folders of all runs lie."""
+    return settings.data_dir / "runs"
+
+
+@contextmanager
+def made(settings: Settings, run_id: str, epoch: int, code: str) -> Iterator[Place]:
+    """The folders of one run, its program in its own as `main.py`; removed when the block ends."""
+    root = base(settings) / f"{run_id}.{epoch}"
+    place = Place(root / "code", root / "uploads", root / "outputs")
+    root.mkdir(parents=True, mode=0o700)
+    try:
+        for folder in (place.code, place.uploads, place.outputs):
+            folder.mkdir()
+        (place.code / "main.py").write_text(code, encoding="utf-8", newline="")
+        yield place
+    finally:
+        _remove(root)
+
+
+def clear(app: Flask) -> None:
+    """Remove the folders of runs that have ended: their runner was killed."""
+    folder = base(app.config["SETTINGS"])
+    held = {path.name.partition(".")[0]: path for path in folder.iterdir()} if folder.is_dir() else {}
+    if not held:
+        return
+    with reading() as session:
+        statement = select(Run.id).where(Run.id.in_(held), Run.status.in_(("queued", "running")))
+        open_ones = set(session.scalars(statement))
+    for run_id, path in held.items():
+        if run_id not in open_ones:
+            _remove(path)
+
+
+def _remove(root: Path) -> None:
+    """A folder, whatever a program left in it."""
+    try:
+        outputs.remove(root)
+    except OSError as error:
+        log.warning("%s is left behind: %s", root, error)
+
+
+log = logging.getLogger(__name__)
+
+COMMAND: Final = ("python3", "main.py")  # specification, Scenario runtime
+NOT_PROTECTED: Final = "none"  # what a runner says of itself that can protect nothing
+_PORTS: Final = {"http": 80, "https": 443, "postgresql+psycopg": 5432, "redis": 6379, "rediss": 6379}
+_LOCALHOST: Final = "127.0.0.1"
+
+
+@dataclass(frozen=True)
+class Order:
+    """A run as its runner reads it."""
+
+    run: Run
+    code: str
+    pins: Mapping[str, Any]
+
+
+def order(run_id: str) -> Order | None:
+    """The run with its version's program; None where that is gone."""
+    with reading() as session:
+        run = session.get_one(Run, run_id)
+        wanted = select(ScenarioVersion).where(
+            ScenarioVersion.scenario_id == run.scenario_id, ScenarioVersion.number == run.scenario_version
+        )
+        version = session.scalar(wanted)
+    return Order(run, version.spec["code"], version.pins) if version is not None else None
+
+
+def protection(setting: str) -> str:
+    """How this machine keeps programs apart, in a word: bubblewrap, landlock, plain, or none."""
+    try:
+        found = mode(cast(Setting, setting))
+    except Unprotected as error:
+        log.error("scenarios cannot be run here: %s", error)
+        return NOT_PROTECTED
+    log.info("programs run in %s: %s", found.name, found.why)
+    return found.name
+
+
+def protected(setting: str) -> Mode:
+    """The same, to start a program with. Error: Unprotected."""
+    return mode(cast(Setting, setting))
+
+
+def box(settings: Settings, run: Run, place: Place, environment: Path, variables: Mapping[str, str]) -> Box:
+    """All that a program is given."""
+    parts = urlsplit(settings.api_url)
+    return Box(
+        command=COMMAND,
+        code=place.code,
+        environment=environment,
+        read_only=(Path(sys.base_prefix),),
+        uploads=place.uploads,
+        outputs=place.outputs,
+        env=variables,
+        network=cast(Network, run.settings["network"]),
+        api=(parts.hostname or "", parts.port or _PORTS[parts.scheme]),
+        caps=caps(run.settings["timeout_seconds"]),
+        networks=settings.program_networks,
+        hidden=tuple(service_parts(settings)),
+        api_source=addresses.RUNS,
+    )
+
+
+def service_parts(settings: Settings) -> list[tuple[str, int]]:
+    """Host (or network) and port of each part of the service that listens by TCP, as far as the settings tell."""
+    found = [(settings.host, settings.port), *_place(settings.api_url)]
+    # A web server that takes the word of its proxies would take a program's, were the program in their network.
+    found += [(one, settings.port) for one in settings.trusted_proxies if one != "unix"]
+    if not settings.is_sqlite:
+        found += _database_places(settings.sqlalchemy_url)
+    if not settings.redis_url.startswith("unix:"):
+        found += _place(settings.redis_url)
+    if settings.storage_url.startswith("s3:") and settings.aws_endpoint_url:
+        found += _place(settings.aws_endpoint_url)
+    if settings.scanner is not None and settings.scanner.host:
+        found.append((settings.scanner.host, settings.scanner.port))
+    if settings.mail_server is not None:
+        found.append((settings.mail_server.host, settings.mail_server.port))
+    return list(dict.fromkeys(found))
+
+
+def _place(url: str) -> list[tuple[str, int]]:
+    parts = urlsplit(url)
+    return [(parts.hostname or _LOCALHOST, parts.port or _PORTS[parts.scheme])]
+
+
+def _database_places(url: str) -> list[tuple[str, int]]:
+    """The hosts of a PostgreSQL URL, which may list several in its query (libpq, 34.1.1.3). A socket file counts as
+    this machine, where the same server usually listens by TCP too."""
+    parts = make_url(url)
+    default = parts.port or _PORTS["postgresql+psycopg"]
+    ports = [
+        int(one) for text in _listed(parts.query.get("port")) for one in text.split(",") if one.isdigit()
+    ]
+    named = [
+        one
+        for name in ("host", "hostaddr")
+        for text in _listed(parts.query.get(name))
+        for one in text.split(",")
+    ]
+    found = [(parts.host, default)] if parts.host else []
+    for one in named:
+        host, _, port = one.rpartition(":") if one.count(":") == 1 else (one, "", "")
+        found += [(host, int(port))] if port.isdigit() else [(one, each) for each in ports or [default]]
+    found = found or [(_LOCALHOST, each) for each in ports or [default]]
+    return [(_LOCALHOST if not host or host.startswith("/") else host, port) for host, port in found]
+
+
+def _listed(value: str | tuple[str, ...] | None) -> tuple[str, ...]:
+    return (value,) if isinstance(value, str) else value or ()
+
+
+def caps(seconds: int) -> Caps:
+    """What a program may take. Its time is the runner's to watch; the sandbox ends it a little later, should the runner
+    not."""
+    wall = seconds + limits.RUN_WALL_MARGIN_SECONDS
+    return Caps(
+        wall_seconds=wall,
+        cpu_seconds=wall * limits.RUN_PROCESSORS,
+        memory_bytes=limits.RUN_MEMORY_BYTES,
+        processes=limits.RUN_PROCESSES,
+        file_bytes=limits.RUN_FILE_BYTES,
+        tmp_bytes=limits.RUN_TMP_BYTES,
+        outputs_bytes=limits.RUN_OUTPUTS_BYTES,
+    )
+
+
+def variables(
+    settings: Settings, run: Run, place: Place, key: str, secrets: Mapping[str, str]
+) -> dict[str, str]:
+    """The variables of a program: the scenario's, the run's parameters, its secrets, and the specification's own, which
+    nothing overrides. Each of those has a twin for programs of the hosted service's clients."""
+    ours = {
+        "API_KEY": key,
+        "API_URL": settings.api_url,
+        "PROJECT_ID": run.project_id,
+        "TEAM_ID": run.team_id,
+        "SCENARIO_ID": run.scenario_id,
+        "RUN_ID": run.id,
+        "WORKSPACE_UPLOADS": str(place.uploads),
+        "WORKSPACE_OUTPUTS": str(place.outputs),
+    }
+    twins = {**ours, "API_URL": f"{settings.api_url}/compat"}
+    return {
+        **run.settings["env"],
+        **run.params,
+        **secrets,
+        **{f"SERVICE_{name}": value for name, value in ours.items()},
+        **{f"DATAMAKER_{name}": value for name, value in twins.items()},
+        "PYTHONUNBUFFERED": "1",
+    }

@@ -1,0 +1,190 @@
+"""API keys: made, listed, revoked."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+from typing import Final
+
+from sqlalchemy import Select, and_, func, not_, select
+
+from webapp import clock, limits
+from webapp.accounts import actors
+from webapp.accounts.actors import KEY_SCOPES, Actor
+from webapp.accounts.models import ApiKey, Project, User
+from webapp.accounts.services import tenancy
+from webapp.audit.services import audit_log
+from webapp.errors import ApiError, Fault, did_you_mean, validation_error
+from webapp.extensions import db
+from webapp.security import keys
+
+
+def _may_manage(actor: Actor) -> None:
+    """Every member manages their own keys; a key that was narrowed does so only with the scope `admin`."""
+    if actor.role_for("member") is None:
+        raise ApiError(
+            "forbidden", "Only members of the workspace have keys.", {"needs": "member", "role": "viewer"}
+        )
+    if actor.scopes is not None and "admin" not in actor.scopes:
+        message = "This key has not the scope `admin`, which managing keys needs."
+        raise ApiError("forbidden", message, {"needs": "admin", "scope": "admin"})
+
+
+def create(
+    actor: Actor,
+    name: str,
+    *,
+    api_version: str,
+    scopes: Sequence[str] | None = None,
+    expires_at: datetime | None = None,
+    project_id: str | None = None,
+    user_id: str | None = None,
+) -> tuple[ApiKey, str]:
+    """A key of the actor (or, for the service itself, of `user_id`) and its text, shown once; commits.
+
+    `scopes` None: all that the maker's role allows; a narrowed key cannot make a wider one. Errors:
+    validation_error (scopes, expiry, project), forbidden.
+    """
+    _may_manage(actor)
+    maker = actor.user_id or user_id
+    if maker is None:
+        raise ValueError("a key needs a maker")
+    project = _project(actor, project_id)
+    text, handle, secret_hash = keys.new_key(os.urandom)
+    key = ApiKey(
+        workspace_id=actor.workspace_id,
+        project_id=project.id,
+        team_id=project.team_id,
+        name=name.strip(),
+        handle=handle,
+        secret_hash=secret_hash,
+        scopes=_scopes(actor, scopes),
+        created_by=maker,
+        api_version=api_version,
+        expires_at=_expiry(expires_at),
+    )
+    db.session.add(key)
+    db.session.flush()
+    audit_log.record(actor, "api_key.create", key, join=True, name=key.name, scopes=key.scopes)
+    db.session.commit()
+    return key, text
+
+
+def _project(actor: Actor, project_id: str | None) -> Project:
+    wanted = project_id or tenancy.here(actor)["project_id"]
+    found = db.session.scalar(tenancy.listing(actor, Project, project=False).where(Project.id == wanted))
+    if found is None:
+        raise validation_error(
+            [Fault("project_id", "unknown", "There is no such project in this workspace.")]
+        )
+    return found
+
+
+def _scopes(actor: Actor, scopes: Sequence[str] | None) -> list[str] | None:
+    if scopes is None:
+        return None if actor.scopes is None else sorted(actor.scopes)
+    faults = [
+        Fault(f"scopes[{i}]", "not_allowed", f"There is no scope `{scope}`.", did_you_mean(scope, KEY_SCOPES))
+        for i, scope in enumerate(scopes)
+        if scope not in KEY_SCOPES
+    ]
+    if not scopes:
+        faults.append(Fault("scopes", "too_short", "Name at least one scope, or leave the key out for all."))
+    if actor.scopes is not None:
+        faults += [
+            Fault(f"scopes[{i}]", "not_allowed", f"The key in use has not the scope `{scope}` itself.")
+            for i, scope in enumerate(scopes)
+            if scope in KEY_SCOPES and scope not in actor.scopes
+        ]
+    if faults:
+        raise validation_error(faults)
+    return [scope for scope in KEY_SCOPES if scope in scopes]
+
+
+def _expiry(moment: datetime | None) -> datetime | None:
+    if moment is None:
+        return None
+    if moment <= clock.now():
+        raise validation_error([Fault("expires_at", "out_of_range", "This lies in the past.")])
+    return moment
+
+
+def listing(
+    actor: Actor, *, created_by: str | None = None, unused: bool | None = None
+) -> Select[tuple[ApiKey]]:
+    """A select of the keys the actor may manage: their own; all of the workspace for admins. `created_by` narrows it
+    to one person's, `unused` to those that are (or are not)."""
+    _may_manage(actor)
+    statement = tenancy.listing(actor, ApiKey, project=False).where(ApiKey.run_id.is_(None))
+    if created_by is not None:
+        statement = statement.where(ApiKey.created_by == created_by)
+    if unused is not None:
+        idle = and_(
+            ApiKey.revoked_at.is_(None), func.coalesce(ApiKey.last_used_at, ApiKey.created_at) < _idle_since()
+        )
+        statement = statement.where(idle if unused else not_(idle))
+    return statement if actor.can("admin") else statement.where(ApiKey.created_by == actor.user_id)
+
+
+def is_unused(key: ApiKey) -> bool:
+    """Whether a key works and nobody has used it for KEY_UNUSED_DAYS."""
+    return key.revoked_at is None and (key.last_used_at or key.created_at) < _idle_since()
+
+
+def _idle_since() -> datetime:
+    return clock.now() - timedelta(days=limits.KEY_UNUSED_DAYS)
+
+
+def makers(actor: Actor) -> list[User]:
+    """Who made the keys of `listing`, by address."""
+    made = listing(actor).with_only_columns(ApiKey.created_by)
+    return list(db.session.scalars(select(User).where(User.id.in_(made)).order_by(User.email)))
+
+
+def get(actor: Actor, key_id: str, *, lock: bool = False) -> ApiKey:
+    """One of those keys. Error: not_found."""
+    statement = listing(actor).where(ApiKey.id == key_id)
+    found = db.session.scalar(statement.with_for_update() if lock else statement)
+    if found is None:
+        raise tenancy.not_found("API key", key_id)
+    return found
+
+
+def revoke_all(actor: Actor, user_id: str) -> list[ApiKey]:
+    """End every key of one person that works, at once, everywhere, for good; commits. Returns those.
+
+    Error: not_found for somebody of whom the actor manages no key.
+    """
+    if "\0" in user_id or db.session.scalar(listing(actor, created_by=user_id).limit(1)) is None:
+        raise tenancy.not_found("person with keys", user_id)
+    gone = end_all(actor, user_id)
+    db.session.commit()
+    return gone
+
+
+def end_all(actor: Actor, user_id: str) -> list[ApiKey]:
+    """As `revoke_all`, in the caller's transaction; nobody's keys are none."""
+    live = listing(actor, created_by=user_id).where(ApiKey.revoked_at.is_(None)).order_by(ApiKey.id)
+    gone = list(db.session.scalars(live.with_for_update()))
+    for key in gone:
+        key.revoked_at = clock.now()
+        audit_log.record(actor, "api_key.revoke", key, join=True, name=key.name)
+    if gone:
+        actors.changing(db.session(), actor.workspace_id)
+    return gone
+
+
+def revoke(actor: Actor, key: ApiKey) -> None:
+    """End a key at once, everywhere, for good; commits. Doing it twice changes nothing."""
+    if key.revoked_at is None:
+        key.revoked_at = clock.now()
+        audit_log.record(actor, "api_key.revoke", key, join=True, name=key.name)
+        actors.changing(db.session(), actor.workspace_id)
+    db.session.commit()
+
+
+# Versions of the API. A key keeps the one that was newest when it was made.
+
+API_VERSIONS: Final = ("2026-11-21",)  # oldest first
+NEWEST_VERSION: Final = API_VERSIONS[-1]

@@ -1,0 +1,245 @@
+"""Signing in through a provider of OpenID Connect: the code flow with PKCE, and whose account it is here.
+
+What begins a sign-in (nonce, PKCE verifier, where to go) waits in Redis under its state, sealed by a key for which this
+very browser's cookie must be known, and is taken out once. An account is found by issuer and subject. The first time it
+is found by the e-mail address, which the provider must have verified; without an account an open invitation for that
+address lets in, and nobody else unless the operator said so (OIDC_NEW_PEOPLE).
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import re
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+from authlib.oauth2.rfc6749.parameters import prepare_grant_uri
+from authlib.oauth2.rfc7636 import create_s256_code_challenge
+from flask import current_app
+from sqlalchemy import select
+from sqlalchemy.exc import IntegrityError
+
+from webapp import clock, limits
+from webapp.accounts import actors
+from webapp.accounts.models import Identity, Invitation, Membership, User, Workspace
+from webapp.accounts.services import people, sign_in
+from webapp.accounts.services.oidc_provider import Provider, Unreachable, configured, provider
+from webapp.accounts.services.sign_in import Account, Entered, Visitor
+from webapp.audit.services import audit_log
+from webapp.config import Settings
+from webapp.errors import ApiError
+from webapp.extensions import db
+from webapp.security import keys
+from webapp.security.id_tokens import TokenRefused
+
+__all__ = ["PROBLEMS", "Problem", "begin", "browser_token", "configured", "finish"]
+
+log = logging.getLogger("webapp")
+_STATE: Final = "oidc"
+_FORM: Final = re.compile(r"[0-9A-Za-z]{1,64}")
+
+# What a person is told on the sign-in page; `{name}` is the provider's. The operator's log says more.
+PROBLEMS: Final = {
+    "stopped": "{name} did not let you in, or you stopped there. Try again, or sign in another way.",
+    "stale": "This sign-in was begun too long ago, in another browser, or twice. Begin again.",
+    "unreachable": "{name} does not answer as it should. Try again in a minute, or sign in another way.",
+    "refused": "What {name} answered could not be trusted, so nobody was signed in. Try again; if it stays so, tell "
+    "whoever runs this service.",
+    "unverified": "{name} has not verified your e-mail address, or does not tell it. Have it verified there first.",
+    "domain": "Your e-mail address at {name} is not of a domain that comes in here. Ask an admin.",
+    "uninvited": "There is no account and no open invitation for your e-mail address. Ask an admin to invite you.",
+    "linked": "The account of your e-mail address belongs to another account at {name}. Ask whoever runs this service.",
+    "closed": "Your account here is closed. Ask whoever runs this service.",
+    "nowhere": "Your account is a member of no workspace. Ask an admin to invite you.",
+}
+
+
+class Problem(Exception):
+    """A sign-in that did not come about: one of `PROBLEMS`."""
+
+    def __init__(self, code: str, reason: str = "") -> None:
+        assert code in PROBLEMS
+        self.code, self.reason = code, reason
+        super().__init__(code)
+
+
+def browser_token() -> str:
+    """What a browser's cookie keeps, so that nobody else can end what it began."""
+    return keys.new_token(os.urandom)[0]
+
+
+def begin(browser: str, redirect_uri: str, target: str) -> str:
+    """The address at the provider where somebody is sent to (Core 1.0, 3.1.2.1). Error: Problem."""
+    asked = provider()
+    try:
+        endpoint = asked.metadata()["authorization_endpoint"]
+    except Unreachable as error:
+        raise _told("unreachable", str(error)) from None
+    nonce, verifier = (
+        keys.new_token(os.urandom)[0],
+        keys.new_token(os.urandom)[0],
+    )  # 43 characters: RFC 7636, 4.1
+    kept = {"nonce": nonce, "verifier": verifier, "target": target, "redirect_uri": redirect_uri}
+    return str(
+        prepare_grant_uri(
+            endpoint,
+            asked.client_id,
+            "code",
+            redirect_uri=redirect_uri,
+            scope="openid email profile",
+            state=sign_in.keep(_STATE, kept, browser),
+            nonce=nonce,
+            code_challenge=create_s256_code_challenge(verifier),
+            code_challenge_method="S256",
+        )
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What the provider sends a browser back with; "" for what is missing."""
+
+    state: str
+    code: str
+    error: str
+    issuer: str
+
+
+def finish(answer: Answer, browser: str, visitor: Visitor) -> tuple[Entered, str]:
+    """The end of what `begin` began: a session or a second step, and where to go; commits. Error: Problem."""
+    kept = sign_in.take(_STATE, answer.state, browser) if browser and _FORM.fullmatch(answer.state) else None
+    if kept is None:
+        raise _told("stale", "its state is unknown, used, or another browser's")
+    asked = provider()
+    if answer.issuer and answer.issuer != asked.issuer:  # RFC 9207
+        raise _told("refused", "the answer names another issuer")
+    if answer.error or not answer.code:
+        word = answer.error if answer.error.isidentifier() else "no code and no error"
+        raise _told("stopped", word[:60])
+    try:
+        claims = asked.claims(answer.code, kept["verifier"], kept["redirect_uri"], kept["nonce"])
+    except Unreachable as error:
+        raise _told("unreachable", str(error)) from None
+    except TokenRefused as error:
+        raise _told("refused", str(error)) from None
+    return _let_in(asked, claims, visitor, kept["target"]), kept["target"]
+
+
+def _told(code: str, reason: str) -> Problem:
+    log.warning("sign-in by OpenID Connect: %s: %s", code, reason)
+    return Problem(code, reason)
+
+
+def _let_in(asked: Provider, claims: dict[str, Any], visitor: Visitor, target: str) -> Entered:
+    settings: Settings = current_app.config["SETTINGS"]
+    account = Account(asked.issuer, claims["sub"], _verified_email(claims, settings))
+    user = _user_of(account, str(claims.get("name") or ""), settings, visitor)
+    methods = claims.get("amr")
+    vouched = settings.oidc_second_factor == "trust" or (
+        isinstance(methods, list) and "mfa" in methods
+    )  # RFC 8176
+    try:
+        return sign_in.enter(user, visitor, "oidc", target=target, vouched=vouched, account=account)
+    except ApiError as error:
+        db.session.rollback()
+        raise Problem("nowhere" if error.code == "forbidden" else "linked") from None
+
+
+def _verified_email(claims: dict[str, Any], settings: Settings) -> str:
+    """The address, clean. Error: Problem, where the provider does not say that it is the person's."""
+    if claims.get("email_verified") not in (True, "true"):  # some write it as a text
+        raise _told("unverified", "email_verified is not true")
+    try:
+        email = people.clean_email(str(claims.get("email") or ""))
+    except ApiError:
+        raise _told("unverified", "email is missing, or no address") from None
+    if settings.oidc_domains and email.rpartition("@")[2] not in settings.oidc_domains:
+        raise _told("domain", "the address is of none of OIDC_DOMAINS")
+    return email
+
+
+def _user_of(account: Account, name: str, settings: Settings, visitor: Visitor) -> User:
+    """Whose account it is here; a new user where that is allowed; commits. Error: Problem."""
+    linked = select(User).join(Identity, Identity.user_id == User.id)
+    user = db.session.scalar(
+        linked.where(Identity.issuer == account.issuer, Identity.subject == account.subject)
+    )
+    if user is None:
+        user = people.find_user(account.email)
+        other = select(Identity.id).where(Identity.issuer == account.issuer)
+        if user is not None and db.session.scalar(other.where(Identity.user_id == user.id)) is not None:
+            raise _refusal(user, visitor, "linked")
+    if user is not None and user.disabled_at is not None:
+        raise _refusal(user, visitor, "closed")
+    if user is None:
+        return _newcomer(account, name, settings, visitor)
+    if not _is_member(user):
+        _accept_open(user, visitor)
+    return user
+
+
+def _refusal(user: User, visitor: Visitor, code: str) -> Problem:
+    """A Problem that is in the trail of the account's workspaces."""
+    sign_in.note_failure(user, visitor, how="oidc", reason=code)
+    return _told(code, "see the trail")
+
+
+def _newcomer(account: Account, name: str, settings: Settings, visitor: Visitor) -> User:
+    invited = _open_invitations(account.email)
+    place = _workspace(settings) if not invited and settings.oidc_new_people != "invited" else None
+    if not invited and place is None:
+        raise _told("uninvited", "no account, no open invitation, and OIDC_NEW_PEOPLE lets nobody else in")
+    shown = "".join(sign for sign in name if sign.isprintable())[: limits.MAX_NAME_CHARS]
+    try:
+        user = people.add_user(account.email, shown, None)
+    except (ApiError, IntegrityError):  # they came in by another window at this moment
+        db.session.rollback()
+        return db.session.scalars(select(User).where(User.email == account.email)).one()
+    if place is not None:
+        people.add_member(_as(place, user, visitor), user, settings.oidc_new_people)
+    _accept_open(user, visitor)
+    return user
+
+
+def _open_invitations(email: str) -> list[Invitation]:
+    statement = select(Invitation).where(
+        Invitation.email == email,
+        Invitation.accepted_at.is_(None),
+        Invitation.revoked_at.is_(None),
+        Invitation.expires_at > clock.now(),
+    )
+    return list(db.session.scalars(statement.order_by(Invitation.id).with_for_update()))
+
+
+def _accept_open(user: User, visitor: Visitor) -> None:
+    """Accept every open invitation of somebody who is a member nowhere: the provider has shown whose address it is."""
+    for invitation in _open_invitations(user.email):
+        member = people.accept(invitation, user)
+        who = _as(member.workspace_id, user, visitor)
+        audit_log.record(who, "invitation.accept", invitation, join=True, role=member.role, how="oidc")
+    db.session.commit()
+
+
+def _as(workspace_id: str, user: User, visitor: Visitor) -> actors.Actor:
+    """The service itself, for what it does because somebody came."""
+    here = {"address": visitor.address, "request_id": visitor.request_id}
+    return replace(actors.system(workspace_id), user_id=user.id, **here)
+
+
+def _is_member(user: User) -> bool:
+    return db.session.scalar(select(Membership.id).where(Membership.user_id == user.id).limit(1)) is not None
+
+
+def _workspace(settings: Settings) -> str | None:
+    """The workspace of OIDC_NEW_PEOPLE: the one of that id or name, or the oldest. None, logged, where there is none or
+    more than one."""
+    statement = select(Workspace.id).where(Workspace.deleted_at.is_(None)).order_by(Workspace.id)
+    wanted = settings.oidc_workspace
+    if wanted:
+        statement = statement.where((Workspace.id == wanted) | (Workspace.name == wanted))
+    found = db.session.scalars(statement.limit(2)).all()
+    if not found or (wanted and len(found) > 1):
+        log.warning("OIDC_WORKSPACE names %s", "more than one workspace" if found else "no workspace")
+        return None
+    return found[0]

@@ -1,0 +1,444 @@
+"""People: accounts, members, invitations."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any, Final
+
+from sqlalchemy import Select, func, or_, select
+
+from webapp import clock, limits, pagination
+from webapp.accounts import actors
+from webapp.accounts.actors import RANK, Actor, require
+from webapp.accounts.models import ApiKey, Invitation, Membership, Team, User, Workspace
+from webapp.accounts.services import api_keys, tenancy
+from webapp.audit.services import audit_log
+from webapp.errors import ApiError, Fault, validation_error
+from webapp.extensions import db
+from webapp.notifications.services import mail
+from webapp.security import keys, passwords
+
+_EMAIL: Final = re.compile(r"[^@\s\x00-\x1f]{1,64}@[^@\s\x00-\x1f]{1,255}")
+
+
+def clean_email(email: str, path: str = "email") -> str:
+    """An e-mail address as account name: lower case, no blanks around. Error: validation_error."""
+    email = email.strip().lower()
+    if not _EMAIL.fullmatch(email):
+        raise validation_error([Fault(path, "wrong_form", "This is not an e-mail address.")])
+    return email
+
+
+def password_faults(password: str, path: str = "password", about: Sequence[str] = ()) -> list[Fault]:
+    """Why a password may not be used: too short or endless, one letter over and over, among those that are tried first.
+    `about`: what everybody knows of its owner, as name and address. At most one fault."""
+    low, high = limits.PASSWORD_MIN_CHARS, limits.PASSWORD_MAX_CHARS
+    if len(password) < low:
+        return [Fault(path, "too_short", f"A password has at least {low} characters.")]
+    if len(password) > high:
+        return [Fault(path, "too_long", f"A password has at most {high} characters.")]
+    if len(set(password)) < 4:
+        return [Fault(path, "invalid", "A password needs more than a few different characters.")]
+    if passwords.common(password):
+        told = "This password is on lists of common and leaked ones. Take a few words that nobody else puts together."
+        return [Fault(path, "not_allowed", told)]
+    if passwords.obvious(password, about):
+        told = (
+            "The password must not consist of your name, your e-mail address, or the name of the service or workspace."
+            " Use a few unrelated words."
+        )
+        return [Fault(path, "not_allowed", told)]
+    return []
+
+
+def check_password(password: str, path: str = "password", about: Sequence[str] = ()) -> None:
+    """validation_error unless a password may be used; see `password_faults`."""
+    if faults := password_faults(password, path, about):
+        raise validation_error(faults)
+
+
+def create_user(actor: Actor, email: str, *, name: str = "", password: str | None = None) -> User:
+    """An account, without membership anywhere; commits. Only the service itself does it; people are invited.
+
+    Errors: forbidden, validation_error, conflict (the address has an account).
+    """
+    if actor.kind != "system":
+        raise ApiError("forbidden", "Accounts are made by invitation.", {"needs": "operator"})
+    user = add_user(email, name, password)
+    db.session.commit()
+    return user
+
+
+def add_user(email: str, name: str, password: str | None, workspace: str = "") -> User:
+    """An account in the caller's transaction; `workspace` is the name of the one that it joins. Errors:
+    validation_error, conflict."""
+    email = clean_email(email)
+    if password is not None:
+        check_password(password, about=(email, name, workspace))
+    if find_user(email) is not None:
+        raise ApiError("conflict", "This address has an account.", {"email": email})
+    stored = passwords.hash_password(password) if password is not None else None
+    user = User(email=email, name=name.strip(), password_hash=stored)
+    db.session.add(user)
+    db.session.flush()
+    return user
+
+
+def find_user(email: str) -> User | None:
+    """The account of an address."""
+    return db.session.scalar(select(User).where(User.email == email.strip().lower()))
+
+
+def add_member(actor: Actor, user: User, role: str, *, team_id: str | None = None) -> Membership:
+    """Make a user a member of the workspace, or of one team; commits. Error: conflict when they are."""
+    require(actor, "admin")
+    _check_rank(actor, role)
+    member = _add_member(actor.workspace_id, user, role, team_id)
+    audit_log.record(actor, "member.add", user, join=True, role=role, team_id=team_id)
+    actors.changing(db.session(), actor.workspace_id)
+    db.session.commit()
+    return member
+
+
+def _add_member(workspace_id: str, user: User, role: str, team_id: str | None) -> Membership:
+    if _membership(workspace_id, user.id, team_id) is not None:
+        raise ApiError("conflict", "They are a member already.", {"user_id": user.id})
+    member = Membership(workspace_id=workspace_id, user_id=user.id, role=role, team_id=team_id)
+    db.session.add(member)
+    db.session.flush()
+    return member
+
+
+def _membership(workspace_id: str, user_id: str, team_id: str | None) -> Membership | None:
+    return db.session.scalar(
+        select(Membership).where(
+            Membership.workspace_id == workspace_id,
+            Membership.user_id == user_id,
+            Membership.team_id.is_(None) if team_id is None else Membership.team_id == team_id,
+        )
+    )
+
+
+def _check_rank(actor: Actor, *roles: str) -> None:
+    """Nobody gives, takes or changes a role above their own."""
+    mine = actor.workspace_role or "viewer"
+    for role in roles:
+        if RANK[role] > RANK[mine]:
+            raise ApiError("forbidden", f"Only an {role} may do this.", {"needs": role, "role": role})
+
+
+def change_role(actor: Actor, member: Membership, role: str) -> None:
+    """Give a member another role; it holds from their next request on; commits.
+
+    Errors: forbidden, conflict (the workspace would have no owner left).
+    """
+    require(actor, "admin")
+    _check_rank(actor, role, member.role)
+    if member.role == "owner" and role != "owner":
+        _keep_an_owner(member)
+    before, member.role = member.role, role
+    told = {"role": {"from": before, "to": role}, "team_id": member.team_id}
+    audit_log.record(actor, "member.change", ("user", member.user_id), join=True, **told)
+    actors.changing(db.session(), actor.workspace_id)
+    db.session.commit()
+
+
+def remove_members(actor: Actor, members: Sequence[Membership]) -> None:
+    """Take memberships away, and with them what the people's keys may do, in the caller's transaction. Errors as
+    `change_role`."""
+    require(actor, "admin")
+    _check_rank(actor, *(member.role for member in members))
+    for member in members:
+        if member.role == "owner":
+            _keep_an_owner(member)
+        db.session.delete(member)
+        told = {"role": member.role, "team_id": member.team_id}
+        audit_log.record(actor, "member.remove", ("user", member.user_id), join=True, **told)
+    actors.changing(db.session(), actor.workspace_id)
+
+
+def _keep_an_owner(member: Membership) -> None:
+    if member.team_id is not None:
+        return
+    # Two owners who take each other's role away at once come one after the other.
+    db.session.get_one(Workspace, member.workspace_id, with_for_update=True)
+    others = select(func.count()).where(
+        Membership.workspace_id == member.workspace_id,
+        Membership.team_id.is_(None),
+        Membership.role == "owner",
+        Membership.id != member.id,
+    )
+    if not db.session.scalar(others):
+        raise ApiError("conflict", "This is the last owner of the workspace.", {"id": member.id})
+
+
+def invite(actor: Actor, email: str, role: str, *, team_id: str | None = None) -> tuple[Invitation, str]:
+    """An invitation and its token, shown once, and sent by mail where that is set up; commits.
+
+    Errors: forbidden, validation_error, conflict (a member already, or an open invitation).
+    """
+    require(actor, "admin")
+    _check_rank(actor, role)
+    email = clean_email(email)
+    if (
+        team_id is not None
+        and db.session.scalar(tenancy.listing(actor, Team).where(Team.id == team_id)) is None
+    ):
+        raise validation_error([Fault("team_id", "unknown", "There is no such team in this workspace.")])
+    user = find_user(email)
+    if user is not None and _membership(actor.workspace_id, user.id, team_id) is not None:
+        raise ApiError("conflict", "They are a member already.", {"email": email})
+    same = Invitation.team_id.is_(None) if team_id is None else Invitation.team_id == team_id
+    if db.session.scalar(open_invitations(actor.workspace_id).where(Invitation.email == email, same)):
+        raise ApiError("conflict", "They have an open invitation.", {"email": email})
+    token, token_hash = keys.new_token(os.urandom)
+    invitation = Invitation(
+        workspace_id=actor.workspace_id,
+        team_id=team_id,
+        email=email,
+        role=role,
+        token_hash=token_hash,
+        created_by=actor.user_id,
+        expires_at=clock.now() + timedelta(days=limits.INVITATION_DAYS),
+    )
+    db.session.add(invitation)
+    db.session.flush()
+    audit_log.record(actor, "invitation.create", invitation, join=True, role=role, team_id=team_id)
+    _post(actor, invitation, token)
+    db.session.commit()
+    return invitation, token
+
+
+def _post(actor: Actor, invitation: Invitation, token: str) -> None:
+    """The mail that brings an invitation's link, where mail is set up; in the caller's transaction."""
+    where = mail.plain(db.session.get_one(Workspace, invitation.workspace_id).name)
+    if invitation.team_id is not None:
+        where = f"the team {mail.plain(db.session.get_one(Team, invitation.team_id).name)} of {where}"
+    letter = mail.Letter(
+        kind="invitation",
+        to=invitation.email,
+        subject=f"You are invited to {where}",
+        lines=[
+            f"{mail.plain(actor.user_name)} invites you to {where} on Rowsmith, where test data is made.",
+            f"The link lets you in as {invitation.role}, once, until {invitation.expires_at:%Y-%m-%d %H:%M} UTC.",
+        ],
+        link=("Accept the invitation", mail.link(f"/invitations/accept/{token}")),
+        because="You get this because somebody gave your address. If you expect no invitation, do nothing.",
+    )
+    mail.post(db.session, letter, workspace_id=invitation.workspace_id, about=invitation.id)
+
+
+def resend(actor: Actor, invitation: Invitation) -> str:
+    """Another token for a locked invitation, whose old link ends, open from now on; commits.
+
+    Errors: forbidden, conflict where it was accepted or closed meanwhile.
+    """
+    require(actor, "admin")
+    _check_rank(actor, invitation.role)
+    if invitation.accepted_at is not None or invitation.revoked_at is not None:
+        raise ApiError(
+            "conflict", "This invitation was accepted or closed. Invite them anew.", {"id": invitation.id}
+        )
+    token, invitation.token_hash = keys.new_token(os.urandom)
+    invitation.expires_at = clock.now() + timedelta(days=limits.INVITATION_DAYS)
+    audit_log.record(actor, "invitation.resend", invitation, join=True)
+    _post(actor, invitation, token)
+    db.session.commit()
+    return token
+
+
+def open_invitations(workspace_id: str):  # noqa: ANN201 - a Select of Invitation
+    """A select of the workspace's invitations that can still be accepted."""
+    return select(Invitation).where(
+        Invitation.workspace_id == workspace_id,
+        Invitation.accepted_at.is_(None),
+        Invitation.revoked_at.is_(None),
+        Invitation.expires_at > clock.now(),
+    )
+
+
+def revoke_invitation(actor: Actor, invitation: Invitation) -> None:
+    """Close an open invitation; commits."""
+    require(actor, "admin")
+    if invitation.revoked_at is None and invitation.accepted_at is None:
+        invitation.revoked_at = clock.now()
+        audit_log.record(actor, "invitation.revoke", invitation, join=True)
+    db.session.commit()
+
+
+def invitation_by_token(token: str, *, lock: bool = False) -> Invitation:
+    """An open invitation. Error: not_found for an unknown, used, revoked or expired one."""
+    statement = select(Invitation).where(
+        Invitation.token_hash == keys.digest(token),
+        or_(Invitation.accepted_at.is_(None)),
+        Invitation.revoked_at.is_(None),
+        Invitation.expires_at > clock.now(),
+    )
+    if lock:
+        statement = statement.with_for_update()
+    found = db.session.scalar(statement)
+    if found is None:
+        raise ApiError("not_found", "This invitation is not open (any more). Ask for a new one.")
+    return found
+
+
+def accept(invitation: Invitation, user: User) -> Membership:
+    """Make a user the member the invitation names, in the caller's transaction."""
+    invitation.accepted_at = clock.now()
+    found = _membership(invitation.workspace_id, user.id, invitation.team_id)
+    if found is None:
+        found = _add_member(invitation.workspace_id, user, invitation.role, invitation.team_id)
+    actors.changing(db.session(), invitation.workspace_id)
+    return found
+
+
+def rename_self(actor: Actor, name: str) -> None:
+    """Change one's own name; commits."""
+    user = db.session.get_one(User, actor.user_id, with_for_update=True)
+    told = audit_log.between({"name": user.name}, {"name": name.strip()})
+    user.name, user.updated_at = name.strip(), clock.now()
+    audit_log.record(actor, "user.change", user, join=True, changes=told)
+    actors.changing(db.session(), actor.workspace_id)
+    db.session.commit()
+
+
+def disable_user(actor: Actor, user: User) -> None:
+    """Close an account: its sessions and keys end at once, what it made stays; commits. For the operator."""
+    if actor.kind != "system":
+        raise ApiError("forbidden", "Accounts are closed by the operator.", {"needs": "operator"})
+    user.disabled_at = user.disabled_at or clock.now()
+    mine = select(Membership.workspace_id).where(Membership.user_id == user.id).distinct()
+    for workspace_id in db.session.scalars(mine).all():
+        audit_log.record(actor, "user.disable", user, join=True, workspace_id=workspace_id)
+        actors.changing(db.session(), workspace_id)
+    db.session.commit()
+
+
+# Who belongs to a workspace: people with their role in the whole of it and in its teams, added, and taken away.
+
+SORTS: Final[Mapping[str, Any]] = {"email": User.email, "name": User.name, "since": User.id}
+
+
+@dataclass(frozen=True, slots=True)
+class Person:
+    """Somebody with all their places: in the whole workspace (None: in none but teams), and in teams with the teams'
+    names. `keys` is how many keys of theirs work; told to admins alone."""
+
+    user: User
+    whole: Membership | None
+    teams: Sequence[tuple[Membership, str]]
+    keys: int
+
+
+def listing(actor: Actor) -> Select[tuple[Membership]]:
+    """A select of the memberships that the actor sees; those of deleted teams are none."""
+    return (
+        tenancy.listing(actor, Membership)
+        .join(User, User.id == Membership.user_id)
+        .outerjoin(Team, Team.id == Membership.team_id)
+        .where(Team.deleted_at.is_(None))
+    )
+
+
+def found_by(text: str | None) -> Any:
+    """A condition: the text is in a person's name or address, without regard to case; true for none."""
+    wanted = (text or "").strip()
+    return or_(pagination.contains(User.email, wanted), pagination.contains(User.name, wanted))
+
+
+def people_of(
+    actor: Actor,
+    *,
+    q: str | None = None,
+    sort: str | None = None,
+    team_id: str | None = None,
+    cursor: str | None = None,
+    limit: int = limits.PAGE_LIMIT_DEFAULT,
+) -> pagination.Page[Person]:
+    """A page of the people of the workspace, by address or as `sort` says: a key of SORTS, backwards with `-`."""
+    mine = listing(actor)
+    if team_id is not None:
+        mine = mine.where(Membership.team_id == team_id)
+    statement = select(User).where(User.id.in_(mine.with_only_columns(Membership.user_id)), found_by(q))
+    page = pagination.page(
+        statement,
+        name="people",
+        identity=User.id,
+        cursor=cursor,
+        limit=limit,
+        order=SORTS[(sort or "email").removeprefix("-")],
+        descending=(sort or "").startswith("-"),
+        context=f"{actor.workspace_id} {actor.user_id} {q} {team_id}",
+    )
+    return pagination.Page(_persons(actor, page.items), page.next_cursor, page.total)
+
+
+def _persons(actor: Actor, users: Sequence[User]) -> list[Person]:
+    ids = [one.id for one in users]
+    rows = db.session.execute(
+        listing(actor)
+        .add_columns(Team.name)
+        .where(Membership.user_id.in_(ids))
+        .order_by(func.lower(Team.name))
+    ).all()
+    held = _key_counts(actor, ids) if actor.can("admin") else {}
+    return [
+        Person(
+            user,
+            next(
+                (member for member, _ in rows if member.user_id == user.id and member.team_id is None), None
+            ),
+            [
+                (member, team)
+                for member, team in rows
+                if member.user_id == user.id and member.team_id is not None
+            ],
+            held.get(user.id, 0),
+        )
+        for user in users
+    ]
+
+
+def _key_counts(actor: Actor, user_ids: Sequence[str]) -> dict[str, int]:
+    statement = (
+        api_keys.listing(actor)
+        .with_only_columns(ApiKey.created_by, func.count())
+        .where(ApiKey.created_by.in_(user_ids), ApiKey.revoked_at.is_(None))
+        .group_by(ApiKey.created_by)
+    )
+    return {row[0]: row[1] for row in db.session.execute(statement)}
+
+
+def add(actor: Actor, user_id: str, role: str, team_id: str | None) -> Membership:
+    """Give somebody who belongs to the workspace already a role in a team, or (None) in the whole of it; commits.
+
+    Errors: forbidden, not_found (nobody of the workspace, or no such team), conflict when they have one there.
+    """
+    require(actor, "admin")
+    known = tenancy.listing(actor, Membership).where(Membership.user_id == user_id).limit(1)
+    if "\0" in user_id or db.session.scalar(known) is None:
+        raise tenancy.not_found("person", user_id)
+    if team_id is not None:
+        tenancy.get(actor, Team, team_id, "admin", lock=True)
+    return add_member(actor, db.session.get_one(User, user_id), role, team_id=team_id)
+
+
+def remove(actor: Actor, member: Membership, *, everywhere: bool = False, revoke_keys: bool = False) -> int:
+    """Take a locked membership away, or with `everywhere` all that the person has in the workspace, and with
+    `revoke_keys` their keys; commits. Returns how many keys that were.
+
+    Errors: forbidden, conflict (the workspace would have no owner left).
+    """
+    require(actor, "admin")
+    gone = [member]
+    if everywhere:
+        whole = tenancy.listing(actor, Membership).where(Membership.user_id == member.user_id)
+        gone = list(db.session.scalars(whole.order_by(Membership.id).with_for_update()))
+    remove_members(actor, gone)
+    revoked = api_keys.end_all(actor, member.user_id) if revoke_keys else []
+    db.session.commit()
+    return len(revoked)

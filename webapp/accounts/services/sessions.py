@@ -1,0 +1,84 @@
+"""A person's signed-in browsers: seen, ended one by one, all others at once."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+
+from sqlalchemy import Select, select, update
+
+from webapp import clock, limits
+from webapp.accounts.actors import Actor
+from webapp.accounts.models import BrowserSession
+from webapp.accounts.services import reauthentication
+from webapp.audit.services import audit_log
+from webapp.errors import ApiError
+from webapp.extensions import db
+
+
+def mine(actor: Actor) -> Select[tuple[BrowserSession]]:
+    """A select of the actor's sessions that still count. Error: forbidden for a key that is less than its maker."""
+    _must_be_whole(actor)
+    now = clock.now()
+    return select(BrowserSession).where(
+        BrowserSession.user_id == actor.user_id,
+        BrowserSession.ended_at.is_(None),
+        BrowserSession.expires_at > now,
+        BrowserSession.last_seen_at > now - timedelta(hours=limits.SESSION_IDLE_HOURS),
+    )
+
+
+def _must_be_whole(actor: Actor) -> None:
+    """A key narrowed to scopes, and the key of a run, are for some work, and not for their maker's browsers."""
+    if actor.scopes is not None or actor.run_id is not None:
+        message = "Only a key without scopes sees and ends its maker's sessions."
+        raise ApiError("forbidden", message, {"needs": "a key without scopes"})
+
+
+def prove(actor: Actor, session_id: str | None, password: str) -> None:
+    """Nothing, where the actor may end this session (None: others than the one that asks): the own one always, another
+    after a sign-in of just now or with the right password. Errors: validation_error, rate_limited, forbidden."""
+    _must_be_whole(actor)
+    if session_id is None or session_id != actor.session_id:
+        reauthentication.again(actor, password)
+
+
+def load(actor: Actor, session_id: str) -> BrowserSession:
+    """One of the actor's sessions, ended ones too, locked. Errors: not_found for somebody else's, forbidden."""
+    _must_be_whole(actor)
+    statement = select(BrowserSession).where(
+        BrowserSession.id == session_id, BrowserSession.user_id == actor.user_id
+    )
+    found = db.session.scalar(statement.with_for_update())
+    if found is None:
+        raise ApiError("not_found", "There is no such session.", {"id": session_id})
+    return found
+
+
+def end(actor: Actor, browser: BrowserSession) -> None:
+    """End one of the actor's sessions at once; commits."""
+    if browser.ended_at is None:
+        browser.ended_at = clock.now()
+        audit_log.record(actor, "session.end", browser, join=True)
+    db.session.commit()
+
+
+def end_others(actor: Actor) -> int:
+    """End all sessions but the one that asks, of a key's maker all; commits. Returns how many. Error: forbidden."""
+    _must_be_whole(actor)
+    assert actor.user_id is not None
+    ended = close(actor.user_id, actor.session_id)
+    if ended:
+        audit_log.record(actor, "session.end_others", ("user", actor.user_id), join=True, ended=ended)
+    db.session.commit()
+    return ended
+
+
+def close(user_id: str, but: str | None = None) -> int:
+    """End a person's sessions in the caller's transaction, but one where it is named. Returns how many."""
+    statement: Any = update(BrowserSession).where(
+        BrowserSession.user_id == user_id,
+        BrowserSession.ended_at.is_(None),
+        BrowserSession.id != (but or ""),
+    )
+    return int(db.session.execute(statement.values(ended_at=clock.now())).rowcount)  # type: ignore[attr-defined]

@@ -1,0 +1,396 @@
+"""Signing in and out: passwords, one-time links, invitations, browser sessions, the second step.
+
+Failures are counted (`attempts`), and unknown accounts take the time known ones do. Whoever has a second factor is
+asked for it however they came; what they came with is kept meanwhile (`waiting`), and is no session.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from dataclasses import dataclass, replace
+from datetime import timedelta
+from typing import Any, Final
+
+import orjson
+from flask import current_app
+from sqlalchemy import select, update
+from sqlalchemy.exc import IntegrityError
+
+from webapp import clock, limits
+from webapp.accounts import actors
+from webapp.accounts.actors import Actor
+from webapp.accounts.models import BrowserSession, Identity, Membership, SignInLink, User, Workspace
+from webapp.accounts.services import login_attempts, people, reauthentication, sessions, two_factor
+from webapp.audit.services import audit_log
+from webapp.errors import ApiError, Fault, validation_error
+from webapp.extensions import db, redis_client
+from webapp.security import keys, passwords, sealing
+
+_PURPOSE: Final = "sign-in"
+
+
+def keep(kind: str, data: dict[str, Any], extra: str = "") -> str:
+    """Keep small JSON; the token it is had again with. `extra` is a further text that must be known then."""
+    token, _ = keys.new_token(os.urandom)
+    sealed = sealing.seal(_key(kind, token, extra), orjson.dumps(data))
+    redis_client().set(_name(kind, token), sealed, ex=limits.SIGN_IN_WAIT_SECONDS)
+    return token
+
+
+def look(kind: str, token: str, extra: str = "") -> dict[str, Any] | None:
+    """What was kept, which stays; None when it was taken, has run out, or `extra` is another."""
+    return _opened(kind, token, extra, redis_client().get(_name(kind, token)))
+
+
+def take(kind: str, token: str, extra: str = "") -> dict[str, Any] | None:
+    """What was kept, and nobody gets it again; None as `look`."""
+    return _opened(kind, token, extra, redis_client().getdel(_name(kind, token)))
+
+
+def _opened(kind: str, token: str, extra: str, sealed: Any) -> dict[str, Any] | None:
+    data = sealing.unseal(_key(kind, token, extra), sealed) if sealed is not None else None
+    return orjson.loads(data) if data is not None else None
+
+
+def _key(kind: str, token: str, extra: str) -> bytes:
+    return sealing.derive(str(current_app.secret_key), f"{_PURPOSE} {kind}", f"{token}\0{extra}")
+
+
+def _name(kind: str, token: str) -> str:
+    return f"rowsmith:{_PURPOSE}:{kind}:{keys.digest(token)}"
+
+
+_STEP: Final = "step"
+
+
+@dataclass(frozen=True, slots=True)
+class Visitor:
+    """The browser somebody signs in from."""
+
+    address: str
+    user_agent: str
+    request_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class Entered:
+    """What a first step led to: the `token` of a new browser session, or a `step` whose code is still to come."""
+
+    token: str = ""
+    step: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Account:
+    """Somebody's account at a provider of sign-ins, as it told."""
+
+    issuer: str
+    subject: str
+    email: str
+
+
+def by_password(email: str, password: str, visitor: Visitor, target: str = "/") -> Entered:
+    """Sign in by e-mail address and password; commits. `target` is where to go after the second step.
+
+    Errors: rate_limited, validation_error (one answer for unknown account and wrong password).
+    """
+    began, account = time.monotonic(), email.strip().lower()
+    attempt = login_attempts.begin(account, visitor.address)
+    user = people.find_user(account)
+    usable = user is not None and user.disabled_at is None
+    stored = user.password_hash if usable and user else None
+    password = password[: limits.PASSWORD_MAX_CHARS + 1]
+    db.session.rollback()  # nothing is held while the password is computed
+    if not passwords.verify(password, stored) or user is None:
+        note_failure(user, visitor)
+        time.sleep(max(0.0, began + limits.LOGIN_REFUSAL_SECONDS - time.monotonic()))
+        raise _refused("E-mail address or password is wrong.")
+    attempt.was_right()
+    user = db.session.get_one(User, user.id)
+    if stored is not None and passwords.outdated(stored):
+        user.password_hash = passwords.hash_password(password)
+    return enter(user, visitor, "password", target=target)
+
+
+def _refused(message: str) -> ApiError:
+    return validation_error([Fault("password", "invalid", message)])
+
+
+def note_failure(user: User | None, visitor: Visitor, **told: str) -> None:
+    """Failures on an account are in the trail of its workspaces; those on no account are nobody's."""
+    if user is None:
+        return
+    mine = select(Membership.workspace_id).where(Membership.user_id == user.id).distinct()
+    for workspace_id in db.session.scalars(mine).all():
+        who = replace(actors.system(workspace_id), address=visitor.address, request_id=visitor.request_id)
+        audit_log.record(who, "session.refuse", ("user", user.id), join=True, **told)
+    db.session.commit()
+
+
+def enter(
+    user: User,
+    visitor: Visitor,
+    how: str,
+    *,
+    target: str = "/",
+    vouched: bool = False,
+    account: Account | None = None,
+) -> Entered:
+    """After the first step: a session, or the second step for who has a second factor; commits.
+
+    `vouched`: the provider has seen a second factor itself. `account` is linked to the user when they are in.
+    Error: forbidden when the user is a member of no workspace.
+    """
+    if vouched or not two_factor.is_on(user.id):
+        return Entered(start(user, visitor, how, second=vouched, account=account))
+    kept = {"user": user.id, "how": how, "target": target, "mark": _mark(user)}
+    if account is not None:
+        kept["account"] = [account.issuer, account.subject, account.email]
+    db.session.commit()  # an invitation that was accepted, a hash that was made anew
+    return Entered(step=keep(_STEP, kept))
+
+
+def _mark(user: User) -> str:
+    """What ends steps that wait: another password."""
+    return keys.digest(f"{user.id} {user.password_hash}")
+
+
+def step_is_open(step: str) -> bool:
+    """Whether a second step still waits for its code."""
+    return look(_STEP, step) is not None
+
+
+def by_code(step: str, code: str, visitor: Visitor) -> tuple[str, str, int | None]:
+    """The second step: the token of a new browser session, where to go, and, if the code was a recovery code, how many
+    of those are left; commits.
+
+    Errors: not_found (begun too long ago, or finished), rate_limited, validation_error.
+    """
+    kept = look(_STEP, step)
+    user = db.session.get(User, kept["user"]) if kept else None
+    if kept is None or user is None or user.disabled_at is not None or kept["mark"] != _mark(user):
+        raise _begin_again()
+    if not two_factor.is_on(user.id):  # turned off meanwhile
+        raise _begin_again()
+    attempt = login_attempts.begin(user.email, visitor.address, code=True)
+    used = two_factor.takes(user.id, code)
+    if used is None:
+        db.session.rollback()
+        note_failure(user, visitor, step="code")
+        raise validation_error([Fault("code", "invalid", two_factor.WRONG)])
+    if take(_STEP, step) is None:  # another request was quicker; its code stays good
+        db.session.rollback()
+        raise _begin_again()
+    attempt.was_right()
+    account = Account(*kept["account"]) if "account" in kept else None
+    token = start(user, visitor, kept["how"], second=True, account=account, code=used)
+    left = two_factor.state(user.id).codes_left if used == "recovery" else None
+    return token, kept["target"], left
+
+
+def _begin_again() -> ApiError:
+    return ApiError("not_found", "This sign-in was begun too long ago. Begin again.")
+
+
+def start(
+    user: User,
+    visitor: Visitor,
+    how: str,
+    *,
+    second: bool = False,
+    account: Account | None = None,
+    **told: str,
+) -> str:
+    """A new browser session for a user in their first workspace; its token; commits. `second`: a second factor was
+    seen. `account` as in `enter`.
+
+    Error: forbidden when the user is a member of no workspace.
+    """
+    now = clock.now()
+    mine = (
+        select(Membership.workspace_id)
+        .join(Workspace, Workspace.id == Membership.workspace_id)
+        .where(Membership.user_id == user.id, Workspace.deleted_at.is_(None))
+        .order_by(Membership.id)
+        .limit(1)
+    )
+    workspace_id = db.session.scalar(mine)
+    if workspace_id is None:
+        raise ApiError("forbidden", "This account is a member of no workspace.", {"needs": "member"})
+    who = replace(
+        actors.system(workspace_id), user_id=user.id, address=visitor.address, request_id=visitor.request_id
+    )
+    if account is not None:
+        _link(who, user, account)
+    token, token_hash = keys.new_token(os.urandom)
+    browser = BrowserSession(
+        token_hash=token_hash,
+        user_id=user.id,
+        workspace_id=workspace_id,
+        address=visitor.address,
+        user_agent=visitor.user_agent[:200],
+        last_seen_at=now,
+        expires_at=now + timedelta(days=limits.SESSION_DAYS),
+        how=how[:16],
+        two_factor=second,
+    )
+    db.session.add(browser)
+    db.session.flush()
+    audit_log.record(who, "session.start", browser, join=True, how=how, **told)
+    db.session.commit()
+    return token
+
+
+def _link(who: Actor, user: User, account: Account) -> None:
+    """Keep that an account at the provider is this user, in the caller's transaction. Error: conflict, where it became
+    somebody else's at this moment."""
+    known = select(Identity).where(Identity.issuer == account.issuer, Identity.subject == account.subject)
+    found = db.session.scalar(known)
+    if found is None:
+        made = Identity(
+            user_id=user.id,
+            issuer=account.issuer,
+            subject=account.subject,
+            email=account.email,
+            last_used_at=clock.now(),
+        )
+        try:
+            with db.session.begin_nested():
+                db.session.add(made)
+        except IntegrityError:  # the same person in another window, as a rule
+            found = db.session.scalars(known).one()
+        else:
+            audit_log.record(
+                who, "identity.link", made, join=True, issuer=account.issuer, email=account.email
+            )
+    if found is not None:
+        if found.user_id != user.id:
+            raise ApiError("conflict", "This account at the provider is somebody else's here.")
+        found.last_used_at = clock.now()
+
+
+def accounts(actor: Actor) -> list[Identity]:
+    """The accounts at providers that are the actor's."""
+    return list(
+        db.session.scalars(select(Identity).where(Identity.user_id == actor.user_id).order_by(Identity.id))
+    )
+
+
+def unlink(actor: Actor, identity_id: str) -> Identity:
+    """Forget that an account at a provider is the actor's; commits. It may be linked again by its e-mail address.
+
+    Error: not_found for somebody else's.
+    """
+    found = db.session.get(Identity, identity_id)
+    if found is None or found.user_id != actor.user_id:
+        raise ApiError("not_found", "There is no such linked account.", {"id": identity_id})
+    audit_log.record(actor, "identity.unlink", found, join=True, issuer=found.issuer, email=found.email)
+    db.session.delete(found)
+    db.session.commit()
+    return found
+
+
+def sign_out(actor: Actor) -> None:
+    """End the actor's own browser session; commits."""
+    if actor.session_id is not None:
+        sessions.end(actor, db.session.get_one(BrowserSession, actor.session_id))
+
+
+def make_link(user: User) -> str:
+    """The token of a one-time sign-in link; commits."""
+    token, token_hash = keys.new_token(os.urandom)
+    expires = clock.now() + timedelta(hours=limits.SIGN_IN_LINK_HOURS)
+    db.session.add(SignInLink(token_hash=token_hash, user_id=user.id, expires_at=expires))
+    db.session.commit()
+    return token
+
+
+def link_is_open(token: str) -> bool:
+    """Whether a one-time link can still be used. Asking does not use it."""
+    now = clock.now()
+    statement = select(SignInLink.id).where(
+        SignInLink.token_hash == keys.digest(token), SignInLink.used_at.is_(None), SignInLink.expires_at > now
+    )
+    return db.session.scalar(statement) is not None
+
+
+def by_link(token: str, visitor: Visitor) -> Entered:
+    """Use a one-time link; commits.
+
+    Of several at once exactly one gets in. Error: not_found for a used, expired or unknown link.
+    """
+    now = clock.now()
+    used = (
+        update(SignInLink)
+        .where(
+            SignInLink.token_hash == keys.digest(token),
+            SignInLink.used_at.is_(None),
+            SignInLink.expires_at > now,
+        )
+        .values(used_at=now)
+        .returning(SignInLink.user_id)
+    )
+    user_id = db.session.scalar(used)
+    user = db.session.get(User, user_id) if user_id else None
+    if user is None or user.disabled_at is not None:
+        db.session.rollback()
+        raise ApiError("not_found", "This sign-in link has been used or has expired.")
+    return enter(user, visitor, "link")
+
+
+def by_invitation(token: str, name: str, password: str, visitor: Visitor) -> Entered:
+    """Accept an invitation with a new account, or with the password of the one the address has; commits.
+
+    Errors: not_found, validation_error, rate_limited.
+    """
+    invitation = people.invitation_by_token(token, lock=True)
+    user = people.find_user(invitation.email)
+    if user is None:
+        workspace = db.session.get_one(Workspace, invitation.workspace_id)
+        user = people.add_user(invitation.email, name, password, workspace.name)
+        stored = None
+    else:
+        stored = user.password_hash
+        attempt = login_attempts.begin(user.email, visitor.address)
+        if user.disabled_at is not None or not passwords.verify(password, stored):
+            raise _refused("The address has an account, and this is not its password.")
+        attempt.was_right()
+    member = people.accept(invitation, user)
+    who = replace(
+        actors.system(member.workspace_id),
+        user_id=user.id,
+        address=visitor.address,
+        request_id=visitor.request_id,
+    )
+    audit_log.record(who, "invitation.accept", invitation, join=True, role=member.role)
+    return enter(user, visitor, "invitation")
+
+
+def change_password(actor: Actor, old: str, new: str) -> None:
+    """Set a new password and end the person's other sessions; commits.
+
+    An account without a password (it came by link) sets its first one without `old`, after a sign-in of just now.
+    Errors: validation_error (both passwords), rate_limited, forbidden.
+    """
+    user = db.session.get_one(User, actor.user_id)
+    workspace = db.session.get_one(Workspace, actor.workspace_id)
+    faults = people.password_faults(new, "new_password", (user.email, user.name, workspace.name))
+    if user.password_hash is not None:
+        stored, account = user.password_hash, user.email
+        db.session.rollback()
+        attempt = login_attempts.begin(account, actor.address)
+        if passwords.verify(old, stored):
+            attempt.was_right()
+        else:
+            faults.insert(0, Fault("old_password", "invalid", "This is not your password."))
+    else:
+        reauthentication.must_be_fresh(actor)
+    if faults:
+        raise validation_error(faults)
+    hashed = passwords.hash_password(new)
+    user = db.session.get_one(User, actor.user_id, with_for_update=True)
+    user.password_hash, user.updated_at = hashed, clock.now()
+    sessions.close(user.id, actor.session_id)
+    audit_log.record(actor, "password.change", user, join=True)
+    db.session.commit()

@@ -1,0 +1,271 @@
+"""The second factor: an authenticator's codes, and recovery codes for when it is lost.
+
+Its secret lies sealed in the vault, recovery codes as hashes. A code is taken once: the step of time it stands for is
+written in the statement that asks whether it is a later one than the last. Where a workspace requires a second factor,
+its members are led to set one up before they see anything else (`views.identify`).
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from flask import current_app
+from sqlalchemy import delete, func, select, update
+
+from webapp import clock, limits
+from webapp.accounts import actors
+from webapp.accounts.actors import Actor
+from webapp.accounts.models import BrowserSession, Membership, RecoveryCode, SecondFactor, User, Workspace
+from webapp.accounts.services import reauthentication, sessions
+from webapp.audit.services import audit_log
+from webapp.connections.services import secrets
+from webapp.errors import ApiError, Fault, validation_error
+from webapp.extensions import db
+from webapp.security import totp
+from webapp.security.vault import VaultError
+
+WRONG = "This code is wrong, or was used already. Wait for the next one."
+REQUIRED = "require_two_factor"  # the switch in a workspace's settings
+
+
+@dataclass(frozen=True, slots=True)
+class State:
+    """What a person has. `since` None: nothing that counts."""
+
+    since: datetime | None
+    codes_left: int
+
+
+def state(user_id: str) -> State:
+    """Since when a person has a second factor, and how many recovery codes are left."""
+    since = db.session.scalar(select(SecondFactor.confirmed_at).where(SecondFactor.user_id == user_id))
+    left = select(func.count()).where(RecoveryCode.user_id == user_id, RecoveryCode.used_at.is_(None))
+    return State(since, (db.session.scalar(left) or 0) if since else 0)
+
+
+def is_on(user_id: str) -> bool:
+    """Whether a person's sign-ins need a second factor."""
+    return state(user_id).since is not None
+
+
+def who_has(user_ids: list[str]) -> set[str]:
+    """Those of some people who have a second factor."""
+    statement = select(SecondFactor.user_id).where(
+        SecondFactor.user_id.in_(user_ids), SecondFactor.confirmed_at.is_not(None)
+    )
+    return set(db.session.scalars(statement))
+
+
+# --- Setting up and turning off -----------------------------------------------------------------------------
+
+
+def begin(actor: Actor) -> None:
+    """A fresh secret, which counts once a code of it is confirmed; commits. Errors: conflict, unavailable."""
+    assert actor.user_id is not None
+    found = _lock(actor.user_id)
+    if found is not None and found.confirmed_at is not None:
+        raise ApiError(
+            "conflict", "Two-factor sign-in is on already. Turn it off first to move it to another device."
+        )
+    sealed = secrets.seal(totp.new_secret())
+    if found is None:
+        db.session.add(SecondFactor(user_id=actor.user_id, sealed=sealed))
+    else:
+        found.sealed = sealed
+    db.session.commit()
+
+
+def _lock(user_id: str) -> SecondFactor | None:
+    """The row of a person's second factor, and nobody else at it: the person's own row stands for one not there yet."""
+    db.session.get_one(User, user_id, with_for_update=True)
+    return db.session.get(SecondFactor, user_id, with_for_update=True)
+
+
+@dataclass(frozen=True, slots=True)
+class Pending:
+    """What an authenticator is to be given."""
+
+    secret: str
+    picture: str
+    """An inline `<svg>`."""
+
+
+def pending(actor: Actor) -> Pending | None:
+    """The secret that is being set up; None where nothing is."""
+    found = db.session.get(SecondFactor, actor.user_id)
+    if found is None or found.confirmed_at is not None:
+        return None
+    secret, user = _opened(found), db.session.get_one(User, actor.user_id)
+    return Pending(secret, totp.picture(totp.address(secret, user.email, "Rowsmith")))
+
+
+def _opened(factor: SecondFactor) -> str:
+    try:
+        return secrets.vault().open(factor.sealed)
+    except VaultError as error:
+        raise ApiError("unavailable", str(error)) from None
+
+
+def confirm(actor: Actor, password: str, code: str) -> list[str]:
+    """Turn it on by a first code; recovery codes, shown once; the person's other sessions end; commits.
+
+    Errors: validation_error (password, code), rate_limited, conflict.
+    """
+    found = db.session.get(SecondFactor, actor.user_id)
+    if found is None or found.confirmed_at is not None:
+        raise ApiError("conflict", "Nothing is being set up. Begin again.")
+    secret, sealed = _opened(found), found.sealed
+    attempt = reauthentication.by_password(actor, password, code=True)
+    step = _step_of(secret, totp.clean(code))
+    if step is None:
+        raise validation_error(
+            [Fault("code", "invalid", "This code is wrong. Check the clock of your device.")]
+        )
+    attempt.was_right()
+    found = _lock(actor.user_id or "")
+    if found is None or found.confirmed_at is not None or found.sealed != sealed:
+        db.session.rollback()
+        raise ApiError("conflict", "It was set up or begun anew at this moment. Look, then try again.")
+    found.confirmed_at, found.last_step = clock.now(), step
+    ended = sessions.close(found.user_id, actor.session_id)
+    if actor.session_id is not None:
+        db.session.get_one(BrowserSession, actor.session_id).two_factor = True
+    audit_log.record(actor, "two_factor.on", ("user", found.user_id), join=True, ended=ended)
+    codes = _fresh_codes(found.user_id)
+    db.session.commit()
+    return codes
+
+
+def new_codes(actor: Actor, password: str, code: str) -> list[str]:
+    """Recovery codes in place of the older ones; commits. Errors as `turn_off`."""
+    _must_know(actor, password, code)
+    codes = _fresh_codes(actor.user_id or "")
+    audit_log.record(actor, "two_factor.codes", ("user", actor.user_id or ""), join=True)
+    db.session.commit()
+    return codes
+
+
+def turn_off(actor: Actor, password: str, code: str) -> None:
+    """Sign-ins need the first step alone again; commits.
+
+    Errors: validation_error (password, code), rate_limited, conflict (not on, or a workspace requires it).
+    """
+    names = requiring(actor.user_id or "")
+    if names:
+        raise ApiError("conflict", f"The workspace {names[0]} requires two-factor sign-in, so it stays on.")
+    _must_know(actor, password, code)
+    _remove(actor.user_id or "")
+    audit_log.record(actor, "two_factor.off", ("user", actor.user_id or ""), join=True)
+    db.session.commit()
+
+
+def requiring(user_id: str) -> list[str]:
+    """The names of a person's workspaces that require a second factor."""
+    mine = select(Membership.workspace_id).where(Membership.user_id == user_id)
+    found = db.session.execute(select(Workspace.name, Workspace.settings).where(Workspace.id.in_(mine)))
+    return sorted(name for name, settings in found if settings.get(REQUIRED))
+
+
+def reset(user: User) -> bool:
+    """Take somebody's second factor away and end their sessions: for the operator, when all is lost; commits.
+    Whether there was one."""
+    had = _lock(user.id) is not None
+    _remove(user.id)
+    sessions.close(user.id)
+    mine = select(Membership.workspace_id).where(Membership.user_id == user.id).distinct()
+    for workspace_id in db.session.scalars(mine).all():
+        audit_log.record(actors.system(workspace_id), "two_factor.reset", user, join=True, had=had)
+    db.session.commit()
+    return had
+
+
+def _remove(user_id: str) -> None:
+    db.session.execute(delete(RecoveryCode).where(RecoveryCode.user_id == user_id))
+    db.session.execute(delete(SecondFactor).where(SecondFactor.user_id == user_id))
+
+
+def _fresh_codes(user_id: str) -> list[str]:
+    db.session.execute(delete(RecoveryCode).where(RecoveryCode.user_id == user_id))
+    codes = [totp.new_recovery_code(os.urandom) for _ in range(limits.RECOVERY_CODES)]
+    hashes = [totp.recovery_hash(user_id, code) for code in codes]
+    db.session.add_all(RecoveryCode(user_id=user_id, code_hash=one) for one in hashes)
+    return codes
+
+
+# --- Codes --------------------------------------------------------------------------------------------------
+
+
+def takes(user_id: str, code: str) -> str | None:
+    """Use a code up in the caller's transaction: "totp", "recovery", or None for one that is not good (any more)."""
+    code = totp.clean(code)
+    if not totp.is_code(code):
+        used: Any = update(RecoveryCode).where(
+            RecoveryCode.user_id == user_id,
+            RecoveryCode.code_hash == totp.recovery_hash(user_id, code),
+            RecoveryCode.used_at.is_(None),
+        )
+        return "recovery" if _changes_one(used.values(used_at=clock.now())) else None
+    found = db.session.get(SecondFactor, user_id)
+    if found is None or found.confirmed_at is None:
+        return None
+    step = _step_of(_opened(found), code)
+    if step is None:
+        return None
+    later: Any = update(SecondFactor).where(SecondFactor.user_id == user_id, SecondFactor.last_step < step)
+    return "totp" if _changes_one(later.values(last_step=step)) else None
+
+
+def _step_of(secret: str, code: str) -> int | None:
+    return totp.step_of(secret, code, clock.epoch(), current_app.config["SETTINGS"].code_drift)
+
+
+def _changes_one(statement: Any) -> bool:
+    made = db.session.execute(statement.execution_options(synchronize_session=False))
+    return bool(made.rowcount == 1)
+
+
+def _must_know(actor: Actor, password: str, code: str) -> None:
+    """Password and code, the code used up. Errors: validation_error, rate_limited, conflict where it is not on."""
+    if not is_on(actor.user_id or ""):
+        raise ApiError("conflict", "Two-factor sign-in is not on.")
+    attempt = reauthentication.by_password(actor, password, code=True)
+    if takes(actor.user_id or "", code) is None:
+        raise validation_error([Fault("code", "invalid", WRONG)])
+    attempt.was_right()
+
+
+# --- Rotation of the vault's keys ---------------------------------------------------------------------------
+
+
+def reseal() -> tuple[int, int]:
+    """Seal every secret by the newest key of the vault's ring; commits. Returns how many were sealed anew, and how
+    many there are. Error: unavailable, where some cannot be opened."""
+    vault, renewed, total, lost, last = secrets.vault(), 0, 0, 0, ""
+    while True:
+        statement = select(SecondFactor).where(SecondFactor.user_id > last).order_by(SecondFactor.user_id)
+        batch = db.session.scalars(statement.limit(limits.VAULT_BATCH).with_for_update()).all()
+        for factor in batch:
+            try:
+                sealed = vault.renewed(factor.sealed)
+            except VaultError:
+                lost += 1
+                continue
+            if sealed is not None:
+                factor.sealed = sealed
+                renewed += 1
+        total += len(batch)
+        db.session.commit()
+        if len(batch) < limits.VAULT_BATCH:
+            break
+        last = batch[-1].user_id
+    if lost:
+        raise ApiError("unavailable", f"{lost} second factor(s) cannot be opened with any key of VAULT_KEYS.")
+    return renewed, total
+
+
+def count() -> int:
+    """How many are stored."""
+    return db.session.scalar(select(func.count()).select_from(SecondFactor)) or 0

@@ -1,0 +1,219 @@
+"""API keys."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from typing import Annotated, Any, Final, Literal
+
+from flask import Blueprint, Response, g, request, url_for
+from pydantic import Field
+
+from webapp import clock, limits, pagination
+from webapp.accounts.actors import KEY_SCOPES, Actor
+from webapp.accounts.models import ApiKey
+from webapp.accounts.services import api_keys, tenancy
+from webapp.errors import ApiError
+from webapp.security.keys import PREFIX
+from webapp.web.forms.page_form import Control, FormSpec
+from webapp.web.inputs import Input, ListQuery, Moment, Query
+from webapp.web.responses import Listed, OptionalTime, Output, Scopes, Time, matching, reply
+from webapp.web.routing import route
+
+bp = Blueprint("api_keys", __name__)
+
+
+class ApiKeyIn(Input):
+    """A new key. `scopes` left out: all that the maker's role allows. `project_id` left out: the present one."""
+
+    name: Annotated[str, Field(min_length=1, max_length=limits.MAX_NAME_CHARS, pattern=r"\S")]
+    scopes: list[Literal[KEY_SCOPES]] | None = None  # type: ignore[valid-type]
+    expires_at: Moment | None = None
+    project_id: str | None = None
+
+
+KEY: Final = FormSpec(
+    ApiKeyIn,
+    {
+        "name": Control("Name", placeholder="What or who uses it, such as nightly build", autocomplete="off"),
+        "scopes": Control("Scopes", type="checkboxes", hint="No scopes selected: full access."),
+        "expires_at": Control("Expires"),
+        "project_id": Control("Project"),
+    },
+)
+_EXPIRY: Final = (
+    (1, "In a day"),
+    (7, "In a week"),
+    (30, "In 30 days"),
+    (90, "In 90 days"),
+    (365, "In a year"),
+)
+
+
+class KeyQuery(ListQuery):
+    """`created_by`: keys of one person. `unused=true`: those that work and that nobody has used for 90 days."""
+
+    created_by: str | None = None
+    unused: bool | None = None
+
+
+class RevokeQuery(Query):
+    """Whose keys."""
+
+    created_by: str
+
+
+class ApiKeyOut(Output):
+    """A key without its secret. `prefix` is what can be shown of it; `last_used_address` is where the last call came
+    from; `unused`: it works, and nobody has used it for 90 days."""
+
+    id: str
+    name: str
+    prefix: str
+    project_id: str
+    scopes: Scopes
+    api_version: str
+    created_by: str
+    created_at: Time
+    expires_at: OptionalTime
+    last_used_at: OptionalTime
+    last_used_address: str | None
+    unused: bool
+    revoked_at: OptionalTime
+
+
+class RevokedOut(Output):
+    """The keys that were revoked."""
+
+    items: list[ApiKeyOut]
+    total: int
+
+
+class NewApiKeyOut(ApiKeyOut):
+    """The answer to a creation: the only one that holds the key itself."""
+
+    key: str
+
+
+def as_dict(key: ApiKey) -> dict[str, Any]:
+    """A key as JSON."""
+    return ApiKeyOut.of(key, prefix=f"{PREFIX}_{key.handle}", unused=api_keys.is_unused(key))
+
+
+def _shown(actor: Actor, query: KeyQuery) -> dict[str, Any]:
+    found = pagination.page(
+        api_keys.listing(actor, created_by=query.created_by or None, unused=query.unused),
+        name="api-keys",
+        identity=ApiKey.id,
+        cursor=query.cursor,
+        limit=query.limit,
+        search=(query.q, ApiKey.name),
+        context=f"{actor.workspace_id} {actor.user_id} {query.created_by} {query.unused}",
+    )
+    return found.as_dict(as_dict)
+
+
+def _page(actor: Actor, data: Any, query: KeyQuery, error: ApiError | None = None, **more: Any) -> Response:
+    if g.face == "program":
+        return reply(data, **more)
+    projects = tenancy.projects_of(actor)
+    form = KEY.draw(
+        {"project_id": actor.project_id},
+        sent=request.form if error else None,
+        error=error,
+        choices={
+            "expires_at": _expiries(request.form.get("expires_at", "") if error else ""),
+            "project_id": [(one.id, one.name) for one in projects],
+        },
+    )
+    shown = {"projects": projects, "makers": {one.id: one for one in api_keys.makers(actor)}}
+    return reply(data, template="api_keys.html", query=query, form=form, **shown, **more)
+
+
+def _expiries(sent: str) -> list[tuple[str, str]]:
+    """When a key can expire, counted from now; the moment that was `sent` stands for the option it was."""
+    now = clock.now().replace(microsecond=0)
+    offered = [(now + timedelta(days=days), text) for days, text in _EXPIRY]
+    try:
+        chosen = datetime.fromisoformat(sent)
+        near = [text for moment, text in offered if abs(moment - chosen) < timedelta(hours=12)]
+    except (TypeError, ValueError):
+        near = []
+    return [
+        ("", "Never"),
+        *((sent if text in near else str(clock.to_text(moment)), text) for moment, text in offered),
+    ]
+
+
+def _again(actor: Actor, error: ApiError) -> Response:
+    query = KeyQuery()
+    return _page(actor, _shown(actor, query), query, error)
+
+
+@route(bp, "/api-keys", scope="self", query=KeyQuery, returns=Listed(ApiKeyOut), errors=["forbidden"])
+def index(actor: Actor, query: KeyQuery) -> Response:
+    """List keys: one's own, or all of the workspace for admins."""
+    return _page(actor, _shown(actor, query), query)
+
+
+@route(
+    bp,
+    "/api-keys",
+    ["POST"],
+    scope="self",
+    body=ApiKeyIn,
+    returns=NewApiKeyOut,
+    status=201,
+    idempotent=True,
+    errors=["forbidden"],
+    on_fault=_again,
+)
+def create(actor: Actor, body: ApiKeyIn) -> Response:
+    """Make a key. Its text is in this answer and nowhere else."""
+    key, text = api_keys.create(
+        actor,
+        body.name,
+        api_version=g.api_version,
+        scopes=body.scopes,
+        expires_at=body.expires_at,
+        project_id=body.project_id,
+    )
+    data = {**as_dict(key), "key": text}
+    if g.face == "program":
+        return reply(data, status=201, headers={"Location": url_for("api_keys.show", key_id=key.id)})
+    # Shown on this very page, never put into a redirect, a cookie or a second request.
+    query = KeyQuery()
+    return _page(actor, _shown(actor, query), query, made=data, status=201)
+
+
+@route(
+    bp, "/api-keys", ["DELETE"], scope="self", query=RevokeQuery, returns=RevokedOut,
+    errors=["forbidden", "not_found"],
+)  # fmt: skip
+def revoke_all(actor: Actor, query: RevokeQuery) -> Response:
+    """Revoke every key of one person: at once, everywhere, for good. For somebody who leaves."""
+    gone = [as_dict(key) for key in api_keys.revoke_all(actor, query.created_by)]
+    told = f"{len(gone)} {'key is' if len(gone) == 1 else 'keys are'} revoked."
+    see = url_for("api_keys.index", created_by=query.created_by)
+    return reply({"items": gone, "total": len(gone)}, see=see, flashed=told)
+
+
+@route(bp, "/api-keys/<key_id>", scope="self", returns=ApiKeyOut, errors=["forbidden"])
+def show(actor: Actor, key_id: str) -> Response:
+    """Read one key."""
+    return reply(as_dict(api_keys.get(actor, key_id)), tag=True)
+
+
+@route(
+    bp,
+    "/api-keys/<key_id>",
+    ["DELETE"],
+    scope="self",
+    returns=ApiKeyOut,
+    errors=["forbidden", "version_conflict"],
+)
+def revoke(actor: Actor, key_id: str) -> Response:
+    """Revoke a key: at once, everywhere, for good."""
+    key = api_keys.get(actor, key_id, lock=True)
+    matching(as_dict(key))
+    api_keys.revoke(actor, key)
+    return reply(as_dict(key), see=url_for("api_keys.index"), flashed=f"Key {key.name} is revoked.")

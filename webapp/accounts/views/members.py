@@ -1,0 +1,360 @@
+"""Members and invitations: who belongs to the workspace, with which role, and who is asked to."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Final, Literal
+
+from flask import Blueprint, Response, current_app, flash, g, request, url_for
+from pydantic import Field
+
+from webapp import pagination
+from webapp.accounts.actors import Actor
+from webapp.accounts.models import Invitation, Membership, Team, User
+from webapp.accounts.services import people, tenancy
+from webapp.accounts.services import two_factor as accounts_two_factor
+from webapp.errors import ApiError
+from webapp.extensions import db
+from webapp.notifications.services import mail
+from webapp.web.forms.page_form import Control, FormSpec, PageForm
+from webapp.web.inputs import Input, ListQuery, Query
+from webapp.web.responses import Listed, Output, Time, matching, reply
+from webapp.web.routing import route
+
+bp = Blueprint("members", __name__)
+
+Role = Literal["viewer", "editor", "admin", "owner"]
+EMAIL = r"^[^@\s\x00-\x1f]{1,64}@[^@\s\x00-\x1f]{1,255}$"  # what services.people takes; said here for the document
+ONE = "/members/<member_id>"
+INVITATION = "/invitations/<invitation_id>"
+
+
+class MemberQuery(ListQuery):
+    """`q` searches names and addresses. `sort`: `email`, `name` or `since`, backwards with `-`; the newest first
+    without. `team_id` and `user_id` narrow the list to one team, and to one person's memberships."""
+
+    sort: Literal["email", "-email", "name", "-name", "since", "-since"] | None = None
+    team_id: str | None = None
+    user_id: str | None = None
+
+
+class MemberOut(Output):
+    """A person's role in the workspace, or in one team of it. `two_factor`: whether they have a second factor, which
+    admins see; null for others."""
+
+    id: str
+    user_id: str
+    email: str
+    name: str
+    role: Role
+    team_id: str | None
+    two_factor: bool | None
+    created_at: Time
+
+
+class MemberIn(Input):
+    """Somebody who belongs to the workspace already, and the role they get in a team; without `team_id` in the whole
+    workspace."""
+
+    user_id: str
+    role: Role = "editor"
+    team_id: str | None = None
+
+
+class MemberPatch(Input):
+    """Another role."""
+
+    role: Role
+
+
+ADD: Final = FormSpec(
+    MemberIn,
+    {"user_id": Control(type="hidden"), "team_id": Control("Access to"), "role": Control("Role")},
+    codes={"not_found": "team_id"},
+)
+ROLE: Final = FormSpec(
+    MemberPatch, {"role": Control("Role")}, codes={"forbidden": "role", "conflict": "role"}
+)
+
+
+class RemoveQuery(Query):
+    """`everywhere`: all places the person has in the workspace, its teams included. `revoke_keys`: their keys are
+    revoked too, so that they do not work again if the person comes back."""
+
+    everywhere: bool = False
+    revoke_keys: bool = False
+
+
+class InvitationIn(Input):
+    """Whom to invite, into the workspace or one team of it."""
+
+    email: Annotated[str, Field(max_length=320, pattern=EMAIL)]
+    role: Role = "editor"
+    team_id: str | None = None
+
+
+INVITE: Final = FormSpec(
+    InvitationIn,
+    {
+        "email": Control(
+            "E-mail address",
+            type="email",
+            autocomplete="off",
+            invalid="Enter an e-mail address, such as name@example.org.",
+        ),
+        "role": Control("Role"),
+        "team_id": Control("Access to"),
+    },
+)
+
+
+class InvitationOut(Output):
+    """An invitation that can still be accepted."""
+
+    id: str
+    email: str
+    role: Role
+    team_id: str | None
+    created_by: str | None
+    created_at: Time
+    expires_at: Time
+
+
+class NewInvitationOut(InvitationOut):
+    """The answer to an invitation: the only one that holds its link, to be passed on by the inviter. `mailed`: the
+    service sends it to the address too."""
+
+    url: str
+    mailed: bool
+
+
+def _member(member: Membership) -> dict[str, Any]:
+    user = db.session.get_one(User, member.user_id)
+    second = bool(accounts_two_factor.who_has([user.id])) if g.actor.can("admin") else None
+    return MemberOut.of(member, email=user.email, name=user.name, two_factor=second)
+
+
+def _teams(actor: Actor) -> list[Team]:
+    return list(db.session.scalars(tenancy.listing(actor, Team).order_by(Team.name)))
+
+
+@route(bp, "/members", scope="member", query=MemberQuery, returns=Listed(MemberOut))
+def index(actor: Actor, query: MemberQuery) -> Response:
+    """List who belongs to the workspace or to a team of it, and with which role."""
+    if g.face == "person":
+        return _page(actor, query)
+    statement = people.listing(actor).where(people.found_by(query.q))
+    if query.team_id is not None:
+        statement = statement.where(Membership.team_id == query.team_id)
+    if query.user_id is not None:
+        statement = statement.where(Membership.user_id == query.user_id)
+    key = (query.sort or "").removeprefix("-")
+    order = {"email": User.email, "name": User.name}.get(key)
+    narrowed = f"{query.team_id} {query.user_id} {query.q}"
+    found = pagination.page(
+        statement,
+        name="members",
+        identity=Membership.id,
+        cursor=query.cursor,
+        limit=query.limit,
+        order=order,
+        of=None if order is None else lambda one: getattr(db.session.get_one(User, one.user_id), key),
+        descending=query.sort is None or query.sort.startswith("-"),
+        context=f"{actor.workspace_id} {actor.user_id} {narrowed}",
+    )
+    return reply(found.as_dict(_member))
+
+
+def _page(actor: Actor, query: MemberQuery, **more: Any) -> Response:
+    sort = query.sort or "email"
+    found = people.people_of(
+        actor, q=query.q, sort=sort, team_id=query.team_id, cursor=query.cursor, limit=query.limit
+    )
+    data = {"items": found.items, "next_cursor": found.next_cursor, "total": found.total}
+    # Who has a second factor is for admins to see.
+    second = (
+        accounts_two_factor.who_has([one.user.id for one in found.items]) if actor.can("admin") else set()
+    )
+    shown = {
+        "teams": _teams(actor),
+        "query": query,
+        "sort": sort,
+        "second": second,
+        "role_form": lambda member: ROLE.draw({"role": member.role}, id=f"{member.id}-")["role"],
+        "add_form": _add_form,
+        **more,
+    }
+    return reply(data, template="members.html", block="list", **shown)
+
+
+def _add_form(user_id: str, places: list[tuple[str, str]], error: ApiError | None = None) -> PageForm:
+    """The form that gives a person a role in one more of `places`."""
+    return ADD.draw(
+        {"user_id": user_id, "role": "editor"},
+        sent=request.form if error else None,
+        error=error,
+        id="new-" if error else f"{user_id}-",
+        choices={"team_id": places},
+    )
+
+
+def _again(actor: Actor, error: ApiError, member_id: str = "") -> Response:
+    """The page of the members with the form that was rejected above the list, for those who may see it."""
+    if error.code == "forbidden" and not actor.can("admin"):
+        raise error
+    if error.code == "not_found" and member_id:
+        raise error
+    if request.method == "DELETE":
+        return _page(actor, MemberQuery(), error=error)
+    if member_id:
+        member = tenancy.get(actor, Membership, member_id, "admin")
+        user, form = member.user_id, ROLE.draw(sent=request.form, error=error, id="new-")
+        title, action = "Change role", url_for(".change", member_id=member_id) + "?_method=PATCH"
+    else:
+        user = request.form.get("user_id", "")
+        places = [("", "Workspace"), *((one.id, f"Team {one.name}") for one in _teams(actor))]
+        title, action, form = "Add role", url_for(".add"), _add_form(user, places, error)
+    mine = people.listing(actor).where(Membership.user_id == user).limit(1)
+    known = None if "\0" in user else db.session.scalar(mine)
+    if known is None:
+        raise error
+    email = db.session.get_one(User, known.user_id).email
+    return _page(
+        actor, MemberQuery(), failed={"title": title, "action": action, "form": form, "email": email}
+    )
+
+
+@route(
+    bp, "/members", ["POST"], scope="admin", body=MemberIn, returns=MemberOut, status=201, idempotent=True,
+    errors=["conflict", "not_found"], on_fault=_again,
+)  # fmt: skip
+def add(actor: Actor, body: MemberIn) -> Response:
+    """Give somebody of the workspace a role in a team, or one of a team alone a role in the whole workspace."""
+    row = people.add(actor, body.user_id, body.role, body.team_id or None)
+    where = url_for(".show", member_id=row.id)
+    return reply(_member(row), status=201, see=url_for(".index"), headers={"Location": where})
+
+
+@route(bp, ONE, scope="member", returns=MemberOut)
+def show(actor: Actor, member_id: str) -> Response:
+    """Read one membership."""
+    return reply(_member(tenancy.get(actor, Membership, member_id, "member")), tag=True)
+
+
+@route(
+    bp, ONE, ["PATCH"], scope="admin", body=MemberPatch, returns=MemberOut, errors=["version_conflict", "conflict"],
+    on_fault=_again,
+)  # fmt: skip
+def change(actor: Actor, member_id: str, body: MemberPatch) -> Response:
+    """Give a member another role. It holds from their next request on, for their keys too."""
+    row = tenancy.get(actor, Membership, member_id, "admin", lock=True)
+    matching(_member(row))
+    people.change_role(actor, row, body.role)
+    return reply(_member(row), see=url_for(".index"), tag=True, flashed=f"The role is {body.role} now.")
+
+
+@route(
+    bp, ONE, ["DELETE"], scope="admin", query=RemoveQuery, returns=MemberOut,
+    errors=["version_conflict", "conflict"], on_fault=_again,
+)  # fmt: skip
+def remove(actor: Actor, member_id: str, query: RemoveQuery) -> Response:
+    """Take a membership away. What the person made stays; their keys may do nothing here any more."""
+    row = tenancy.get(actor, Membership, member_id, "admin", lock=True)
+    data = _member(row)
+    matching(data)
+    keys = people.remove(actor, row, everywhere=query.everywhere, revoke_keys=query.revoke_keys)
+    where = "this team" if row.team_id is not None and not query.everywhere else "this workspace"
+    told = f"{data['email']} is no longer a member of {where}." + (f" Keys revoked: {keys}." if keys else "")
+    return reply(data, see=url_for(".index"), flashed=told)
+
+
+# --- Invitations --------------------------------------------------------------------------------------------
+
+
+@route(bp, "/invitations", scope="admin", query=ListQuery, returns=Listed(InvitationOut))
+def invitations(actor: Actor, query: ListQuery) -> Response:
+    """List the invitations that can still be accepted."""
+    found = pagination.page(
+        people.open_invitations(actor.workspace_id),
+        name="invitations",
+        identity=Invitation.id,
+        cursor=query.cursor,
+        limit=query.limit,
+        search=(query.q, Invitation.email),
+        context=actor.workspace_id,
+    )
+    return _invitations_page(actor, found.as_dict(InvitationOut.of), query=query)
+
+
+def _invitations_page(
+    actor: Actor, data: dict[str, Any], error: ApiError | None = None, **more: Any
+) -> Response:
+    if g.face == "program":
+        return reply(data)
+    teams = _teams(actor)
+    about_form = error is not None and "email" in request.form  # and not about an invitation of the list
+    form = INVITE.draw(
+        {"role": "editor"},
+        sent=request.form if about_form else None,
+        error=error if about_form else None,
+        choices={"team_id": [("", "Workspace"), *((one.id, f"Team {one.name}") for one in teams)]},
+    )
+    mails = {one["id"]: mail.latest(one["id"]) for one in data["items"]}
+    shown = {"teams": teams, "mails": mails, "mail_is_set_up": mail.configured(), **more}
+    return reply(data, template="invitations.html", form=form, error=None if about_form else error, **shown)
+
+
+def _invite_again(actor: Actor, error: ApiError, **_address: str) -> Response:
+    """The page of the invitations with what was refused, for those who may see it."""
+    if error.code == "forbidden" and not actor.can("admin"):
+        raise error
+    query = ListQuery()
+    found = pagination.page(
+        people.open_invitations(actor.workspace_id),
+        name="invitations",
+        identity=Invitation.id,
+        context=actor.workspace_id,
+    )
+    return _invitations_page(actor, found.as_dict(InvitationOut.of), query=query, error=error)
+
+
+@route(
+    bp, "/invitations", ["POST"], scope="admin", body=InvitationIn, returns=NewInvitationOut, status=201,
+    idempotent=True, errors=["conflict"], on_fault=_invite_again,
+)  # fmt: skip
+def invite(actor: Actor, body: InvitationIn) -> Response:
+    """Invite an address. The answer holds the link; where mail is set up it is sent there too."""
+    row, token = people.invite(actor, body.email, body.role, team_id=body.team_id or None)
+    return _made(row, token, 201)
+
+
+def _made(row: Invitation, token: str, status: int) -> Response:
+    origin = current_app.config["SETTINGS"].public_url or request.host_url.rstrip("/")
+    sent = mail.configured() and mail.fit(row.email)
+    data = {
+        **InvitationOut.of(row),
+        "url": origin + url_for("session.invitation", token=token),
+        "mailed": sent,
+    }
+    if g.face == "program":
+        return reply(data, status=status)
+    return reply(data, template="invitation_made.html", status=status)
+
+
+@route(
+    bp, f"{INVITATION}/resend", ["POST"], scope="admin", returns=NewInvitationOut, errors=["conflict"],
+    on_fault=_invite_again,
+)  # fmt: skip
+def resend(actor: Actor, invitation_id: str) -> Response:
+    """Make another link for an open invitation; the one before ends. Where mail is set up it is sent again."""
+    row = tenancy.get(actor, Invitation, invitation_id, "admin", lock=True)
+    return _made(row, people.resend(actor, row), 200)
+
+
+@route(bp, INVITATION, ["DELETE"], scope="admin", returns=InvitationOut)
+def revoke_invitation(actor: Actor, invitation_id: str) -> Response:
+    """Close an open invitation."""
+    row = tenancy.get(actor, Invitation, invitation_id, "admin", lock=True)
+    people.revoke_invitation(actor, row)
+    if g.face == "person":
+        flash(f"The invitation of {row.email} is closed.")
+    return reply(InvitationOut.of(row), see=url_for(".invitations"))

@@ -1,0 +1,280 @@
+"""Teams and projects."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Annotated, Any, Final
+
+from flask import Blueprint, Response, flash, g, request, url_for
+from pydantic import Field
+
+from webapp import limits, pagination
+from webapp.accounts.actors import Actor
+from webapp.accounts.models import Project, Team
+from webapp.accounts.services import tenancy
+from webapp.errors import ApiError
+from webapp.extensions import db
+from webapp.web.forms.page_form import Control, FormSpec, PageForm
+from webapp.web.inputs import Input, ListQuery
+from webapp.web.responses import Listed, OptionalTime, Output, Time, matching, reply
+from webapp.web.routing import route
+
+bp = Blueprint("projects", __name__)
+
+Name = Annotated[str, Field(min_length=1, max_length=limits.MAX_NAME_CHARS, pattern=r"\S")]
+Description = Annotated[str, Field(max_length=limits.MAX_DESCRIPTION_CHARS)]
+
+
+class TeamIn(Input):
+    """A team."""
+
+    name: Name
+
+
+class TeamOut(Output):
+    """A team."""
+
+    id: str
+    name: str
+    created_at: Time
+    updated_at: Time
+    deleted_at: OptionalTime
+
+
+class ProjectIn(Input):
+    """A new project; `team_id` left out: the team of the present project."""
+
+    name: Name
+    description: Description = ""
+    team_id: str | None = None
+
+
+class ProjectPatch(Input):
+    """What of a project can change; another `team_id` puts it, with all that lies in it, into that team."""
+
+    name: Name | None = None
+    description: Description | None = None
+    team_id: str | None = None
+
+
+_NAME: Final = Control("Name", required=True, autocomplete="off")
+_DESCRIPTION: Final = Control("Description", type="textarea", attributes={"rows": 2})
+NEW: Final[Mapping[type[Team] | type[Project], FormSpec]] = {
+    Team: FormSpec(TeamIn, {"name": _NAME}),
+    Project: FormSpec(ProjectIn, {"name": _NAME, "team_id": Control("Team"), "description": _DESCRIPTION}),
+}
+CHANGED: Final[Mapping[type[Team] | type[Project], FormSpec]] = {
+    Team: FormSpec(TeamIn, {"name": Control("New name", required=True, autocomplete="off")}),
+    Project: FormSpec(
+        ProjectPatch,
+        {
+            "name": _NAME,
+            "description": _DESCRIPTION,
+            "team_id": Control("Team", hint="Moving a project to another team changes who has access to it."),
+        },
+    ),
+}
+
+
+class ProjectOut(Output):
+    """A project."""
+
+    id: str
+    name: str
+    description: str
+    team_id: str
+    created_at: Time
+    updated_at: Time
+    deleted_at: OptionalTime
+
+
+@dataclass(frozen=True, slots=True)
+class Named:
+    """What is a name in the tree of a workspace, and how it is spoken to.
+
+    `endpoints`: of the list, of making one, of reading one and of changing one. `listed` and `changed` say what the
+    first and the last do.
+    """
+
+    model: type[Team] | type[Project]
+    create: Callable[[Actor, Any], Team | Project]
+    body: type[Input]
+    patch: type[Input]
+    returns: type[Output]
+    endpoints: tuple[str, str, str, str]
+    listed: str
+    changed: str
+
+
+def declare(kind: Named) -> None:
+    """The routes that teams and projects have alike."""
+    model, shape, name, many = kind.model, kind.returns, kind.model.__name__.lower(), kind.model.__tablename__
+    one, (index_at, create_at, show_at, change_at) = f"/{many}/<{name}_id>", kind.endpoints
+
+    def listed(actor: Actor, query: ListQuery, **how: Any) -> Response:
+        found = pagination.page(
+            tenancy.listing(actor, model, project=False),
+            name=many,
+            identity=model.id,
+            cursor=query.cursor,
+            limit=query.limit,
+            search=(query.q, model.name),
+            context=f"{actor.workspace_id} {actor.user_id}",
+        )
+        shown = {"query": query, **_around(actor, model, **how)} if g.face == "person" else {}
+        return reply(found.as_dict(shape.of), template=f"{many}.html", **shown)
+
+    def again(actor: Actor, error: ApiError, **address: str) -> Response:
+        """The page with the form that was rejected, for those who may see it."""
+        if error.code in ("forbidden", "not_found"):
+            raise error
+        row = tenancy.get(actor, model, *address.values(), "admin") if address else None
+        return listed(actor, ListQuery(), error=error, row=shape.of(row) if row else None)
+
+    @route(
+        bp, f"/{many}", scope="member", query=ListQuery, returns=Listed(shape), endpoint=index_at,
+        summary=kind.listed,
+    )  # fmt: skip
+    def index(actor: Actor, query: ListQuery) -> Response:
+        return listed(actor, query)
+
+    @route(
+        bp, f"/{many}", ["POST"], scope="admin", body=kind.body, returns=shape, status=201, idempotent=True,
+        endpoint=create_at, summary=f"Make a {name}.", on_fault=again,
+    )  # fmt: skip
+    def create(actor: Actor, body: Input) -> Response:
+        row = kind.create(actor, body)
+        where = url_for(f".{show_at}", **{f"{name}_id": row.id})
+        return reply(shape.of(row), status=201, see=url_for(f".{index_at}"), headers={"Location": where})
+
+    @route(bp, one, scope="member", returns=shape, endpoint=show_at, summary=f"Read a {name}.")
+    def show(actor: Actor, **address: str) -> Response:
+        return reply(shape.of(tenancy.get(actor, model, *address.values(), "member")), tag=True)
+
+    @route(
+        bp, one, ["PATCH"], scope="admin", body=kind.patch, returns=shape, errors=["version_conflict"],
+        endpoint=change_at, summary=kind.changed, on_fault=again,
+    )  # fmt: skip
+    def change(actor: Actor, body: Input, **address: str) -> Response:
+        if g.face == "person":
+            CHANGED[model].check(request.form)
+        row = tenancy.get(actor, model, *address.values(), "admin", lock=True)
+        matching(shape.of(row))
+        changes = {
+            key: value for key, value in body.model_dump(exclude_unset=True).items() if value is not None
+        }
+        team_id = changes.pop("team_id", None)
+        if team_id is not None:
+            tenancy.to_team(actor, row, team_id)
+        if changes:
+            tenancy.rename(actor, row, changes)
+        return reply(shape.of(row), see=url_for(f".{index_at}"), tag=True)
+
+
+def _around(
+    actor: Actor,
+    model: type[Team] | type[Project],
+    error: ApiError | None = None,
+    row: dict[str, Any] | None = None,
+) -> dict[str, Any]:
+    """What the page of the teams, or of the projects, shows in addition. `error` is about the form of `row`, or about
+    that of a new one."""
+    teams = list(db.session.scalars(tenancy.listing(actor, Team).order_by(Team.name)))
+    choices = {"team_id": [(one.id, one.name) for one in teams]} if model is Project else {}
+    without = ("team_id",) if len(teams) < 2 else ()
+    present = db.session.get(Project, actor.project_id) if actor.project_id else None
+
+    def form(spec: FormSpec, data: Mapping[str, Any], wrong: bool = False, id: str = "") -> PageForm:
+        sent = request.form if wrong else None
+        return spec.draw(
+            data, sent=sent, error=error if wrong else None, id=id, choices=choices, without=without
+        )
+
+    shown: dict[str, Any] = {
+        "form": form(NEW[model], {"team_id": present and present.team_id}, error is not None and row is None),
+        "change_form": lambda data: form(CHANGED[model], data, id=f"{data['id']}-"),
+        "changed": row,
+        "changed_form": row and form(CHANGED[model], row, wrong=True, id="changed-"),
+    }
+    return shown | (
+        {"teams": teams} if model is Project else {"inside": tenancy.inside(actor, [one.id for one in teams])}
+    )
+
+
+declare(
+    Named(
+        Team,
+        lambda actor, body: tenancy.create_team(actor, body.name),
+        TeamIn,
+        TeamIn,
+        TeamOut,
+        ("teams", "create_team", "team", "change_team"),
+        listed="List the teams one belongs to; members of the workspace see all.",
+        changed="Rename a team.",
+    )
+)
+declare(
+    Named(
+        Project,
+        lambda actor, body: tenancy.create_project(
+            actor, body.name, team_id=body.team_id, description=body.description
+        ),
+        ProjectIn,
+        ProjectPatch,
+        ProjectOut,
+        ("index", "create", "show", "change"),
+        listed="List the projects of the teams one belongs to; members of the workspace see all.",
+        changed="Change a project's name, description or team.",
+    )
+)
+
+
+def declare_deletion(
+    kind: type[Team] | type[Project],
+    shape: type[Output],
+    delete: Callable[[Actor, Any], None],
+    restore: Callable[[Actor, Any], None],
+    *,
+    gone: str,
+) -> None:
+    """The routes by which teams and projects are deleted and had back. `gone` says what becomes of what lies inside."""
+    name, many = kind.__name__.lower(), kind.__tablename__
+    one = f"/{many}/<{name}_id>"
+    delete_at, restore_at = (
+        ("delete", "restore") if kind is Project else (f"delete_{name}", f"restore_{name}")
+    )
+    index_at = ".index" if kind is Project else f".{many}"
+
+    @route(
+        bp, one, ["DELETE"], scope="admin", returns=shape, errors=["version_conflict", "conflict", "in_use"],
+        endpoint=delete_at, summary=f"Soft-delete a {name}{gone}; it can be restored for 30 days.",
+    )  # fmt: skip
+    def remove(actor: Actor, **address: str) -> Response:
+        row = tenancy.get(actor, kind, *address.values(), "admin", lock=True)
+        matching(shape.of(row))
+        delete(actor, row)
+        if g.face == "person":  # the category of a message is where its Undo goes
+            flash(f"{name.title()} {row.name} deleted", url_for(f".{restore_at}", **address))
+        return reply(shape.of(row), see=url_for(index_at))
+
+    @route(
+        bp, f"{one}/restore", ["POST"], scope="admin", returns=shape, errors=["conflict"], endpoint=restore_at,
+        summary=f"Take a {name}'s deletion back.",
+    )  # fmt: skip
+    def back(actor: Actor, **address: str) -> Response:
+        row = tenancy.get(actor, kind, *address.values(), "admin", lock=True, deleted=True)
+        restore(actor, row)
+        return reply(shape.of(row), see=url_for(index_at))
+
+
+declare_deletion(
+    Team,
+    TeamOut,
+    tenancy.delete_team,
+    tenancy.restore_team,
+    gone=" that has no projects, and with it the roles in it",
+)
+declare_deletion(
+    Project, ProjectOut, tenancy.delete_project, tenancy.restore_project, gone=" with all that lies in it"
+)

@@ -1,0 +1,432 @@
+"""Signing in and out, the person's own account, and which project they work in."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Annotated, Any, Final, Literal
+from urllib.parse import urlsplit
+
+from flask import Blueprint, Response, current_app, g, request, session, url_for
+from flask import session as cookie
+from pydantic import Field
+
+from webapp import limits
+from webapp.accounts.actors import Actor
+from webapp.accounts.models import BrowserSession, Project, User
+from webapp.accounts.services import oidc, people, reauthentication, sessions, sign_in, tenancy, two_factor
+from webapp.accounts.services.sign_in import Entered, Visitor
+from webapp.accounts.views.session_rows import SessionOut
+from webapp.accounts.views.workspace import LimitsOut
+from webapp.errors import ApiError
+from webapp.extensions import db
+from webapp.notifications.services import mail as notifications_mail
+from webapp.notifications.services import notifications
+from webapp.web import authentication
+from webapp.web.forms.page_form import Control, FormSpec, PageForm
+from webapp.web.inputs import Input, Query
+from webapp.web.responses import Output, reply
+from webapp.web.routing import route
+
+bp = Blueprint("session", __name__)
+STEP_FIELD: Final = "step"  # a second step that waits for its code, inside the signed cookie
+
+Password = Annotated[str, Field(max_length=10_000)]
+GivenPassword = Annotated[str, Field(min_length=1, max_length=10_000)]
+NewPassword = Annotated[str, Field(min_length=1, max_length=limits.PASSWORD_MAX_CHARS)]
+
+
+class SignInForm(Input):
+    """E-mail address and password."""
+
+    email: Annotated[str, Field(min_length=1, max_length=320, pattern=r"\S")]
+    password: GivenPassword
+    next: str = "/"
+
+
+SIGN_IN: Final = FormSpec(
+    SignInForm,
+    {
+        "next": Control(type="hidden"),
+        "email": Control("E-mail address", type="email", autocomplete="username"),
+        "password": Control("Password", type="password", autocomplete="current-password"),
+    },
+    focus="email",
+)
+
+
+class SignInQuery(Query):
+    """Where to go after signing in, and why the last attempt through the provider did not come about."""
+
+    next: str = "/"
+    problem: str = ""
+
+
+class InvitationForm(Input):
+    """The new account's name, and its password (or that of the account the address has)."""
+
+    name: Annotated[str, Field(max_length=limits.MAX_NAME_CHARS)] = ""
+    password: GivenPassword
+
+
+_LENGTH: Final = f"At least {limits.PASSWORD_MIN_CHARS} characters."
+ACCEPT: Final = FormSpec(
+    InvitationForm,
+    {
+        "name": Control("Name", autocomplete="name"),
+        "password": Control("Password", hint=_LENGTH, type="password", autocomplete="new-password"),
+    },
+)
+ACCEPT_WITH_ACCOUNT: Final = FormSpec(
+    InvitationForm, {"password": Control("Password", type="password", autocomplete="current-password")}
+)
+
+
+class PasswordForm(Input):
+    """The present password (none while there is none) and the new one."""
+
+    old_password: Password = ""
+    new_password: NewPassword
+
+
+PASSWORD: Final = FormSpec(
+    PasswordForm,
+    {
+        "old_password": Control(
+            "Current password", type="password", autocomplete="current-password", required=True
+        ),
+        "new_password": Control(
+            "New password",
+            hint=f"{_LENGTH} Changing it signs out your other browsers.",
+            type="password",
+            autocomplete="new-password",
+        ),
+    },
+)
+
+
+class ProjectForm(Input):
+    """The project to work in."""
+
+    project_id: str
+    next: str = "/"
+
+
+class ProfileForm(Input):
+    """What people may change about themselves."""
+
+    name: Annotated[str, Field(max_length=limits.MAX_NAME_CHARS)]
+
+
+PROFILE: Final = FormSpec(ProfileForm, {"name": Control("Name", autocomplete="name", required=False)})
+
+
+class PreferencesForm(Input):
+    """How this browser shows pages, and which page to go back to."""
+
+    theme: Literal["", "light", "dark"] | None = None
+    keys: Literal["on", "off"] | None = None
+    back: str = "/"
+
+
+PREFERENCES: Final = FormSpec(
+    PreferencesForm,
+    {
+        "back": Control(type="hidden"),
+        "theme": Control(
+            "Theme", type="radios", choices=[("", "System"), ("light", "Light"), ("dark", "Dark")]
+        ),
+        "keys": Control("Keyboard shortcuts", type="radios", choices=[("on", "On"), ("off", "Off")]),
+    },
+)
+
+
+class NoticesForm(Input):
+    """When a person wants mail about work that they started."""
+
+    mail: Literal["never", "failed", "always"]
+    minutes: Annotated[int, Field(ge=0, le=limits.NOTICE_MOST_MINUTES)]
+
+
+NOTICES: Final = FormSpec(
+    NoticesForm,
+    {
+        "mail": Control(
+            "Send e-mail when an export, a push or a run that I started",
+            hint="A push with rows that did not arrive counts as failed.",
+            type="radios",
+            choices=[("failed", "Fails"), ("always", "Finishes"), ("never", "Never")],
+        ),
+        "minutes": Control("Only if it took longer than (minutes)", attributes={"inputmode": "numeric"}),
+    },
+)
+
+
+class EndForm(Input):
+    """A person's password; none where they signed in just now."""
+
+    password: Password = ""
+
+
+END_SESSION: Final = FormSpec(
+    EndForm,
+    {"password": Control("Your password", type="password", autocomplete="current-password", required=True)},
+)
+
+
+class MeOut(Output):
+    """Who is asking, where, and what they may do."""
+
+    kind: str
+    user_id: str | None
+    user_name: str
+    email: str
+    workspace_id: str
+    project_id: str | None
+    team_id: str | None
+    role: str | None
+    workspace_role: str | None
+    scopes: list[str] | None
+    key_id: str | None
+    plan: str
+    limits: LimitsOut
+
+
+def visitor() -> Visitor:
+    """The browser of this request."""
+    return Visitor(g.address, request.user_agent.string, g.request_id)
+
+
+def safe_next(target: str) -> str:
+    """A path of our own, or `/`: nobody is sent to another site from here."""
+    parts = urlsplit(target)
+    own = (
+        target.startswith("/")
+        and not target.startswith(("//", "/\\"))
+        and not parts.scheme
+        and not parts.netloc
+    )
+    return target if own and "\\" not in target and target.isprintable() else "/"
+
+
+def enter(entered: Entered, target: str) -> Response:
+    """Put a new browser session into a new cookie, or ask for the code: nothing of the old cookie is carried over, and
+    the session that it was of has ended."""
+    before: Actor | None = g.actor
+    cookie.clear()
+    g.face = "person"
+    if entered.step:
+        cookie[STEP_FIELD] = entered.step
+        return reply(see=url_for("sign_in.code"))
+    if before is not None:
+        sign_in.sign_out(before)
+    cookie[authentication.SESSION_FIELD] = entered.token
+    cookie.permanent = True
+    return reply(see=safe_next(target))
+
+
+def _sign_in_again(_actor: Actor | None, error: ApiError) -> Response:
+    return _sign_in_page("", request.form.get("next", "/"), error)
+
+
+def _sign_in_page(problem: str, target: str, error: ApiError | None = None) -> Response:
+    target = safe_next(target)
+    name = current_app.config["SETTINGS"].oidc_name if oidc.configured() else ""
+    form = SIGN_IN.draw(
+        {"next": target},
+        sent=request.form if error else None,
+        error=error,
+        focus="" if name else None,
+    )
+    return reply(template="sign_in.html", problem=problem, form=form, next=target, provider=name)
+
+
+@route(bp, "/sign-in", scope="public", query=SignInQuery, hidden=True)
+def login(actor: Actor | None, query: SignInQuery) -> Response:
+    """The sign-in page."""
+    g.face = "person"
+    if actor is not None:
+        return reply(see=safe_next(query.next))
+    told = oidc.PROBLEMS.get(query.problem, "")
+    return _sign_in_page(told.format(name=current_app.config["SETTINGS"].oidc_name), query.next)
+
+
+@route(
+    bp,
+    "/sign-in",
+    ["POST"],
+    scope="public",
+    body=SignInForm,
+    hidden=True,
+    programs=False,
+    on_fault=_sign_in_again,
+)
+def sign_in_by_password(body: SignInForm) -> Response:
+    """Sign in with e-mail address and password."""
+    authentication.check_form()
+    target = safe_next(body.next)
+    return enter(sign_in.by_password(body.email, body.password, visitor(), target), target)
+
+
+@route(bp, "/sign-in/<token>", scope="public", hidden=True)
+def link(token: str) -> Response:
+    """The page of a one-time link: a button. The link is used by pressing it, not by previews that load it."""
+    g.face = "person"
+    return reply(template="sign_in_link.html", open=sign_in.link_is_open(token))
+
+
+@route(bp, "/sign-in/<token>", ["POST"], scope="public", hidden=True)
+def use_link(token: str) -> Response:
+    """Use a one-time link."""
+    g.face = "person"
+    authentication.check_form()
+    return enter(sign_in.by_link(token, visitor()), "/")
+
+
+def _invitation_again(_actor: Actor | None, error: ApiError, token: str) -> Response:
+    return _invitation_page(token, error)
+
+
+def _invitation_page(token: str, error: ApiError | None) -> Response:
+    row = people.invitation_by_token(token)
+    known = people.find_user(row.email) is not None
+    spec = ACCEPT_WITH_ACCOUNT if known else ACCEPT
+    form = spec.draw(sent=request.form if error else None, error=error)
+    return reply(template="invitation.html", form=form, email=row.email, role=row.role, known=known)
+
+
+@route(bp, "/invitations/accept/<token>", scope="public", hidden=True)
+def invitation(token: str) -> Response:
+    """The page of an invitation."""
+    g.face = "person"
+    return _invitation_page(token, None)
+
+
+@route(
+    bp,
+    "/invitations/accept/<token>",
+    ["POST"],
+    scope="public",
+    body=InvitationForm,
+    hidden=True,
+    on_fault=_invitation_again,
+)
+def accept_invitation(token: str, body: InvitationForm) -> Response:
+    """Accept an invitation and sign in."""
+    g.face = "person"
+    authentication.check_form()
+    return enter(sign_in.by_invitation(token, body.name, body.password, visitor()), "/")
+
+
+@route(bp, "/sign-out", ["POST"], scope="self", hidden=True, programs=False)
+def sign_out(actor: Actor) -> Response:
+    """End this browser session."""
+    sign_in.sign_out(actor)
+    session.clear()
+    return reply(see=url_for("session.login"))
+
+
+@route(bp, "/session/project", ["POST"], scope="self", body=ProjectForm, hidden=True, programs=False)
+def switch_project(actor: Actor, body: ProjectForm) -> Response:
+    """Work in another project of the workspace."""
+    project = tenancy.get(actor, Project, body.project_id, "member")
+    browser = db.session.get_one(BrowserSession, actor.session_id)
+    browser.project_id = project.id
+    db.session.commit()
+    return reply(see=safe_next(body.next))
+
+
+@route(bp, "/me", scope="self", returns=MeOut)
+def me(actor: Actor) -> Response:
+    """Read who is asking: user, workspace, project, role, scopes, limits."""
+    return _profile(actor, None)
+
+
+def _me(actor: Actor) -> dict[str, Any]:
+    user = db.session.get_one(User, actor.user_id)
+    scopes = None if actor.scopes is None else sorted(actor.scopes)
+    return MeOut.of(actor, email=user.email, scopes=scopes)
+
+
+def _profile(
+    actor: Actor, error: ApiError | None, failed: FormSpec | None = None, ends: str | None = None
+) -> Response:
+    """The profile. `failed` is the form that `error` is about; `ends` is the session that could not be ended, "" for
+    all others."""
+    data = _me(actor)
+    if g.face == "program":
+        return reply(data)
+    rows = db.session.scalars(sessions.mine(actor).order_by(BrowserSession.last_seen_at.desc()))
+    assert actor.user_id is not None
+    has_password = db.session.get_one(User, actor.user_id).password_hash is not None
+    chosen = notifications.choice_of(actor.user_id)
+
+    def form(spec: FormSpec, given: dict[str, Any] | None = None, **how: Any) -> PageForm:
+        if spec is failed:
+            how |= {"sent": request.form, "error": error}
+        return spec.draw(given, **how)
+
+    return reply(
+        data,
+        template="profile.html",
+        name_form=form(PROFILE, {"name": data["user_name"]}),
+        preferences_form=form(
+            PREFERENCES,
+            {
+                "back": url_for("session.me"),
+                "theme": request.cookies.get("theme", ""),
+                "keys": "off" if request.cookies.get("keys") == "off" else "on",
+            },
+        ),
+        notices_form=form(NOTICES, {"mail": chosen.mail, "minutes": chosen.minutes}),
+        password_form=form(PASSWORD, without=() if has_password else ("old_password",)),
+        end_form=form(END_SESSION, id="again-"),
+        password=lambda id: END_SESSION.draw(id=f"{id}-")["password"],
+        ends=ends,
+        sessions=[SessionOut.of(row, current=row.id == actor.session_id) for row in rows],
+        fresh=reauthentication.is_fresh(actor),
+        two_factor=two_factor.state(actor.user_id),
+        has_password=has_password,
+        accounts=sign_in.accounts(actor),
+        mailed=notifications_mail.configured(),
+    )
+
+
+def profile_again(failed: FormSpec) -> Callable[..., Response]:
+    """What draws the profile again, with what was wrong with one of its forms."""
+
+    def again(actor: Actor, error: ApiError, session_id: str = "") -> Response:
+        return _profile(actor, error, failed, session_id)
+
+    return again
+
+
+@route(
+    bp,
+    "/me",
+    ["PATCH"],
+    scope="self",
+    body=ProfileForm,
+    hidden=True,
+    programs=False,
+    on_fault=profile_again(PROFILE),
+)
+def change_me(actor: Actor, body: ProfileForm) -> Response:
+    """Change one's own name."""
+    people.rename_self(actor, body.name)
+    return reply(see=url_for("session.me"), flashed="Your name is changed.")
+
+
+@route(
+    bp,
+    "/me/password",
+    ["POST"],
+    scope="self",
+    body=PasswordForm,
+    hidden=True,
+    programs=False,
+    on_fault=profile_again(PASSWORD),
+)
+def change_password(actor: Actor, body: PasswordForm) -> Response:
+    """Set a new password; other sessions end."""
+    sign_in.change_password(actor, body.old_password, body.new_password)
+    return reply(see=url_for("session.me"), flashed="Your password is changed. Other sessions have ended.")

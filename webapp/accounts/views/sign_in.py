@@ -1,0 +1,173 @@
+"""The second step of signing in, and signing in through a provider of OpenID Connect."""
+
+from __future__ import annotations
+
+from typing import Annotated, Final
+
+from flask import Blueprint, Response, current_app, flash, g, request, url_for
+from flask import session as cookie
+from pydantic import Field
+
+from webapp.accounts.actors import Actor
+from webapp.accounts.services import oidc, sign_in
+from webapp.accounts.views.session import STEP_FIELD, enter, safe_next, visitor
+from webapp.errors import ApiError
+from webapp.web import authentication
+from webapp.web.forms.page_form import Control, FormSpec
+from webapp.web.inputs import Input, Query
+from webapp.web.responses import reply
+from webapp.web.routing import route
+
+bp = Blueprint("sign_in", __name__)
+BROWSER_FIELD: Final = "oidc"  # what ties a sign-in at the provider to this browser, inside the signed cookie
+
+
+class CodeForm(Input):
+    """A code of the authenticator, or a recovery code."""
+
+    code: Annotated[str, Field(min_length=1, max_length=100, pattern=r"\S")]
+    recovery: bool = False
+
+
+CODE: Final = FormSpec(
+    CodeForm,
+    {
+        "code": Control(
+            "Code",
+            type="code",
+            autocomplete="one-time-code",
+            attributes={
+                "class": "digits", "inputmode": "numeric", "pattern": r"[0-9\s]*", "maxlength": 20,
+            },
+        )
+    },
+    focus="code",
+)  # fmt: skip
+RECOVERY_CODE: Final = FormSpec(
+    CodeForm,
+    {
+        "recovery": Control(type="hidden"),
+        "code": Control(
+            "Recovery code",
+            hint="One of the codes that you saved during setup. Each code works once.",
+            type="code",
+            autocomplete="off",
+            attributes={"class": "mono", "autocapitalize": "none", "spellcheck": "false"},
+        ),
+    },
+)
+
+
+class BeginQuery(Query):
+    """Where to go after signing in."""
+
+    next: str = "/"
+
+
+class AnswerQuery(Query):
+    """What the provider sends people back with (OpenID Connect Core 1.0, 3.1.2.5, and RFC 9207)."""
+
+    state: str = ""
+    code: str = ""
+    error: str = ""
+    iss: str = ""
+
+
+def _step() -> str:
+    found = cookie.get(STEP_FIELD)
+    return found if isinstance(found, str) else ""
+
+
+def _code_page(error: ApiError | None) -> Response:
+    """The page of the second step. It has two forms; an error is that of the one which was sent."""
+    failed = RECOVERY_CODE if "recovery" in request.form else CODE
+    forms = {
+        spec: spec.draw(
+            {"recovery": "true"},
+            sent=request.form if error and spec is failed else None,
+            error=error if spec is failed else None,
+            id="" if spec is CODE else "recovery-",
+            focus=None if failed is CODE else "",
+        )
+        for spec in (CODE, RECOVERY_CODE)
+    }
+    return reply(template="sign_in_code.html", form=forms[CODE], recovery=forms[RECOVERY_CODE])
+
+
+def _code_again(_actor: Actor | None, error: ApiError) -> Response:
+    if error.code == "not_found":
+        cookie.pop(STEP_FIELD, None)
+        flash(error.message)
+        return reply(see=url_for("session.login"))
+    return _code_page(error)
+
+
+@route(bp, "/sign-in/code", scope="public", hidden=True, programs=False)
+def code() -> Response:
+    """The page that asks for a code."""
+    g.face = "person"
+    if not _step() or not sign_in.step_is_open(_step()):
+        return reply(see=url_for("session.login"))
+    return _code_page(None)
+
+
+@route(
+    bp,
+    "/sign-in/code",
+    ["POST"],
+    scope="public",
+    body=CodeForm,
+    hidden=True,
+    programs=False,
+    on_fault=_code_again,
+)
+def sign_in_by_code(body: CodeForm) -> Response:
+    """Finish signing in with a code."""
+    authentication.check_form()
+    token, target, left = sign_in.by_code(_step(), body.code, visitor())
+    answer = enter(sign_in.Entered(token), target)
+    if left is not None:
+        flash(f"That recovery code is used up; {left} are left. Your profile makes new ones.")
+    return answer
+
+
+def _redirect_uri() -> str:
+    origin = current_app.config["SETTINGS"].public_url or request.host_url.rstrip("/")
+    return str(origin) + url_for("sign_in.oidc_answer")
+
+
+def _back(problem: oidc.Problem) -> Response:
+    return reply(see=url_for("session.login", problem=problem.code))
+
+
+def _must_be_there() -> None:
+    g.face = "person"
+    if not oidc.configured():
+        raise ApiError("not_found", "Nobody signs in through a provider here.")
+
+
+@route(bp, "/sign-in/oidc", scope="public", query=BeginQuery, hidden=True, programs=False, reads=False)
+def begin_oidc(query: BeginQuery) -> Response:
+    """Go to the provider."""
+    _must_be_there()
+    if not isinstance(cookie.get(BROWSER_FIELD), str):
+        cookie[BROWSER_FIELD] = oidc.browser_token()
+    try:
+        return reply(see=oidc.begin(cookie[BROWSER_FIELD], _redirect_uri(), safe_next(query.next)))
+    except oidc.Problem as problem:
+        return _back(problem)
+
+
+@route(
+    bp, "/sign-in/oidc/callback", scope="public", query=AnswerQuery, hidden=True, programs=False, reads=False
+)
+def oidc_answer(query: AnswerQuery) -> Response:
+    """Come back from the provider."""
+    _must_be_there()
+    browser = cookie.get(BROWSER_FIELD)
+    answer = oidc.Answer(query.state, query.code, query.error, query.iss)
+    try:
+        entered, target = oidc.finish(answer, browser if isinstance(browser, str) else "", visitor())
+    except oidc.Problem as problem:
+        return _back(problem)
+    return enter(entered, target)

@@ -1,0 +1,234 @@
+"""The workspace: name, plan and limits, settings, usage, and its end."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated, Any, Final, Literal
+
+from flask import Blueprint, Response, g, request, url_for
+from pydantic import Field
+
+from webapp import limits
+from webapp.accounts.actors import Actor
+from webapp.accounts.models import Workspace
+from webapp.accounts.services import tenancy, workspace_deletion
+from webapp.errors import ApiError, Fault, validation_error
+from webapp.extensions import db
+from webapp.web.forms.page_form import Control, FormSpec, PageForm
+from webapp.web.inputs import Input
+from webapp.web.responses import OptionalTime, Output, Time, matching, reply
+from webapp.web.routing import route
+
+bp = Blueprint("workspace", __name__)
+
+Name = Annotated[str, Field(min_length=1, max_length=limits.MAX_NAME_CHARS, pattern=r"\S")]
+_MOST = limits.ENTERPRISE_MAX
+
+
+class LimitsIn(Input):
+    """An Enterprise workspace's own numbers; null: the plan's."""
+
+    requests_per_minute: Annotated[int, Field(ge=1, le=_MOST.requests_per_minute)] | None = None
+    rows_per_hour: Annotated[int, Field(ge=1, le=_MOST.rows_per_hour)] | None = None
+    rows_per_generation: Annotated[int, Field(ge=1, le=_MOST.rows_per_generation)] | None = None
+
+
+class SettingsIn(Input):
+    """Switches of a workspace."""
+
+    redact_run_logs: bool | None = None
+    require_two_factor: bool | None = None
+    audit_retention_days: Annotated[int, Field(ge=1, le=limits.AUDIT_DAYS["enterprise"][1])] | None = None
+
+
+class WorkspacePatch(Input):
+    """What of a workspace can change; plan and limits by its owner."""
+
+    name: Name | None = None
+    plan: Literal["free", "pro", "enterprise"] | None = None
+    limits: LimitsIn | None = None
+    settings: SettingsIn | None = None
+
+
+class WorkspaceDeletion(Input):
+    """The workspace's name, typed to say that it is meant."""
+
+    confirm: Annotated[str, Field(max_length=limits.MAX_NAME_CHARS)]
+
+
+FORMS: Final = {
+    "name": FormSpec(WorkspacePatch, {"name": Control("Name", required=True, autocomplete="off")}),
+    "plan": FormSpec(
+        WorkspacePatch,
+        {"plan": Control("Plan", hint="Takes effect immediately.", required=True)},
+        codes={"forbidden": "plan"},
+    ),
+    "limits": FormSpec(
+        WorkspacePatch,
+        {
+            f"limits.{name}": Control(text, attributes={"inputmode": "numeric"})
+            for name, text in (
+                ("requests_per_minute", "Requests per minute"),
+                ("rows_per_hour", "Rows per hour"),
+                ("rows_per_generation", "Max rows per job"),
+            )
+        },
+    ),
+    "logs": FormSpec(
+        WorkspacePatch,
+        {
+            "settings.redact_run_logs": Control(
+                "Redact secrets in logs",
+                hint="On: a stored secret that a program prints is replaced by ******** from the next run on.",
+                choices=[("false", "Off"), ("true", "On")],
+            )
+        },
+    ),
+    "two_factor": FormSpec(
+        WorkspacePatch,
+        {
+            "settings.require_two_factor": Control(
+                "Two-factor sign-in",
+                hint="Required: members must set it up at next sign-in, you too. API keys keep working.",
+                choices=[("false", "Optional"), ("true", "Required")],
+            )
+        },
+    ),
+    "retention": FormSpec(
+        WorkspacePatch,
+        {
+            "settings.audit_retention_days": Control(
+                "Audit log retention (days)",
+                hint="From 30 days up to 90 on Free, 365 on Pro, 3,650 on Enterprise. Leave empty for the plan's "
+                "default.",
+                placeholder="Plan default",
+                attributes={"inputmode": "numeric"},
+            )
+        },
+    ),
+}
+"""The forms that change the workspace."""
+DELETION: Final = FormSpec(
+    WorkspaceDeletion, {"confirm": Control("Name of the workspace", autocomplete="off")}
+)
+
+
+class LimitsOut(Output):
+    """The limits that hold now."""
+
+    requests_per_minute: int
+    rows_per_hour: int
+    rows_per_generation: int
+
+
+class WorkspaceOut(Output):
+    """The workspace."""
+
+    id: str
+    name: str
+    plan: str
+    limits: LimitsOut
+    settings: dict[str, Any]
+    created_at: Time
+    updated_at: Time
+    deleted_at: OptionalTime
+
+
+@route(bp, "/workspace", scope="member", returns=WorkspaceOut)
+def show(actor: Actor) -> Response:
+    """Read the workspace: plan, limits, settings."""
+    return _page(actor)
+
+
+def _page(actor: Actor, error: ApiError | None = None) -> Response:
+    """The workspace; to a person with its forms, and with what was wrong with the one that was sent."""
+    data = WorkspaceOut.of(db.session.get_one(Workspace, actor.workspace_id))
+    if g.face == "program":
+        return reply(data, tag=True)
+
+    def form(spec: FormSpec) -> PageForm:
+        wrong = error is not None and spec.sent_in(request.form)
+        return spec.draw(data, sent=request.form if wrong else None, error=error if wrong else None)
+
+    return reply(
+        data,
+        template="workspace.html",
+        forms={name: form(spec) for name, spec in FORMS.items()},
+        deletion=form(DELETION),
+    )
+
+
+def _again(actor: Actor, error: ApiError) -> Response:
+    if error.code == "forbidden":
+        raise error
+    return _page(actor, error)
+
+
+@route(
+    bp,
+    "/workspace",
+    ["PATCH"],
+    scope="admin",
+    body=WorkspacePatch,
+    returns=WorkspaceOut,
+    errors=["version_conflict"],
+    on_fault=_again,
+)
+def change(actor: Actor, body: WorkspacePatch) -> Response:
+    """Change name and settings (admins), plan and an Enterprise workspace's own limits (owners)."""
+    row = db.session.get_one(Workspace, actor.workspace_id, with_for_update=True)
+    matching(WorkspaceOut.of(row))
+    sent = body.model_dump(exclude_unset=True)
+    if g.face == "person":
+        _read_empty(sent)
+    changes = _changes(row, sent)
+    if changes:
+        row = tenancy.change_workspace(actor, changes)
+    return reply(WorkspaceOut.of(row), see=url_for("workspace.show"), tag=True)
+
+
+def _read_empty(sent: dict[str, Any]) -> None:
+    """What a field of a form that was left empty means: a fault where it is required; of a number, that of the plan."""
+    for spec in FORMS.values():
+        if spec.sent_in(request.form):
+            spec.check(request.form)
+    for path in ("settings.audit_retention_days", *FORMS["limits"].controls):
+        if request.form.get(path) == "":
+            group, _, key = path.partition(".")
+            sent[group] = {**(sent.get(group) or {}), key: None}
+
+
+@route(
+    bp, "/workspace", ["DELETE"], scope="owner", body=WorkspaceDeletion, returns=WorkspaceOut,
+    errors=["version_conflict"], on_fault=_again,
+)  # fmt: skip
+def delete(actor: Actor, body: WorkspaceDeletion) -> Response:
+    """Delete the workspace with all that is in it: keys and sessions end at once. The operator can restore it for 30
+    days."""
+    matching(WorkspaceOut.of(db.session.get_one(Workspace, actor.workspace_id, with_for_update=True)))
+    row = workspace_deletion.delete(actor, body.confirm)
+    return reply(WorkspaceOut.of(row), see=url_for("session.login"))
+
+
+def _check_retention(days: int | None, plan: str) -> None:
+    least, most = limits.AUDIT_DAYS[plan]
+    if days is not None and not least <= days <= most:
+        message = f"The plan {plan} keeps the audit trail for {least:,} to {most:,} days."
+        hint = f"Send a number from {least} to {most}, or null for {most}."
+        raise validation_error([Fault("settings.audit_retention_days", "out_of_range", message, hint)])
+
+
+def _changes(row: Workspace, sent: Mapping[str, Any]) -> dict[str, Any]:
+    changes = {key: sent[key] for key in ("name", "plan") if sent.get(key) is not None}
+    if sent.get("settings"):
+        merged = {**row.settings, **sent["settings"]}
+        changes["settings"] = {key: value for key, value in merged.items() if value is not None}
+        _check_retention(sent["settings"].get("audit_retention_days"), changes.get("plan", row.plan))
+    if sent.get("limits") is not None:
+        plan = changes.get("plan", row.plan)
+        if plan != "enterprise":
+            message = "Only an Enterprise workspace has numbers of its own."
+            raise validation_error([Fault("limits", "not_allowed", message)])
+        merged = {**row.own_limits, **sent["limits"]}
+        changes["own_limits"] = {key: value for key, value in merged.items() if value is not None}
+    return changes

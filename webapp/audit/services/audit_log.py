@@ -1,0 +1,360 @@
+"""The audit trail: every change and every data action leaves one entry.
+
+`record` has two ways to the database. With `join=True` (ordinary writes) the entry is part of the caller's own
+transaction: both or neither. Otherwise (data actions such as generate, which write nothing else) entries of
+concurrent requests are committed together, and each request waits until its own is safe: a request that was
+answered is in the trail.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import threading
+from collections import deque
+from collections.abc import Callable, Mapping, Sequence
+from datetime import datetime
+from typing import Any, Final
+
+import orjson
+from flask import Flask, current_app
+from sqlalchemy import Engine, PoolProxiedConnection, insert, or_, update
+from sqlalchemy.exc import SQLAlchemyError
+
+from webapp import clock, ids, limits
+from webapp.accounts.actors import Actor
+from webapp.accounts.models import ApiKey
+from webapp.audit.models import AuditEntry
+from webapp.errors import ApiError
+from webapp.extensions import db, writing
+from webapp.model_base import Base
+
+_KEY: Final = "rowsmith.audit"
+_TOUCHES: Final = "rowsmith.touches"
+_making = threading.Lock()
+
+
+def record(
+    actor: Actor,
+    action: str,
+    obj: Base | tuple[str, str] | None = None,
+    *,
+    join: bool = False,
+    rows: int | None = None,
+    workspace_id: str | None = None,
+    **details: Any,
+) -> str:
+    """One entry: `record(actor, "template.generate", template, rows=10, seed="s", version=3)`; returns its id.
+
+    `obj` is a model instance or `(type, id)`. `rows` is what counts against the hour. `details` is small JSON
+    and never holds secrets or generated data. Without `join` it blocks until committed (`unavailable` if the
+    database does not take it in time).
+    """
+    kind, object_id = _name(obj)
+    entry = {
+        "id": ids.new("aud"),
+        "at": clock.now(),
+        "workspace_id": workspace_id or actor.workspace_id,
+        "action": action,
+        "object_type": kind,
+        "object_id": object_id,
+        "project_id": actor.project_id,
+        "user_id": actor.user_id,
+        "key_id": actor.key_id,
+        "address": actor.address,
+        "request_id": actor.request_id,
+        "rows": rows,
+        "details": details,
+    }
+    if join:
+        db.session.add(AuditEntry(**entry))
+    else:
+        writer().write(entry)
+    return entry["id"]
+
+
+def _name(obj: Base | tuple[str, str] | None) -> tuple[str, str]:
+    if obj is None:
+        return "", ""
+    if isinstance(obj, tuple):
+        return obj
+    return name_of(obj), str(obj.id)  # type: ignore[attr-defined]
+
+
+def name_of(obj: Base) -> str:
+    """The kind of an object as the trail calls it: ApiKey -> `api_key`."""
+    name = type(obj).__name__
+    return "".join("_" + c.lower() if c.isupper() else c for c in name).lstrip("_")
+
+
+class _Ticket:
+    """One entry on its way."""
+
+    __slots__ = ("committed", "entry", "error")
+
+    def __init__(self, entry: Mapping[str, Any]) -> None:
+        self.entry = entry
+        self.committed = False
+        self.error: Exception | None = None
+
+
+class GroupWriter:
+    """Commits the entries of many threads together, without a thread of its own.
+
+    Everybody puts their entry on the pile and queues for the door. Who gets in takes the whole pile into one
+    transaction; those who were on it find their entry committed when their turn comes.
+    """
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+        self._pid = os.getpid()
+        self._door = threading.Lock()
+        self._pile: deque[_Ticket] = deque()
+        columns = [column.name for column in AuditEntry.__table__.columns]
+        statement = insert(AuditEntry.__table__).compile(dialect=engine.dialect, column_keys=columns)
+        self._sql = str(statement)
+        self._row = _row_maker(engine, list(statement.positiontup or columns), statement.positional)
+        self._connection: PoolProxiedConnection | None = None
+
+    @property
+    def usable(self) -> bool:
+        """Whether this process made it: a forked child has a door that nobody may ever open."""
+        return self._pid == os.getpid()
+
+    def write(self, entry: Mapping[str, Any]) -> None:
+        """Hand over one entry; returns when it is committed, raises `unavailable` when it cannot be."""
+        ticket = _Ticket(entry)
+        self._pile.append(ticket)
+        if not self._door.acquire(timeout=limits.AUDIT_WAIT_SECONDS):
+            raise ApiError("unavailable", "The audit trail could not be written in time.")
+        try:
+            if not ticket.committed and ticket.error is None:
+                self._commit_pile()
+        finally:
+            self._door.release()
+        if ticket.error is not None:
+            raise ApiError("unavailable", "The audit trail could not be written.") from ticket.error
+
+    def close(self) -> None:
+        """Give the connection back."""
+        with self._door:
+            self._let_go()
+
+    def _commit_pile(self) -> None:
+        tickets = []
+        while self._pile and len(tickets) < limits.AUDIT_BATCH:
+            tickets.append(self._pile.popleft())
+        self._commit(tickets)
+
+    def _commit(self, tickets: list[_Ticket]) -> None:
+        rows = [self._row(ticket.entry) for ticket in tickets]
+        held = self._connection is not None
+        try:
+            try:
+                self._insert(rows)
+            except Exception:
+                self._let_go()
+                if not held:
+                    raise
+                self._insert(rows)  # the database was restarted, or cut an idle connection
+        except Exception as error:
+            self._let_go()
+            if len(tickets) > 1:  # one bad entry must not take the others with it
+                for ticket in tickets:
+                    self._commit([ticket])
+            else:
+                tickets[0].error = error
+            return
+        for ticket in tickets:
+            ticket.committed = True
+
+    def _insert(self, rows: list[Any]) -> None:
+        """All rows in one transaction, on the driver's own connection: a third of the price of SQLAlchemy's way."""
+        if self._connection is None:
+            self._connection = self._engine.raw_connection()
+        cursor = self._connection.cursor()
+        try:
+            if self._engine.dialect.name == "sqlite":
+                cursor.execute("BEGIN IMMEDIATE")  # see extensions: the driver leaves BEGIN to us
+            cursor.executemany(self._sql, rows)
+            self._connection.commit()
+        finally:
+            cursor.close()
+
+    def _let_go(self) -> None:
+        if self._connection is not None:
+            connection, self._connection = self._connection, None
+            with contextlib.suppress(Exception):  # it may be broken already
+                connection.close()  # rolls back what was begun
+
+
+def _row_maker(engine: Engine, names: list[str], positional: bool) -> Callable[[Mapping[str, Any]], Any]:
+    """An entry as the driver takes it. The two columns that need turning are turned by their own types."""
+    table = AuditEntry.__table__
+    turned = {}
+    for name in names:
+        turn = table.c[name].type.dialect_impl(engine.dialect).bind_processor(engine.dialect)
+        if turn is not None:
+            turned[name] = turn
+    if "details" in turned:
+        turned["details"] = _quicker_json(turned["details"])
+    turns = [(name, turned.get(name)) for name in names]
+
+    def row(entry: Mapping[str, Any]) -> Any:
+        values = [entry[name] if turn is None else turn(entry[name]) for name, turn in turns]
+        return tuple(values) if positional else dict(zip(names, values, strict=True))
+
+    return row
+
+
+def _quicker_json(turn: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    def text(value: Any) -> Any:
+        try:
+            return orjson.dumps(value).decode()
+        except TypeError:  # whole numbers past 64 bits
+            return turn(value)
+
+    return text
+
+
+def touch(key_id: str, at: datetime, address: str) -> None:
+    """Write a key's last use, and from where, beside the request, which does not wait for it."""
+    app = current_app._get_current_object()  # type: ignore[attr-defined]
+    thread = threading.Thread(target=_touch, args=(app, key_id, at, address), name="last-use", daemon=True)
+    running: list[threading.Thread] = app.extensions.setdefault(_TOUCHES, [])
+    running[:] = [other for other in running if other.is_alive()] + [thread]
+    thread.start()
+
+
+def _touch(app: Flask, key_id: str, at: datetime, address: str) -> None:
+    older = or_(ApiKey.last_used_at.is_(None), ApiKey.last_used_at < at)
+    used = {"last_used_at": at, "last_used_address": address[:64]}
+    statement = update(ApiKey).where(ApiKey.id == key_id, older).values(**used)
+    # What is lost here is written a minute later.
+    with contextlib.suppress(SQLAlchemyError), app.app_context(), writing() as session:
+        session.execute(statement, execution_options={"synchronize_session": False})
+
+
+def writer() -> GroupWriter:
+    """This process's writer for the present application."""
+    app = current_app
+    found: GroupWriter | None = app.extensions.get(_KEY)
+    if found is None or not found.usable:
+        with _making:
+            found = app.extensions.get(_KEY)
+            if found is None or not found.usable:
+                found = app.extensions[_KEY] = GroupWriter(db.engine)
+    return found
+
+
+def close(app: Flask) -> None:
+    """Wait for what is being written beside the requests, and give back what the writer of this application holds."""
+    for thread in app.extensions.pop(_TOUCHES, []):
+        if thread.ident is not None:
+            thread.join(limits.AUDIT_WAIT_SECONDS)
+    found: GroupWriter | None = app.extensions.pop(_KEY, None)
+    if found is not None and found.usable:
+        found.close()
+
+
+# What an entry of the trail tells of a change: the old and the new of what changed, short, and no secret.
+#
+# `{key: {"from": old, "to": new}}` for plain values; of documents within (fields, headers, variables) only which of
+# their keys or names changed, since those may hold anything.
+
+MASK: Final = "********"
+_NAMES: Final = ("name", "template_id", "id")  # what a part of a list is called by, the first that it has
+_SAME: Final = ("id", "template_id", "name")  # and what tells that it is the same one
+_QUIET: Final = frozenset({"warnings", "updated_at", "version", "created_at"})
+
+
+def between(
+    before: Mapping[str, Any], after: Mapping[str, Any], sent: Mapping[str, Any] | None = None
+) -> dict[str, Any]:
+    """What changed from one state to another, as they are shown: secrets are masked in both. `sent`: what was asked
+    for; a secret of it that is none of the mask was replaced."""
+    out: dict[str, Any] = {}
+    for key in dict.fromkeys([*before, *after]):
+        if key in _QUIET:
+            continue
+        old, new = before.get(key), after.get(key)
+        given = sent.get(key) if sent is not None else None
+        if old != new:
+            out[key] = _told(key, old, new, given)
+        elif secrets := _secrets(new, given):
+            out[key] = {"from": MASK, "to": MASK} if secrets == [""] else {"changed": secrets}
+        if len(out) >= limits.AUDIT_CHANGES:
+            break
+    return out
+
+
+def _told(key: str, old: Any, new: Any, given: Any) -> Any:
+    if key == "code":
+        return {"lines": {"from": _lines(old), "to": _lines(new)}}
+    if _is_parts(old) and _is_parts(new) and (old or new):
+        return _parts(old or [], new or [])
+    if isinstance(old, Mapping) or isinstance(new, Mapping):
+        old, new = (one if isinstance(one, Mapping) else {} for one in (old, new))
+        changed = {name for name in {*old, *new} if old.get(name) != new.get(name)} | set(
+            _secrets(new, given)
+        )
+        return {"changed": sorted(str(name) for name in changed)[: limits.AUDIT_CHANGES]}
+    return {"from": _short(old), "to": _short(new)}
+
+
+def _secrets(shown: Any, given: Any, path: str = "") -> list[str]:
+    """The paths of secrets that were sent anew, below a value; [""] where it is one itself."""
+    if isinstance(shown, str) and MASK in shown:  # also within a connection string
+        return [path] if given is not None and MASK not in str(given) else []
+    if isinstance(shown, Mapping) and isinstance(given, Mapping):
+        return [
+            one
+            for name in shown
+            for one in _secrets(shown[name], given.get(name), f"{path}.{name}" if path else str(name))
+        ]
+    return []
+
+
+def _lines(text: Any) -> int:
+    return len(str(text or "").splitlines())
+
+
+def _is_parts(value: Any) -> bool:
+    return value is None or (
+        isinstance(value, Sequence)
+        and not isinstance(value, str)
+        and all(isinstance(one, Mapping) for one in value)
+    )
+
+
+def _parts(old: Sequence[Mapping[str, Any]], new: Sequence[Mapping[str, Any]]) -> dict[str, list[str]]:
+    """Names of the fields (or tables) that were added, removed, changed, or only moved."""
+    same = next((key for key in _SAME if all(key in one for one in [*old, *new])), None)
+    if same is None:
+        return {"changed": []}
+    before, after = {one[same]: one for one in old}, {one[same]: one for one in new}
+    told = {
+        "added": [_label(after[key]) for key in after if key not in before],
+        "removed": [_label(before[key]) for key in before if key not in after],
+        "changed": [_label(after[key]) for key in after if key in before and after[key] != before[key]],
+    }
+    stay = [key for key in after if key in before]
+    stayed = [key for key in before if key in after]
+    told["moved"] = [_label(after[now]) for now, was in zip(stay, stayed, strict=True) if now != was]
+    return {key: names[: limits.AUDIT_CHANGES] for key, names in told.items() if names}
+
+
+def _label(part: Mapping[str, Any]) -> str:
+    return _cut(str(next((part[key] for key in _NAMES if part.get(key)), "")))
+
+
+def _short(value: Any) -> Any:
+    if isinstance(value, str):
+        return _cut(value)
+    if isinstance(value, list | tuple):
+        return [_short(one) for one in value[: limits.AUDIT_CHANGES]]
+    return value
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= limits.AUDIT_VALUE_CHARS else text[: limits.AUDIT_VALUE_CHARS - 1] + "…"

@@ -1,0 +1,396 @@
+"""Sealing the trail: entries are chained by hashes after they were written, so that writers wait for nobody.
+
+The database notes each entry as pending in the transaction that adds it; a seal takes over a batch of them, in the
+order of their ids, and the notes go in the same transaction. So an entry that commits late is sealed late, and none
+is missed. Called by the sweeper; `audit_verify` reads what is made here. See docs/adr/0021.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import logging
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime, timedelta
+from typing import Any, Final
+
+from flask import current_app
+from sqlalchemy import ColumnElement, and_, delete, func, select, update
+from sqlalchemy.exc import IntegrityError
+from sqlalchemy.orm import Session
+
+from webapp import clock, ids, limits, storage
+from webapp.accounts.models import Workspace
+from webapp.audit.models import AuditEntry, AuditHead, AuditPending, AuditSeal
+from webapp.extensions import reading, writing
+from webapp.usage.services import hourly
+
+GENESIS: Final = "0" * 64
+FIELDS: Final = (
+    "id",
+    "at",
+    "workspace_id",
+    "action",
+    "object_type",
+    "object_id",
+    "project_id",
+    "user_id",
+    "key_id",
+    "address",
+    "request_id",
+    "rows",
+    "details",
+)
+SEALED: Final = (
+    "workspace_id",
+    "number",
+    "count",
+    "first_id",
+    "last_id",
+    "last_at",
+    "previous",
+    "chain",
+    "sealed_at",
+)
+_PREFIX: Final = "aud_"
+_LINK: Final = 48  # bytes: 16 of the entry's id, 32 of its hash
+_DIGITS: Final = str.maketrans(ids.ALPHABET, "0123456789abcdefghijklmnopqrstuv")
+
+
+def canonical(entry: Mapping[str, Any]) -> bytes:
+    """An entry (or any mapping of plain values and times) as it is hashed."""
+    plain = {name: _moment(value) if isinstance(value, datetime) else value for name, value in entry.items()}
+    return json.dumps(plain, sort_keys=True, separators=(",", ":")).encode()
+
+
+def _moment(value: datetime) -> str:
+    return value.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+
+
+def link(previous: bytes, entry: Mapping[str, Any]) -> bytes:
+    """The 32 bytes of an entry's hash."""
+    return hashlib.sha256(previous + canonical(entry)).digest()
+
+
+def seal_hash(seal: Mapping[str, Any]) -> str:
+    """The hash of a seal: of all that `SEALED` names, `chain` (the hash of its last entry) among it."""
+    return hashlib.sha256(canonical({name: seal[name] for name in SEALED})).hexdigest()
+
+
+def is_linkable(entry_id: str) -> bool:
+    """Whether an id is one of ours: others cannot stand in a seal."""
+    return ids.is_id(entry_id, "aud")
+
+
+def packed(entry_id: str, digest: bytes) -> bytes:
+    """One link of a seal: the entry's id and its hash."""
+    return int(entry_id.removeprefix(_PREFIX).translate(_DIGITS), 32).to_bytes(16, "big") + digest
+
+
+def unpacked(links: bytes) -> list[tuple[str, bytes]]:
+    """The links of a seal in order: `(entry id, hash)`. ValueError for a length that is none."""
+    if len(links) % _LINK:
+        raise ValueError("not a whole number of links")
+    return [(_id(links[at : at + 16]), links[at + 16 : at + _LINK]) for at in range(0, len(links), _LINK)]
+
+
+def _id(raw: bytes) -> str:
+    return _PREFIX + ids.ulid(int.from_bytes(raw[:6], "big"), raw[6:])
+
+
+log = logging.getLogger(__name__)
+
+COLUMNS: Final = tuple(getattr(AuditEntry, name) for name in FIELDS)
+_ANCHOR_BYTES: Final = 4_096
+
+
+def seal_all(now: datetime, most: int = limits.AUDIT_SEALS_PER_TURN) -> int:
+    """Seal what is pending of every workspace, in at most `most` seals. Returns how many were made."""
+    with reading() as session:
+        waiting = session.scalars(select(AuditPending.workspace_id).distinct()).all()
+    made = 0
+    for workspace_id in waiting:
+        if made >= most:
+            break
+        made += seal(workspace_id, now, most - made)
+    return made
+
+
+def seal(workspace_id: str, now: datetime, most: int = limits.AUDIT_SEALS_PER_TURN) -> int:
+    """Seal what is pending of one workspace, in at most `most` seals, and keep its head apart. Returns how many."""
+    made, after = 0, ""
+    while made < most:
+        with reading() as session:
+            pending = _pending(session, workspace_id, after)
+            entries = _entries(session, workspace_id, pending)
+            head = session.get(AuditHead, workspace_id)
+            known = _sealed_before(session, head, [one["id"] for one in entries]) if head else set()
+            latest = (
+                session.scalar(select(AuditSeal.last_at).where(*_last(workspace_id, head))) if head else None
+            )
+        if not pending:
+            break
+        after = pending[-1]
+        fresh = [one for one in entries if one["id"] not in known]
+        if not _sealed(workspace_id, head, fresh, known, now, latest):
+            break
+        made += bool(fresh)
+    if made:
+        keep_head(workspace_id)
+    return made
+
+
+def _pending(session: Session, workspace_id: str, after: str) -> Sequence[str]:
+    statement = select(AuditPending.entry_id).where(
+        AuditPending.workspace_id == workspace_id, AuditPending.entry_id > after
+    )
+    return session.scalars(statement.order_by(AuditPending.entry_id).limit(limits.AUDIT_SEAL_ENTRIES)).all()
+
+
+def _entries(session: Session, workspace_id: str, wanted: Sequence[str]) -> list[Mapping[str, Any]]:
+    """Those of them that are there, by id. One that is not was taken away: it stays pending, which `verify` tells."""
+    found = read(session, workspace_id, [one for one in wanted if is_linkable(one)])
+    return [found[one] for one in sorted(found)]
+
+
+def read(session: Session, workspace_id: str, wanted: Sequence[str]) -> dict[str, Mapping[str, Any]]:
+    """Entries as they are hashed, by id."""
+    statement = select(*COLUMNS).where(named(workspace_id, wanted))
+    return {row["id"]: row for row in session.execute(statement).mappings()}
+
+
+def named(workspace_id: str, wanted: Sequence[str]) -> ColumnElement[bool]:
+    """Entries of a workspace by their ids. The workspace stands in a function, which no index serves: SQLite would go
+    by it, through all that the workspace has, instead of by the ids."""
+    return and_(AuditEntry.id.in_(wanted), func.coalesce(AuditEntry.workspace_id, "") == workspace_id)
+
+
+def _last(workspace_id: str, head: AuditHead | None) -> tuple[Any, ...]:
+    return AuditSeal.workspace_id == workspace_id, AuditSeal.number == (head.number if head else 0)
+
+
+def _sealed_before(session: Session, head: AuditHead, wanted: list[str]) -> set[str]:
+    """Those that a seal has already: a table that was filled again, row by row, notes all its entries as pending."""
+    old = {one for one in wanted if one <= head.last_id}
+    if not old:
+        return set()
+    statement = select(AuditSeal.links).where(
+        AuditSeal.workspace_id == head.workspace_id,
+        AuditSeal.links.is_not(None),
+        AuditSeal.first_id <= max(old),
+        AuditSeal.last_id >= min(old),
+    )
+    found: set[str] = set()
+    for links in session.scalars(statement):
+        found |= old & {name for name, _ in unpacked(links)}
+    return found
+
+
+def _sealed(
+    workspace_id: str,
+    head: AuditHead | None,
+    entries: list[Mapping[str, Any]],
+    known: set[str],
+    now: datetime,
+    latest: datetime | None,
+) -> bool:
+    """Write one seal, unless another sweeper has written one meanwhile: False then."""
+    made = _seal(workspace_id, head, entries, now, latest) if entries else None
+    try:
+        with writing() as session:
+            held = session.get(AuditHead, workspace_id, with_for_update=True)
+            if (held.number if held else 0) != (head.number if head else 0):
+                return False
+            if made is not None:
+                session.add(made)
+                if held is None:
+                    held = AuditHead(workspace_id=workspace_id, removed=0)
+                    session.add(held)
+                held.number, held.hash = made.number, made.hash
+                held.last_id = max(held.last_id or "", made.last_id)
+                hourly.add_rows(session, entries)
+            done = [one["id"] for one in entries] + sorted(known)
+            session.execute(
+                delete(AuditPending).where(
+                    AuditPending.workspace_id == workspace_id, AuditPending.entry_id.in_(done)
+                )
+            )
+    except IntegrityError:
+        return False  # the other one was first; or the workspace has gone
+    return True
+
+
+def _seal(
+    workspace_id: str,
+    head: AuditHead | None,
+    entries: list[Mapping[str, Any]],
+    now: datetime,
+    latest: datetime | None,
+) -> AuditSeal:
+    digest, links = bytes.fromhex(head.hash if head else GENESIS), []
+    for entry in entries:
+        digest = link(digest, entry)
+        links.append(packed(entry["id"], digest))
+    seen = max(entry["at"] for entry in entries)
+    said = {
+        "workspace_id": workspace_id,
+        "number": (head.number if head else 0) + 1,
+        "count": len(entries),
+        "first_id": entries[0]["id"],
+        "last_id": entries[-1]["id"],
+        "last_at": max(seen, latest) if latest else seen,
+        "previous": head.hash if head else GENESIS,
+        "chain": digest.hex(),
+        "sealed_at": now,
+    }
+    return AuditSeal(**said, hash=seal_hash(said), links=b"".join(links))
+
+
+# --- The head, kept apart -----------------------------------------------------------------------------------
+
+
+def anchor_key(workspace_id: str) -> str:
+    """Where the head of a workspace's chain is kept beside the database."""
+    return f"audit/{workspace_id}/head.json"
+
+
+def kept_head(workspace_id: str) -> dict[str, Any] | None:
+    """The head that is kept in the storage: `{number, hash}`; None where there is none."""
+    try:
+        raw = b"".join(storage.of(current_app).get(anchor_key(workspace_id), 0, _ANCHOR_BYTES))
+    except storage.MissingError:
+        return None
+    try:
+        said = json.loads(raw)
+        return {"number": int(said["number"]), "hash": str(said["hash"])}
+    except (ValueError, KeyError, TypeError):
+        return {"number": 0, "hash": "unreadable"}
+
+
+def keep_head(workspace_id: str, *, anew: bool = False) -> bool:
+    """Keep the head of a chain in the storage. False, and nothing is written, where the one that is kept there does not
+    fit the chain: somebody has to look. `anew`: whatever is kept there."""
+    with reading() as session:
+        head = session.get(AuditHead, workspace_id)
+        kept = None if anew else kept_head(workspace_id)
+        if head is None or not head.number:
+            return False
+        if kept is not None and not holds(session, workspace_id, kept["number"], kept["hash"]):
+            log.error("the trail of %s does not hold the head that is kept of it: audit verify", workspace_id)
+            return False
+        said = {"number": head.number, "hash": head.hash, "sealed_at": clock.to_text(clock.now())}
+    storage.of(current_app).put(anchor_key(workspace_id), [json.dumps(said).encode()])
+    return True
+
+
+def holds(session: Session, workspace_id: str, number: int, hash: str) -> bool:
+    """Whether a workspace's chain has a seal with this number and hash."""
+    statement = select(AuditSeal.hash).where(
+        AuditSeal.workspace_id == workspace_id, AuditSeal.number == number
+    )
+    return session.scalar(statement) == hash
+
+
+# --- Retention ----------------------------------------------------------------------------------------------
+
+
+def days_kept(workspace: Workspace) -> int:
+    """How many days a workspace keeps its entries: what it has said, within its plan."""
+    least, most = limits.AUDIT_DAYS[workspace.plan]
+    said = workspace.settings.get("audit_retention_days")
+    return most if said is None else min(max(int(said), least), most)
+
+
+def remove_old(now: datetime, most: int = limits.AUDIT_REMOVED_PER_TURN) -> int:
+    """Remove entries that are older than their workspaces keep them: whole seals, from the beginning. The seals stay,
+    without their links. Returns of how many seals, at most `most`."""
+    with reading() as session:
+        workspaces = session.scalars(select(Workspace)).all()
+    done = 0
+    for workspace in workspaces:
+        if done >= most:
+            break
+        done += _remove(workspace, now - timedelta(days=days_kept(workspace)), most - done, now)
+    return done
+
+
+def _remove(workspace: Workspace, before: datetime, most: int, now: datetime) -> int:
+    with writing() as session:
+        head = session.get(AuditHead, workspace.id, with_for_update=True)
+        if head is None:
+            return 0
+        statement = (
+            select(AuditSeal)
+            .where(
+                AuditSeal.workspace_id == workspace.id,
+                AuditSeal.number > head.removed,
+                AuditSeal.number <= head.removed + most,
+                AuditSeal.last_at < before,
+            )
+            .order_by(AuditSeal.number)
+        )
+        old = session.scalars(statement).all()
+        if not old:
+            return 0
+        head.removed, head.removed_until = old[-1].number, old[-1].last_at
+        session.flush()  # from here on the database lets them go
+        gone = 0
+        for one in old:
+            names = [name for name, _ in unpacked(one.links or b"")]
+            gone += session.execute(delete(AuditEntry).where(named(workspace.id, names))).rowcount
+        numbers = [one.number for one in old]
+        session.execute(
+            update(AuditSeal)
+            .where(AuditSeal.workspace_id == workspace.id, AuditSeal.number.in_(numbers))
+            .values(links=None, removed_at=now)
+            .execution_options(synchronize_session=False)
+        )
+        told = {
+            "seals": [numbers[0], numbers[-1]],
+            "entries": gone,
+            "until": clock.to_text(head.removed_until),
+        }
+        session.add(_entry(workspace.id, "audit.remove", now, told))
+    return len(numbers)
+
+
+def _entry(workspace_id: str, action: str, now: datetime, details: dict[str, Any]) -> AuditEntry:
+    return AuditEntry(
+        id=ids.new("aud"),
+        at=now,
+        workspace_id=workspace_id,
+        action=action,
+        object_type="workspace",
+        object_id=workspace_id,
+        details=details,
+    )
+
+
+def anchor_anew(workspace_id: str, now: datetime) -> None:
+    """Take the chain as it stands for the true one, such as after a backup was restored: its head is kept in place of
+    what was kept, and an entry says so."""
+    before = kept_head(workspace_id)
+    with writing() as session:
+        session.add(_entry(workspace_id, "audit.anchor", now, {"before": before}))
+    seal(workspace_id, now)
+    keep_head(workspace_id, anew=True)
+
+
+# --- Workspaces that go for good ----------------------------------------------------------------------------
+
+
+def let_go(session: Session, workspace_id: str, now: datetime) -> None:
+    """Have the database let the entries of a workspace go, which is to be removed."""
+    head = session.get(AuditHead, workspace_id) or AuditHead(workspace_id=workspace_id)
+    head.removed_until = now + timedelta(days=36_500)
+    session.add(head)
+
+
+def forget(session: Session) -> None:
+    """Remove the heads of workspaces that are not there any more, what is kept of them in the storage, and the notes of
+    what was written since they were emptied."""
+    gone = select(AuditHead.workspace_id).where(AuditHead.workspace_id.not_in(select(Workspace.id)))
+    for workspace_id in session.scalars(gone).all():
+        storage.of(current_app).delete(anchor_key(workspace_id))
+        session.execute(delete(AuditPending).where(AuditPending.workspace_id == workspace_id))
+        session.execute(delete(AuditHead).where(AuditHead.workspace_id == workspace_id))

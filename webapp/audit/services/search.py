@@ -1,0 +1,228 @@
+"""Searching the trail: by anything that an entry tells, a page or all of it, whatever its size.
+
+One of the filters that have an index leads (`_LEADING`, the one that finds least first), with the times. What the
+others say is asked of the entries that it finds, of at most `limits.AUDIT_WINDOW` of them for one page: so a page
+costs the same in a trail of a million. Where it ends before it is full, its cursor goes on from there.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Final
+
+from flask import current_app
+from sqlalchemy import ColumnElement, Select, Text, and_, cast, func, or_, select
+
+from webapp import clock, limits, pagination
+from webapp.accounts.actors import Actor, require
+from webapp.accounts.models import ApiKey, Membership, User
+from webapp.accounts.services import tenancy
+from webapp.audit.models import AuditEntry
+from webapp.errors import ApiError
+from webapp.extensions import db, reading
+
+_LEADING: Final = {
+    "object_id": AuditEntry.object_id,
+    "key_id": AuditEntry.key_id,
+    "user_id": AuditEntry.user_id,
+    "address": AuditEntry.address,
+    "action": AuditEntry.action,
+    "kind": AuditEntry.object_type,
+    "project_id": AuditEntry.project_id,
+}
+# Kinds of objects that have entries, as `services.audit.name_of` calls them.
+KINDS: Final = tuple(
+    (
+        "api_key browser_session connection custom_data_type dataset endpoint endpoint_folder export invitation "
+        "masking_key masking_policy plan project push run scenario secret set team template template_folder user "
+        "webhook workspace workspace_file"
+    ).split()
+)
+_BATCH: Final = 500
+_NAME: Final = "audit"
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """Which entries. `q`: a part of the action; `text`: a part of the details; `since` counts, `until` does not."""
+
+    action: str | None = None
+    kind: str | None = None
+    object_id: str | None = None
+    user_id: str | None = None
+    key_id: str | None = None
+    project_id: str | None = None
+    address: str | None = None
+    since: datetime | None = None
+    until: datetime | None = None
+    rows_min: int | None = None
+    rows_max: int | None = None
+    q: str | None = None
+    text: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A page. `total` is exact, or at least so many; `searched_until` says how far back a page looked that ended before
+    it was full."""
+
+    items: list[AuditEntry]
+    next_cursor: str | None
+    total: int
+    total_exact: bool
+    searched_until: datetime | None
+
+
+def page(actor: Actor, wanted: Wanted, cursor: str | None, limit: int) -> Found:
+    """A page of the entries, newest first. Errors: forbidden, invalid_request (the cursor)."""
+    require(actor, "admin")
+    base, others = _conditions(actor.workspace_id, wanted)
+    context = f"{actor.workspace_id} {_context(wanted)}"
+    if cursor:
+        at, after = pagination.read_cursor(_NAME, context, cursor)
+        base = [*base, _before(datetime.fromisoformat(str(at)), str(after))]
+    bound = _bound(base) if others else None
+    whole = [*base, *others, *([AuditEntry.at >= bound] if bound is not None else [])]
+    order = (AuditEntry.at.desc(), AuditEntry.id.desc())
+    rows = list(db.session.scalars(select(AuditEntry).where(*whole).order_by(*order).limit(limit + 1)))
+    following, until = None, None
+    if len(rows) > limit:
+        following = pagination.cursor_of(_NAME, context, [rows[limit - 1].at.isoformat(), rows[limit - 1].id])
+    elif bound is not None:  # there may be more beyond what was looked through
+        following, until = pagination.cursor_of(_NAME, context, [bound.isoformat(), ""]), bound
+    total, exact = _total(actor.workspace_id, wanted)
+    return Found(rows[:limit], following, total, exact, until)
+
+
+def _context(wanted: Wanted) -> str:
+    said = {name: getattr(wanted, name) for name in Wanted.__slots__}
+    return json.dumps({name: value for name, value in said.items() if value is not None}, default=str)
+
+
+def _conditions(
+    workspace_id: str, wanted: Wanted
+) -> tuple[list[ColumnElement[bool]], list[ColumnElement[bool]]]:
+    """What an index finds, and what is asked of the entries found. The latter is written so that no database takes
+    another index for it."""
+    leading = next((name for name in _LEADING if getattr(wanted, name) is not None), None)
+    base: list[ColumnElement[bool]] = [AuditEntry.workspace_id == workspace_id]
+    others: list[ColumnElement[bool]] = []
+    for name, column in _LEADING.items():
+        value = getattr(wanted, name)
+        if name == leading:
+            base.append(column == value)
+        elif value is not None:
+            others.append(func.coalesce(column, "") == value)
+    if wanted.since is not None:
+        base.append(AuditEntry.at >= wanted.since)
+    if wanted.until is not None:
+        base.append(AuditEntry.at < wanted.until)
+    if wanted.rows_min is not None:
+        others.append(AuditEntry.rows >= wanted.rows_min)
+    if wanted.rows_max is not None:
+        others.append(AuditEntry.rows <= wanted.rows_max)
+    if (wanted.q or "").strip():
+        others.append(pagination.contains(AuditEntry.action, (wanted.q or "").strip()))
+    if (wanted.text or "").strip():
+        others.append(_text((wanted.text or "").strip()))
+    return base, others
+
+
+def _text(text: str) -> ColumnElement[bool]:
+    """Details are JSON as text, in which other characters than ASCII stand as they are or escaped."""
+    column: Any = cast(AuditEntry.details, Text)
+    quoted = json.dumps(text, ensure_ascii=False)[1:-1]
+    escaped = json.dumps(text)[1:-1]
+    return or_(*(pagination.contains(column, one) for one in dict.fromkeys((quoted, escaped))))
+
+
+def _before(at: datetime, entry_id: str) -> ColumnElement[bool]:
+    return or_(AuditEntry.at < at, and_(AuditEntry.at == at, AuditEntry.id < entry_id))
+
+
+def _bound(base: list[ColumnElement[bool]]) -> datetime | None:
+    """The time of the last entry of the window; None where all of them lie within it."""
+    statement = select(AuditEntry.at).where(*base).order_by(AuditEntry.at.desc()).offset(limits.AUDIT_WINDOW)
+    return db.session.scalar(statement.limit(1))
+
+
+def _total(workspace_id: str, wanted: Wanted) -> tuple[int, bool]:
+    """How many entries there are: within the window where there is one, and no more than are worth counting."""
+    base, others = _conditions(workspace_id, wanted)
+    bound = _bound(base) if others else None
+    within = [*base, *others, *([AuditEntry.at >= bound] if bound is not None else [])]
+    counted = select(AuditEntry.at).where(*within).limit(limits.AUDIT_COUNTED + 1).subquery()
+    total = db.session.scalar(select(func.count()).select_from(counted)) or 0
+    return min(total, limits.AUDIT_COUNTED), bound is None and total <= limits.AUDIT_COUNTED
+
+
+# --- All of it ----------------------------------------------------------------------------------------------
+
+
+def every(workspace_id: str, wanted: Wanted) -> Iterator[list[AuditEntry]]:
+    """All the entries, oldest first, in batches, each read in a short transaction of its own."""
+    app = current_app._get_current_object()  # type: ignore[attr-defined]
+    base, others = _conditions(workspace_id, wanted)
+    chosen = select(AuditEntry).where(*base, *others).order_by(AuditEntry.at, AuditEntry.id).limit(_BATCH)
+
+    def batches() -> Iterator[list[AuditEntry]]:
+        last: AuditEntry | None = None
+        while True:
+            statement: Select[Any] = chosen if last is None else chosen.where(_after(last))
+            with app.app_context(), reading() as session:
+                rows = list(session.scalars(statement))
+            if not rows:
+                return
+            yield rows
+            last = rows[-1]
+
+    return batches()
+
+
+def _after(last: AuditEntry) -> ColumnElement[bool]:
+    return or_(AuditEntry.at > last.at, and_(AuditEntry.at == last.at, AuditEntry.id > last.id))
+
+
+# --- Names --------------------------------------------------------------------------------------------------
+
+
+def names(workspace_id: str, entries: list[Mapping[str, Any]]) -> dict[str, str]:
+    """What the people and keys of some entries are called, by id."""
+    people = {one["user_id"] for one in entries if one["user_id"]}
+    keys = {one["key_id"] for one in entries if one["key_id"]}
+    found = {}
+    for one in db.session.scalars(select(User).where(User.id.in_(people))):
+        found[one.id] = one.name or one.email
+    own = (ApiKey.workspace_id == workspace_id, ApiKey.id.in_(keys))
+    found |= {row.id: row.name for row in db.session.execute(select(ApiKey.id, ApiKey.name).where(*own))}
+    return found
+
+
+def choices(actor: Actor) -> dict[str, list[tuple[str, str]]]:
+    """What the filters of a page offer, `(value, text)`: kinds of objects, people, keys and projects, as many as the
+    longest page has of each."""
+    most = limits.PAGE_LIMIT_MAX
+    members = select(Membership.user_id).where(Membership.workspace_id == actor.workspace_id)
+    people = db.session.scalars(select(User).where(User.id.in_(members)).order_by(User.name).limit(most))
+    own = select(ApiKey).where(ApiKey.workspace_id == actor.workspace_id, ApiKey.run_id.is_(None))
+    keys = db.session.scalars(own.order_by(ApiKey.id.desc()).limit(most))
+    return {
+        "kinds": [(kind, kind.replace("_", " ")) for kind in KINDS],
+        "people": [(one.id, one.name or one.email) for one in people],
+        "keys": [(one.id, one.name) for one in keys],
+        "projects": [(one.id, one.name) for one in tenancy.projects_of(actor)[:most]],
+    }
+
+
+def moment(text: str) -> datetime:
+    """A time of the command line or a form: RFC 3339, or a date. Error: invalid_request."""
+    try:
+        found = datetime.fromisoformat(text)
+    except ValueError:
+        raise ApiError(
+            "invalid_request", f"{text[:40]!r} is not a time such as 2026-11-21T12:00:00Z."
+        ) from None
+    return found if found.tzinfo else found.replace(tzinfo=clock.now().tzinfo)

@@ -1,0 +1,121 @@
+"""Views: one file per resource, two faces each. `reply` tells how a resource is added."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from flask import Blueprint, Flask
+from werkzeug.routing import BaseConverter
+
+from webapp.accounts.views import (
+    api_keys,
+    members,
+    projects,
+    session,
+    sessions,
+    sign_in,
+    two_factor,
+    workspace,
+)
+from webapp.audit import views as audit_views
+from webapp.compat import views as compat_views
+from webapp.config import Settings
+from webapp.connections.views import connections, metadata_documents, pages, secrets
+from webapp.datasets.views import datasets
+from webapp.datasets.views import pages as datasets_pages
+from webapp.documentation import views as documentation_views
+from webapp.documentation.api import views as api_views
+from webapp.endpoints.views import endpoints
+from webapp.endpoints.views import pages as endpoints_pages
+from webapp.files.views import files, multipart
+from webapp.files.views import pages as files_pages
+from webapp.generation.views import answer_keys, export_parts, exports, generate
+from webapp.imports.views import ai, imports, tables
+from webapp.notifications.views import notifications, webhooks
+from webapp.objects import views as objects_views
+from webapp.operations.views import health, metrics, status
+from webapp.pushes.views import exports as pushes_exports
+from webapp.pushes.views import pages as pushes_pages
+from webapp.pushes.views import pushes
+from webapp.real_data.views import masked_copies, masking, subsets
+from webapp.row_templates.views import builder, draft_sources, drafts, field_types, templates
+from webapp.scenarios.views import pages as scenarios_pages
+from webapp.scenarios.views import run_pages, runs, scenarios
+from webapp.usage import views as usage_views
+from webapp.web import hooks, measurement, openapi, page_shell
+from webapp.web import pages as web_pages
+
+BLUEPRINTS: Final[tuple[Blueprint, ...]] = (
+    health.bp,
+    metrics.bp,
+    session.bp,
+    sessions.bp,
+    sign_in.bp,
+    two_factor.bp,
+    api_keys.bp,
+    projects.bp,
+    workspace.bp,
+    members.bp,
+    audit_views.bp,
+    usage_views.bp,
+    openapi.bp,
+    documentation_views.bp,
+    api_views.bp,
+    page_shell.bp,
+    templates.bp,
+    subsets.bp,
+    tables.bp,
+    imports.bp,
+    masked_copies.bp,
+    ai.bp,
+    generate.bp,
+    answer_keys.bp,
+    exports.bp,
+    export_parts.bp,
+    connections.bp,
+    pages.bp,
+    metadata_documents.bp,
+    secrets.bp,
+    webhooks.bp,
+    notifications.bp,
+    masking.bp,
+    pushes.bp,
+    pushes_pages.bp,
+    endpoints_pages.bp,
+    endpoints.bp,
+    pushes_exports.bp,
+    field_types.bp,
+    web_pages.bp,
+    objects_views.bp,
+    status.bp,
+    builder.bp,
+    drafts.bp,
+    draft_sources.bp,
+    datasets.bp,
+    datasets_pages.bp,
+    scenarios.bp,
+    files.bp,
+    files_pages.bp,
+    runs.bp,
+    run_pages.bp,
+    scenarios_pages.bp,
+    compat_views.bp,
+)
+
+
+class PartBeforeAt(BaseConverter):
+    """A part of an address. It holds no `@`, which sets a version apart: `/templates/{id}@v3` is no template."""
+
+    regex = "[^/@]+"
+
+
+def init_app(app: Flask, settings: Settings) -> None:
+    """Hang the pipeline and every resource onto the application."""
+    app.request_class = multipart.Request
+    hooks.init_app(app, settings)
+    measurement.init_app(app, settings)
+    app.wsgi_app = compat_views.Door(app.wsgi_app)  # type: ignore[method-assign]
+    page_shell.init_app(app)
+    app.url_map.converters["default"] = PartBeforeAt
+    for blueprint in BLUEPRINTS:
+        app.register_blueprint(blueprint)

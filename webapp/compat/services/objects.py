@@ -1,0 +1,202 @@
+"""Objects that only programs of the hosted service's clients create; see `webapp.compat.models`.
+
+They have what every object of a project has: the tenancy check, roles and scopes, an entry in the audit trail for each
+change. Deleting one removes it: there is no trash for what no page shows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any, Final
+
+import orjson
+from sqlalchemy import Text, cast, func, select
+
+from webapp import clock, limits
+from webapp.accounts.actors import Actor, require
+from webapp.accounts.models import Project, User
+from webapp.accounts.services import tenancy
+from webapp.audit.services import audit_log
+from webapp.compat.models import CompatObject
+from webapp.errors import ApiError
+from webapp.extensions import db
+from webapp.files.services import file_store
+
+WORDS: Final = {
+    "set": "set",
+    "custom_data_type": "custom data type",
+    "masking_policy": "masking policy",
+    "plan": "plan",
+    "template_folder": "template folder",
+    "endpoint_folder": "endpoint folder",
+}
+"""What a kind is called in messages."""
+_KEEP: Final = object()
+
+
+def get(
+    actor: Actor, kind: str, object_id: str, scope: str = "read", *, lock: bool = False, rows: bool = False
+) -> CompatObject:
+    """Return one object with the right to do `scope` to it. `rows` also loads the rows of a set.
+
+    Errors: not_found, forbidden.
+    """
+    try:
+        found = tenancy.get(actor, CompatObject, object_id, scope, lock=lock)
+    except ApiError as error:
+        if error.code == "not_found":
+            raise tenancy.not_found(WORDS[kind], object_id) from None
+        raise
+    if found.kind != kind:
+        raise tenancy.not_found(WORDS[kind], object_id)
+    if rows:
+        db.session.refresh(found, ["rows"])
+    return found
+
+
+def listing(actor: Actor, kind: str) -> list[CompatObject]:
+    """Return the objects of a kind in the actor's project, newest first, without rows."""
+    statement = tenancy.listing(actor, CompatObject).where(CompatObject.kind == kind)
+    newest = statement.order_by(CompatObject.id.desc()).limit(limits.COMPAT_LIST_ROWS)
+    return list(db.session.scalars(newest))
+
+
+def named(actor: Actor, kind: str, name: str) -> CompatObject | None:
+    """Return the object of that name in the actor's project."""
+    statement = tenancy.listing(actor, CompatObject)
+    return db.session.scalars(
+        statement.where(CompatObject.kind == kind, CompatObject.name == name).limit(1)
+    ).first()
+
+
+def in_project(project_id: str, kind: str) -> dict[str, str]:
+    """Return the names of a kind's objects in a project, by id. The caller has checked the right to read there."""
+    columns = select(CompatObject.id, CompatObject.name)
+    found = db.session.execute(
+        columns.where(CompatObject.project_id == project_id, CompatObject.kind == kind)
+    )
+    return {row.id: row.name for row in found}
+
+
+def lock(actor: Actor) -> None:
+    """Hold the actor's project until the transaction ends, so that names and counts in it do not change meanwhile."""
+    db.session.execute(select(Project.id).where(Project.id == actor.project_id).with_for_update())
+
+
+def create(actor: Actor, kind: str, name: str, document: Mapping[str, Any], rows: Any = None) -> CompatObject:
+    """Create an object in the actor's project; commits.
+
+    Errors: forbidden, validation_error (no project), quota_exceeded, invalid_request (it is too large).
+    """
+    require(actor, "write")
+    place = tenancy.here(actor)
+    lock(actor)
+    count = select(func.count()).where(
+        CompatObject.project_id == place["project_id"], CompatObject.kind == kind
+    )
+    if (db.session.scalar(count) or 0) >= limits.COMPAT_OBJECTS:
+        text = f"A project can have at most {limits.COMPAT_OBJECTS:,} objects of the kind {WORDS[kind]}."
+        raise ApiError("quota_exceeded", f"{text} Delete some first.", {"limit": limits.COMPAT_OBJECTS})
+    row = CompatObject(**place, kind=kind, name=name, document=dict(document), created_by=actor.user_id)
+    _check_document(row, document)
+    removed = _put_rows(actor, row, rows)
+    db.session.add(row)
+    db.session.flush()
+    audit_log.record(actor, f"{kind}.create", (kind, row.id), join=True, name=name)
+    db.session.commit()
+    _drop(removed)
+    return row
+
+
+def change(
+    actor: Actor,
+    row: CompatObject,
+    *,
+    name: str | None = None,
+    document: Mapping[str, Any] | None = None,
+    rows: Any = _KEEP,
+) -> CompatObject:
+    """Change a locked object; what is not given stays. Commits.
+
+    Errors: quota_exceeded, invalid_request (it is too large).
+    """
+    if document:
+        db.session.execute(select(Project.id).where(Project.id == row.project_id).with_for_update())
+        _check_document(row, {**row.document, **document})
+    after = {**row.document, **(document or {})}
+    changes = audit_log.between({"name": row.name, **row.document}, {"name": name or row.name, **after})
+    removed = _put_rows(actor, row, rows) if rows is not _KEEP else []
+    row.name, row.document, row.updated_at = name or row.name, after, clock.now()
+    audit_log.record(actor, f"{row.kind}.change", (row.kind, row.id), join=True, changes=changes)
+    db.session.commit()
+    _drop(removed)
+    return row
+
+
+def delete(actor: Actor, row: CompatObject) -> None:
+    """Remove a locked object; commits."""
+    db.session.delete(row)
+    audit_log.record(actor, f"{row.kind}.delete", (row.kind, row.id), join=True, name=row.name)
+    db.session.commit()
+
+
+def creator(row: CompatObject) -> str | None:
+    """Return the name of the user who created an object."""
+    user = db.session.get(User, row.created_by) if row.created_by else None
+    return user.name if user else None
+
+
+def _check_document(row: CompatObject, document: Mapping[str, Any]) -> None:
+    """Check that an object's document, and those of its kind in the locked project, are not too large: lists have no
+    pages. Errors: invalid_request, quota_exceeded."""
+    size, word = len(orjson.dumps(document)), WORDS[row.kind]
+    if size > limits.MAX_COMPAT_BYTES:
+        most = limits.MAX_COMPAT_BYTES // limits.MB
+        text = f"A {word} can have at most {most} MB of JSON; this one has {size:,} bytes."
+        raise ApiError("invalid_request", text, {"bytes": size, "limit_bytes": limits.MAX_COMPAT_BYTES})
+    others = select(func.coalesce(func.sum(func.length(cast(CompatObject.document, Text))), 0)).where(
+        CompatObject.project_id == row.project_id, CompatObject.kind == row.kind, CompatObject.id != row.id
+    )
+    with db.session.no_autoflush:
+        taken = int(db.session.scalar(others) or 0)
+    if taken + size > limits.MAX_COMPAT_LIST_BYTES:
+        most = limits.MAX_COMPAT_LIST_BYTES // limits.MB
+        text = f"The objects of the kind {word} in a project can take at most {most} MB. Delete some first."
+        details = {"limit_bytes": limits.MAX_COMPAT_LIST_BYTES, "used_bytes": taken}
+        raise ApiError("quota_exceeded", text, details)
+
+
+def _put_rows(actor: Actor, row: CompatObject, rows: Any) -> list[str]:
+    """Put the rows of a set into it. Returns the storage keys of deleted files that made room, to be dropped after the
+    commit."""
+    count = len(rows) if isinstance(rows, list) else 0
+    size = 0 if rows is None else len(orjson.dumps(rows))
+    if count > limits.MAX_SET_ROWS or size > limits.MAX_SET_BYTES:
+        most = limits.MAX_SET_BYTES // limits.MB
+        text = f"A set can have at most {limits.MAX_SET_ROWS:,} rows and {most} MB of JSON; this one has {count:,}"
+        text += f" rows and {size:,} bytes. Keep more in a workspace file (POST /scenario-files)."
+        raise ApiError("invalid_request", text, {"rows": count, "bytes": size})
+    more = size - (row.size or 0)
+    removed = _make_room(actor, more) if more > 0 else []
+    row.rows, row.size = rows, size
+    return removed
+
+
+def _drop(keys: Iterable[str]) -> None:
+    for key in keys:
+        file_store.drop(key)
+
+
+def _make_room(actor: Actor, more: int) -> list[str]:
+    """Raise `quota_exceeded` if the sets of the workspace would exceed their limit with `more` bytes, or its files,
+    sets and key maps together the quota of files. Returns as `_put_rows`."""
+    file_store.lock(actor.workspace_id)
+    used = select(func.coalesce(func.sum(CompatObject.size), 0)).where(
+        CompatObject.workspace_id == actor.workspace_id
+    )
+    taken = db.session.scalar(used) or 0
+    if taken + more > limits.MAX_SETS_BYTES:
+        most = limits.MAX_SETS_BYTES // limits.MB
+        text = f"The sets of a workspace can take at most {most} MB. Delete some, or keep rows in workspace files."
+        raise ApiError("quota_exceeded", text, {"limit_bytes": limits.MAX_SETS_BYTES, "used_bytes": taken})
+    return [key for _, key in file_store.make_room(actor, more, replaces=0, what="this set needs")]

@@ -1,0 +1,337 @@
+"""Files of scenarios, in all the ways the clients have: base64 in JSON, multipart, by id, by key, by a signed address.
+
+They are the workspace files of the scenario's project: those under `outputs/` are in the folder "outputs", all others
+in "uploads".
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import io
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import IO, Annotated, Any, Final
+
+from flask import Response, current_app, request
+from pydantic import Field
+from werkzeug.datastructures import FileStorage
+from werkzeug.formparser import MultiPartParser
+
+from webapp import clock, limits
+from webapp.accounts import actors
+from webapp.accounts.actors import Actor
+from webapp.compat.views.routing import ROOT, call
+from webapp.compat.views.words import Anything, Loose, camelled, everything, placed
+from webapp.errors import ApiError, Fault, did_you_mean, validation_error
+from webapp.extensions import db
+from webapp.files import names
+from webapp.files.models import WorkspaceFile
+from webapp.files.services import files as files_files
+from webapp.files.views import files as files_files_module
+from webapp.files.views.multipart import Spool
+from webapp.scenarios.services import scenarios
+from webapp.security import sealing
+from webapp.web.responses import reply
+
+FOLDERS: Final = ("uploads", "outputs")
+SCENARIO: Final = f"{ROOT}/scenarios/<scenario_id>"
+_KEY: Final = "rowsmith.compat_files"
+_BOUNDARY: Final = re.compile(rb"--([0-9A-Za-z'()+_,./:=? -]{1,70})\r\n")  # RFC 2046, 5.1.1
+# Where the hosted service keeps a file; a program may have such a key written down.
+_THEIRS: Final = re.compile(r"scenarios/(?:[^/]+/)*?workspace/(?P<name>.+)")
+
+
+class Where(Anything):
+    """Which folder; both without."""
+
+    folder: str | None = None
+
+
+class ByKey(Anything):
+    """Which file, by its name with its folders."""
+
+    key: Annotated[str, Field(min_length=1)]
+
+
+def _used(workspace_id: str) -> int:
+    """The bytes of a workspace's files, sets and key maps."""
+    used = files_files.usage(workspace_id)
+    return used.bytes + used.compat_bytes
+
+
+def out(file: WorkspaceFile, scenario_id: str) -> dict[str, Any]:
+    """A file as the clients know it. `scenario_id` is empty where the call names no scenario."""
+    told = files_files.as_json(file)
+    folder = "outputs" if file.name.startswith(f"{names.OUTPUTS}/") else "uploads"
+    name = file.name.removeprefix(f"{names.OUTPUTS}/")
+    return {
+        "id": file.id,
+        "scenarioId": scenario_id,
+        "filename": name,
+        "name": name,
+        "key": file.name,
+        "filePath": file.name,
+        "folder": folder,
+        "size": file.size,
+        "mimeType": file.content_type,
+        "presignedUrl": _signed(file),
+        "createdBy": file.created_by,
+        "createdAt": told["created_at"],
+        "updatedAt": told["updated_at"],
+    }
+
+
+# --- Addresses that need no key ---------------------------------------------------------------------------------
+
+
+def _signed(file: WorkspaceFile) -> str:
+    """An address that leads to a file for a while without a key: on the way on which the caller reached us."""
+    until = int(clock.epoch()) + limits.COMPAT_LINK_SECONDS
+    token = sealing.sign(_signer(), [file.workspace_id, file.id, until])
+    return f"{request.host_url.rstrip('/')}{ROOT}/files/{token}"
+
+
+def _signer() -> bytes:
+    found: bytes | None = current_app.extensions.get(_KEY)
+    if found is None:
+        found = current_app.extensions[_KEY] = sealing.derive(str(current_app.secret_key), "compat_files")
+    return found
+
+
+@call(f"{ROOT}/files/<token>", scope="public")
+def file_signed(token: str) -> Response:
+    """A file by the address that its description holds. Its signature is the credential, for ten minutes."""
+    told = sealing.unsign(_signer(), token) if len(token) < limits.HTTP_URL_CHARS else None
+    if not isinstance(told, list) or len(told) != 3 or told[2] < clock.epoch():
+        raise ApiError("not_found", "This address leads nowhere (any more). Ask for the file again.")
+    workspace_id, file_id, _ = told
+    actor = actors.system(workspace_id)
+    try:
+        return files_files_module.sent(actor, files_files.find(actor, file_id))
+    except files_files.Missing:  # it was replaced between the look and the read
+        db.session.rollback()
+        raise files_files.missing(file_id) from None
+
+
+# --- Reading ------------------------------------------------------------------------------------------------
+
+
+@call(f"{ROOT}/scenarios", scope="read")
+def scenarios_list(actor: Actor, query: Anything) -> Response:
+    """List the scenarios of the project."""
+    here = placed(actor, "read", query.projectId)
+    used = _used(here.workspace_id)
+    return reply([_scenario(one, used) for one in everything(scenarios.listing, here)])
+
+
+@call(SCENARIO, scope="read")
+def scenario_show(actor: Actor, scenario_id: str) -> Response:
+    """Read a scenario."""
+    used = _used(actor.workspace_id)
+    return reply(_scenario(scenarios.show(scenarios.get(actor, scenario_id)), used), tag=True)
+
+
+def _scenario(shown: dict[str, Any], used: int) -> dict[str, Any]:
+    """A scenario as the clients know it. Its code is in `code`: there are no addresses of scripts, and no diagrams."""
+    return {
+        **camelled(shown),
+        "presignedUrl": None,
+        "requirementsUrl": None,
+        "storageUsed": used,
+        "environmentVariables": shown["env"],
+        "diagram": None,
+        "diagramBusiness": None,
+        "diagramStatus": "none",
+        "diagramUpdatedAt": None,
+        "diagramError": None,
+        "diagramSourceHash": None,
+    }
+
+
+@call(f"{SCENARIO}/files", scope="read", query=Where)
+def files_list(actor: Actor, scenario_id: str, query: Where) -> Response:
+    """The files that a scenario reads and leaves behind, and how much of the storage is used."""
+    here = _beside(actor, scenario_id)
+    if query.folder is not None:
+        _folder(query.folder)
+    found = [out(one, scenario_id) for one in everything(files_files.listing, here)]
+    used = _used(actor.workspace_id)
+    return reply(
+        {
+            "files": [one for one in found if query.folder in (None, one["folder"])],
+            "storageUsed": used,
+            "storageLimit": limits.MAX_WORKSPACE_FILES_BYTES,
+        }
+    )
+
+
+@call(f"{SCENARIO}/storage", scope="read")
+def storage(actor: Actor, scenario_id: str) -> Response:
+    """How much of the storage is used."""
+    scenarios.get(actor, scenario_id)
+    used, most = _used(actor.workspace_id), limits.MAX_WORKSPACE_FILES_BYTES
+    return reply({"storageUsed": used, "storageLimit": most, "storageUsedPercent": round(100 * used / most)})
+
+
+@call(f"{SCENARIO}/files/<file_id>", scope="read")
+def file_show(actor: Actor, scenario_id: str, file_id: str) -> Response:
+    """Read what is known of a file, with an address that leads to it."""
+    return reply(out(files_files.find(_beside(actor, scenario_id), file_id), scenario_id))
+
+
+@call(f"{SCENARIO}/files/<file_id>", ["DELETE"], scope="write")
+def file_delete(actor: Actor, scenario_id: str, file_id: str) -> Response:
+    """Soft-delete a file."""
+    here = _beside(actor, scenario_id, "write")
+    files_files.delete(here, files_files.find(here, file_id, "write", lock=True))
+    return reply({"success": True})
+
+
+@call(f"{ROOT}/workspace-files/by-key", scope="read", query=ByKey)
+def file_by_key(actor: Actor, query: ByKey) -> Response:
+    """Read what is known of a file, by its name with its folders."""
+    return reply(out(_by_key(actor, query.key), ""))
+
+
+def _by_key(actor: Actor, key: str) -> WorkspaceFile:
+    theirs = _THEIRS.fullmatch(key)
+    try:
+        return files_files.find(actor, key)
+    except ApiError as error:
+        tried = (theirs["name"] if theirs else key).removeprefix("uploads/")
+        if error.code != "not_found" or tried == key:
+            raise
+        return files_files.find(actor, tried)
+
+
+# --- Writing ------------------------------------------------------------------------------------------------
+
+
+def _beside(actor: Actor, scenario_id: str, scope: str = "read") -> Actor:
+    """The caller in the project of a scenario, whose files its runs see. Errors: not_found, forbidden."""
+    return placed(actor, scope, scenarios.get(actor, scenario_id, scope).project_id)
+
+
+def _folder(text: Any) -> str:
+    if text not in FOLDERS:
+        hint = did_you_mean(str(text)[:50], FOLDERS) or "There are uploads and outputs."
+        raise validation_error([Fault("folder", "not_allowed", "There is no such folder.", hint)])
+    return str(text)
+
+
+def _named(folder: str, name: str) -> str:
+    return f"{names.OUTPUTS}/{name}" if folder == "outputs" else name
+
+
+@call(f"{ROOT}/scenario-files", ["POST"], scope="write", body=Loose, idempotent=True)
+def file_create(actor: Actor, body: Loose) -> Response:
+    """Make a file of base64, in place of one that has its name."""
+    said = body.said()
+    scenario_id = said.get("scenario_id")
+    if not isinstance(scenario_id, str):
+        raise validation_error([Fault("scenarioId", "missing", "This is needed.")])
+    here = _beside(actor, scenario_id, "write")
+    name, content, kind = said.get("name"), said.get("content"), said.get("mime_type")
+    faults = [
+        Fault(path, "missing" if value is None else "wrong_type", "A text is needed here.")
+        for path, value in (("name", name), ("content", content))
+        if not isinstance(value, str)
+    ]
+    raw = b""
+    if isinstance(content, str):
+        try:
+            raw = base64.b64decode(content, validate=True)
+        except (binascii.Error, ValueError):
+            faults.append(Fault("content", "wrong_form", "This is not base64."))
+    if faults:
+        raise validation_error(faults)
+    folder = _folder(said.get("folder", "uploads"))
+    file, _ = files_files.upload(
+        here,
+        _named(folder, str(name)),
+        io.BytesIO(raw),
+        content_type=kind if isinstance(kind, str) else None,
+    )
+    return reply(out(file, scenario_id))
+
+
+@call(
+    f"{SCENARIO}/files/upload", ["POST"], scope="write", idempotent=True,
+    max_body=limits.MAX_UPLOAD_BYTES + limits.UPLOAD_FORM_BYTES,
+)  # fmt: skip
+def file_upload(actor: Actor, scenario_id: str) -> Response:
+    """Upload a file as multipart, whatever the header calls it, in place of one that has its name."""
+    here = _beside(actor, scenario_id, "write")
+    form, sent = _form()
+    try:
+        folder = _folder(form.get("folder", "uploads"))
+        own = form.get("name") or (sent.filename or "").replace("\\", "/").rpartition("/")[2]
+        file, _ = files_files.upload(
+            here, _named(folder, own), sent.stream, content_type=sent.mimetype or None
+        )
+    finally:
+        sent.close()
+    return reply({"success": True, "file": out(file, scenario_id)})
+
+
+class _Again(io.RawIOBase):
+    """A stream whose first bytes were looked at."""
+
+    def __init__(self, head: bytes, rest: IO[bytes]) -> None:
+        self._head, self._rest = head, rest
+
+    def readable(self) -> bool:
+        return True
+
+    def read(self, size: int = -1) -> bytes:
+        if self._head:
+            head, self._head = self._head, b""
+            return head
+        return self._rest.read(size)
+
+
+def _form() -> tuple[dict[str, str], FileStorage]:
+    """The parts of the body. The clients say `application/json` of it and name no boundary: the body's first line is
+    its boundary, so that is where it is read.
+
+    Errors: unsupported_media_type, invalid_request, payload_too_large, validation_error.
+    """
+    db.session.rollback()  # a slow sender must not hold a transaction open
+    stream: Any = request.stream
+    boundary = request.mimetype_params.get("boundary", "").encode("latin-1", "replace")
+    if not boundary:
+        head = stream.readline(80)
+        found = _BOUNDARY.fullmatch(head)
+        if found is None:
+            text = "Send the file as multipart, with the parts `file` and `folder`."
+            raise ApiError("unsupported_media_type", text, {"content_type": request.mimetype})
+        boundary, stream = found[1], _Again(head, stream)
+    spools: list[Spool] = []
+    parser = MultiPartParser(stream_factory=_spooled(spools), max_form_memory_size=limits.UPLOAD_FORM_BYTES)
+    try:
+        form, files = parser.parse(stream, boundary, request.content_length)
+        sent = files.getlist("file")
+        if len(sent) != 1:
+            raise validation_error([Fault("file", "missing", "One file is needed, as the part `file`.")])
+        return {key: form[key] for key in form}, sent[0]
+    except BaseException as error:
+        for spool in spools:
+            spool.close()
+        if isinstance(error, ValueError):
+            text = "The body is not multipart from its first boundary to its last."
+            raise ApiError("invalid_request", text) from None
+        raise
+
+
+def _spooled(spools: list[Spool]) -> Callable[..., Any]:
+    folder = Path(current_app.config["SETTINGS"].data_dir) / "spool"
+
+    def make(*_: Any, **__: Any) -> Any:
+        if spools:
+            raise ApiError("invalid_request", "One call stores one file.")
+        spools.append(Spool(folder))
+        return spools[-1]
+
+    return make

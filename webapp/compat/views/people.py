@@ -1,0 +1,262 @@
+"""Users, members, API keys, and whether a key is good."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from flask import Response, current_app, g, request, url_for
+from sqlalchemy import select
+
+from webapp import clock, limits
+from webapp.accounts.actors import KEY_SCOPES, Actor
+from webapp.accounts.models import ApiKey, Membership, Team, User
+from webapp.accounts.services import api_keys, people, tenancy
+from webapp.accounts.views import api_keys as proper_keys
+from webapp.accounts.views import workspace as proper
+from webapp.compat.views.routing import ROOT, call
+from webapp.compat.views.words import Loose, camelled, read
+from webapp.errors import ApiError, Fault, did_you_mean, validation_error
+from webapp.extensions import db
+from webapp.web.inputs import Input
+from webapp.web.responses import reply
+
+MEMBER = f"{ROOT}/teamMembers/<member_id>"
+KEY = f"{ROOT}/apiKeys/<key_id>"
+_WORK: Final = ["read", "write", "generate", "push", "run"]
+# What the clients call a key's scope. The last ones say where it counts, which here its project does.
+_SCOPES: Final[dict[str, list[str] | None]] = {
+    "read": ["read"], "read_write": _WORK, "scenario": _WORK,
+    "user": None, "team": None, "project": None, "workspace": None,
+}  # fmt: skip
+_ROLES: Final = {
+    "MEMBER": "editor",
+    "VIEWER": "viewer",
+    "EDITOR": "editor",
+    "ADMIN": "admin",
+    "OWNER": "owner",
+}
+
+
+class _KeyName(Input):
+    name: proper.Name
+
+
+# --- Users --------------------------------------------------------------------------------------------------
+
+
+def user_out(user: User) -> dict[str, Any]:
+    """A person as the clients know them."""
+    first, _, last = user.name.partition(" ")
+    return {
+        "id": user.id,
+        "email": user.email,
+        "name": user.name,
+        "firstName": first,
+        "lastName": last,
+        "avatar": None,
+        "picture": None,
+        "autoSave": None,
+        "creationPurpose": "",
+        "createdAt": clock.to_text(user.created_at),
+        "lastLogin": "",
+    }
+
+
+def _mine(actor: Actor) -> User:
+    if actor.user_id is None:
+        raise tenancy.not_found("user", "me")
+    return db.session.get_one(User, actor.user_id)
+
+
+@call(f"{ROOT}/users", scope="member")
+def users_list(actor: Actor) -> Response:
+    """List the people of the workspace."""
+    members = tenancy.listing(actor, Membership).with_only_columns(Membership.user_id)
+    found = db.session.scalars(
+        select(User).where(User.id.in_(members)).order_by(User.id).limit(limits.COMPAT_LIST_ROWS)
+    )
+    return reply([user_out(one) for one in found])
+
+
+@call(f"{ROOT}/users/me", scope="self")
+def user_me(actor: Actor) -> Response:
+    """Who calls."""
+    where = {"teamId": actor.team_id, "projectId": actor.project_id, "role": actor.role}
+    return reply({**user_out(_mine(actor)), **where})
+
+
+@call(f"{ROOT}/users/<user_id>", ["PUT", "PATCH"], scope="self", body=Loose)
+def user_change(actor: Actor, user_id: str, body: Loose) -> Response:
+    """Change one's own name; nobody changes another's."""
+    if user_id not in (actor.user_id, "me"):
+        raise tenancy.not_found("user", user_id)
+    if actor.scopes is not None and "admin" not in actor.scopes:
+        message = "This key has not the scope `admin`, which changing an account needs."
+        raise ApiError("forbidden", message, {"needs": "admin", "scope": "admin"})
+    user, said = _mine(actor), body.said()
+    shown = user_out(user)
+    first, last = said.get("first_name", shown["firstName"]), said.get("last_name", shown["lastName"])
+    name = said.get("name", f"{first} {last}")
+    people.rename_self(actor, read(_KeyName, {"name": name}).name)
+    return reply(user_out(_mine(actor)))
+
+
+# --- Members ------------------------------------------------------------------------------------------------
+
+
+def member_out(actor: Actor, member: Membership, team_id: str | None = None) -> dict[str, Any]:
+    """A membership as the clients know it. One of the whole workspace is shown in a team in which it counts: the given
+    one, or the caller's."""
+    role = "MEMBER" if member.role == "editor" else member.role.upper()
+    team = member.team_id or team_id or actor.team_id or ""
+    return {"id": member.id, "userId": member.user_id, "teamId": team, "role": role}
+
+
+def _role(said: dict[str, Any]) -> str:
+    word = str(said.get("role") or "MEMBER").upper()
+    if word not in _ROLES:
+        hint = did_you_mean(word, _ROLES) or f"There are {', '.join(_ROLES)}."
+        raise validation_error([Fault("role", "not_allowed", "There is no such role.", hint)])
+    return _ROLES[word]
+
+
+@call(f"{ROOT}/teamMembers", scope="member")
+def members_list(actor: Actor) -> Response:
+    """List who belongs to the workspace or to a team of it."""
+    statement = (
+        tenancy.listing(actor, Membership).order_by(Membership.id.desc()).limit(limits.COMPAT_LIST_ROWS)
+    )
+    return reply([member_out(actor, one) for one in db.session.scalars(statement)])
+
+
+@call(f"{ROOT}/teamMembers", ["POST"], scope="admin", body=Loose)
+def member_add(actor: Actor, body: Loose) -> Response:
+    """Give a person of the workspace a role in a team."""
+    # The id of a user is what the call is about, and not one that is sent back with what it belongs to.
+    user_id, said = str((body.model_extra or {}).get("userId") or ""), body.said()
+    here = tenancy.listing(actor, Membership).where(Membership.user_id == user_id)
+    if db.session.scalars(here).first() is None:
+        raise tenancy.not_found("user", user_id)
+    team = _team(actor, said)
+    member = people.add_member(actor, db.session.get_one(User, user_id), _role(said), team_id=team)
+    return reply(member_out(actor, member))
+
+
+def _team(actor: Actor, said: dict[str, Any]) -> str | None:
+    wanted = said.get("team_id")
+    return tenancy.get(actor, Team, str(wanted), "admin").id if wanted else None
+
+
+@call(f"{ROOT}/teamMembers/invite", ["POST"], scope="admin", body=Loose, status=201, idempotent=True)
+def member_invite(actor: Actor, body: Loose) -> Response:
+    """Invite an address. The service sends no mail: the answer holds the link to pass on."""
+    said = body.said()
+    email = said.get("email")
+    if not isinstance(email, str):
+        raise validation_error([Fault("email", "missing", "This is needed.")])
+    row, token = people.invite(actor, email, _role(said), team_id=_team(actor, said))
+    role = "MEMBER" if row.role == "editor" else row.role.upper()
+    # Nobody has accepted yet: there is no user, and so no name.
+    pending = {
+        "id": row.id, "userId": "", "teamId": row.team_id or actor.team_id or "", "role": role, "email": row.email,
+        "firstName": None, "lastName": None,
+    }  # fmt: skip
+    return reply({"success": True, "newMember": pending, "url": _link(token)}, status=201)
+
+
+def _link(token: str) -> str:
+    origin = current_app.config["SETTINGS"].public_url or request.host_url.rstrip("/")
+    return str(origin) + url_for("session.invitation", token=token)
+
+
+@call(MEMBER, ["PUT"], scope="admin", body=Loose)
+def member_change(actor: Actor, member_id: str, body: Loose) -> Response:
+    """Give a member another role."""
+    row = tenancy.get(actor, Membership, member_id, "admin", lock=True)
+    people.change_role(actor, row, _role(body.said()))
+    return reply(member_out(actor, row))
+
+
+@call(MEMBER, ["DELETE"], scope="admin")
+def member_remove(actor: Actor, member_id: str) -> Response:
+    """Take a membership away."""
+    people.remove(actor, tenancy.get(actor, Membership, member_id, "admin", lock=True))
+    return reply({"message": "Member removed"})
+
+
+# --- Keys ---------------------------------------------------------------------------------------------------
+
+
+def key_out(key: ApiKey, text: str | None = None) -> dict[str, Any]:
+    """A key as the clients know it; its text is told once, when it is made."""
+    told = proper_keys.as_dict(key)
+    scopes = set(told["scopes"] or _WORK)
+    role = "READ" if scopes == {"read"} else "READ_WRITE"
+    return {
+        **camelled(told),
+        "key": text or told["prefix"],
+        "role": role,
+        "teamId": key.team_id,
+        "userId": key.created_by,
+        "updatedAt": told["created_at"],
+    }
+
+
+@call(f"{ROOT}/apiKeys", scope="self")
+def keys_list(actor: Actor) -> Response:
+    """List keys that are good: one's own, or all of the workspace for admins."""
+    statement = api_keys.listing(actor).where(ApiKey.revoked_at.is_(None)).order_by(ApiKey.id.desc())
+    return reply([key_out(one) for one in db.session.scalars(statement.limit(limits.COMPAT_LIST_ROWS))])
+
+
+@call(f"{ROOT}/apiKeys", ["POST"], scope="self", body=Loose, idempotent=True)
+def key_create(actor: Actor, body: Loose) -> Response:
+    """Make a key. Its text is the service's own, whatever text is proposed, and is told in this answer alone."""
+    said = body.said()
+    given = read(_KeyName, {"name": said.get("name") or "API key"})
+    key, text = api_keys.create(
+        actor,
+        given.name,
+        api_version=g.api_version,
+        scopes=_scopes(said.get("scope")),
+        project_id=said.get("project_id") if isinstance(said.get("project_id"), str) else None,
+    )
+    return reply(key_out(key, text))
+
+
+def _scopes(word: Any) -> list[str] | None:
+    if word is None or word == "":
+        return None
+    plain = str(word).strip().lower()
+    if plain in _SCOPES:
+        return _SCOPES[plain]
+    if plain in KEY_SCOPES:
+        return [plain]
+    known = [*KEY_SCOPES, *(name.upper() for name in _SCOPES)]
+    hint = did_you_mean(plain, known) or f"There are {', '.join(known)}."
+    raise validation_error([Fault("scope", "not_allowed", "There is no such scope.", hint)])
+
+
+@call(KEY, ["PUT"], scope="self", body=Loose)
+def key_change(actor: Actor, key_id: str, body: Loose) -> Response:
+    """Rename a key. Its text never changes: make a new one."""
+    key = api_keys.get(actor, key_id, lock=True)
+    name = body.said().get("name")
+    if name is not None:
+        tenancy.rename(actor, key, {"name": read(_KeyName, {"name": name}).name})  # type: ignore[arg-type]
+    return reply(key_out(key))
+
+
+@call(KEY, ["DELETE"], scope="self")
+def key_delete(actor: Actor, key_id: str) -> Response:
+    """Revoke a key."""
+    key = api_keys.get(actor, key_id, lock=True)
+    api_keys.revoke(actor, key)
+    return reply({"message": f"Key {key.name} revoked"})
+
+
+@call(f"{ROOT}/validate/apiKey", scope="self")
+def validate(actor: Actor) -> Response:
+    """Whether the key is good: whoever is answered has one."""
+    told = {"projectId": actor.project_id, "teamId": actor.team_id, "role": actor.role}
+    return reply({"message": "API key is valid", "valid": True, **told})

@@ -1,0 +1,323 @@
+"""Plans: descriptions of work to be done, which are written, reviewed and kept. Nothing here carries one out."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Final, Literal
+
+from flask import Response
+from pydantic import ConfigDict, Field
+from pydantic.alias_generators import to_camel
+
+from webapp import limits
+from webapp.accounts.actors import Actor
+from webapp.accounts.views.projects import Description, Name
+from webapp.compat.models import CompatObject
+from webapp.compat.services import objects
+from webapp.compat.views.objects import Patch, out
+from webapp.compat.views.routing import ROOT, call
+from webapp.compat.views.words import Anything, Wire, placed
+from webapp.web.responses import reply
+
+PLAN: Final = f"{ROOT}/plans/<plan_id>"
+
+Count = Annotated[int, Field(ge=0)]
+Status = Literal["draft", "approved", "running", "completed", "failed"]
+Texts = list[str]
+
+
+class Part(Wire):
+    """A part of a plan. Keys beyond those that the clients' document describes are kept."""
+
+    model_config = ConfigDict(extra="allow", alias_generator=to_camel, populate_by_name=False)
+    read_only = frozenset()
+
+
+class Scaffold(Part):
+    """What would have to be built."""
+
+    entity: str
+    ops: Texts
+    fields: Texts
+
+
+class Entity(Part):
+    """Rows of a template, and how many."""
+
+    name: str
+    template: str
+    volume: Count
+    key: str
+    note: str = ""
+    template_id: str | None = None
+    endpoint_id: str | None = None
+
+
+class Gap(Part):
+    """What is missing."""
+
+    type: Literal["connect", "custom", "input", "blocker", "gap", "stale"]
+    title: str
+    note: str = ""
+    action: str | None = None
+    iface: str | None = None
+    scaffold: Scaffold | None = None
+
+
+class Integration(Part):
+    """A system that the plan reads or writes."""
+
+    system: str
+    via: str
+    access: Literal["read", "write"]
+    detail: str = ""
+
+
+class Capability(Part):
+    """What the plan's rows cover."""
+
+    key: str
+    name: str
+    source: Literal["derived", "manual"] = "derived"
+    hidden: bool = False
+    note: str = ""
+    group: str | None = None
+    template: str | None = None
+    template_id: str | None = None
+    set_id: str | None = None
+    sum_field: str | None = None
+    expected_count: Count | None = None
+    expected_sum_cents: int | None = None
+
+
+class Coverage(Part):
+    """How much of a family is covered."""
+
+    family: str
+    count: Count
+    items: Texts
+
+
+class CoverageConfig(Part):
+    """How coverage is judged."""
+
+    mode: Literal["release", "migration"] = "release"
+    freshness_days: Annotated[int, Field(ge=1)] = 14
+    sum_tolerance_cents: Count = 0
+    source_system: str | None = None
+    target_system: str | None = None
+
+
+class Step(Part):
+    """A message from one system to another."""
+
+    from_: str = Field(alias="from")
+    to: str
+    msg: str
+    iface: str
+    kind: str
+    status: Literal["mapped", "likely", "custom", "unknown"]
+    fields: Texts | None = None
+    reachable: bool | None = None
+    scaffold: Scaffold | None = None
+    why: str | None = None
+
+
+class Phase(Part):
+    """Steps of a flow."""
+
+    phase: str
+    steps: list[Step]
+    loop: str | None = None
+
+
+class FieldMapping(Part):
+    """How a field of the target gets its value."""
+
+    target_field: str
+    transform: str = ""
+    generate: bool = False
+    status: Literal["mapped", "open", "needs-review"] = "open"
+    note: str = ""
+    source_field: str | None = None
+    key_map_name: str | None = None
+    masking_policy_id: str | None = None
+
+
+class Task(Part):
+    """Something to do."""
+
+    title: str
+    deps: Texts = Field(default_factory=list)
+    detail: str = ""
+    key: str | None = None
+    priority: Literal["P0", "P1", "P2", "P3"] | None = None
+
+
+class TaskPhase(Part):
+    """Tasks of a phase."""
+
+    phase: str
+    tasks: list[Task]
+    note: str | None = None
+
+
+class Approval(Part):
+    """Whose approval the plan needs."""
+
+    role: str
+    reason: str
+
+
+class Lifecycle(Part):
+    """How the plan's data is kept up to date."""
+
+    mode: str
+    refresh: str
+    replenish: str
+
+
+class MappingConfig(Part):
+    """What a mapping plan maps."""
+
+    key_map_name: str | None = None
+    masking_policy_id: str | None = None
+    masking_policy_name: str | None = None
+    source_object: str | None = None
+    source_system: str | None = None
+    target_object: str | None = None
+    target_system: str | None = None
+
+
+class Version(Part):
+    """Which version of the plan this is."""
+
+    n: Count
+    by: str
+    when: str
+
+
+class Spec(Part):
+    """What a plan says is to be done."""
+
+    kind: Literal["entity", "flow", "task", "mapping"] | None = None
+    lanes: Texts = Field(default_factory=list)
+    entities: list[Entity] = Field(default_factory=list)
+    gaps: list[Gap] = Field(default_factory=list)
+    integrations: list[Integration] = Field(default_factory=list)
+    constraints: Texts = Field(default_factory=list)
+    steps: Texts = Field(default_factory=list)
+    expectations: Texts = Field(default_factory=list)
+    approval: Approval | None = None
+    capabilities: list[Capability] | None = None
+    coverage: list[Coverage] | None = None
+    coverage_config: CoverageConfig | None = None
+    flow: list[Phase] | None = None
+    lifecycle: Lifecycle | None = None
+    mapping_config: MappingConfig | None = None
+    mappings: list[FieldMapping] | None = None
+    tasks: list[TaskPhase] | None = None
+    version: Version | None = None
+
+
+class Event(Part):
+    """A status that the plan had."""
+
+    status: Status
+    when: str
+    by: str | None = None
+    note: str = ""
+
+
+class PlanPatch(Patch):
+    """What of a plan can change; what is left out stays. `rows` is the service's own count."""
+
+    read_only = Patch.read_only | {"rows"}
+
+    title: Name | None = None
+    summary: Description | None = None
+    status: Status | None = None
+    origin: Literal["chat", "blueprint", "intake", "gap analysis"] | None = None
+    created_from: Annotated[str, Field(max_length=limits.MAX_NAME_CHARS)] | None = None
+    owner: Annotated[str, Field(max_length=limits.MAX_NAME_CHARS)] | None = None
+    env: Annotated[str, Field(max_length=limits.MAX_NAME_CHARS)] | None = None
+    write: bool | None = None
+    targets: Texts | None = None
+    spec: Spec | None = None
+    history: list[Event] | None = None
+
+
+class PlanIn(PlanPatch):
+    """A new plan."""
+
+    read_only = PlanPatch.read_only - {"projectId", "teamId"}
+
+    title: Name
+    project_id: str | None = None
+    team_id: str | None = None
+
+
+_NEW: Final[dict[str, Any]] = {
+    "summary": None,
+    "status": "draft",
+    "origin": None,
+    "createdFrom": None,
+    "owner": None,
+    "env": None,
+    "write": False,
+    "targets": [],
+    "history": [],
+}
+_NULLABLE: Final = frozenset({"summary", "origin", "createdFrom", "owner", "env"})
+
+
+def plan_out(row: CompatObject) -> dict[str, Any]:
+    """A plan as the clients know it. Plans run nowhere here, so no rows were generated by one."""
+    shown = {key: value for key, value in out(row).items() if key != "name"}
+    return {**shown, "title": row.name, "rows": 0, **row.document}
+
+
+def _document(body: PlanPatch) -> dict[str, Any]:
+    """Return what was sent as it is stored: the parts of a plan without nulls, which their document does not know."""
+    given = body.model_dump(by_alias=True, exclude_unset=True, exclude={"title", "project_id", "team_id"})
+    kept = {key: value for key, value in given.items() if value is not None or key in _NULLABLE}
+    if body.spec is not None:
+        kept["spec"] = body.spec.model_dump(by_alias=True, exclude_none=True)
+    if body.history is not None:
+        kept["history"] = [event.model_dump(by_alias=True, exclude_none=True) for event in body.history]
+    return kept
+
+
+@call(f"{ROOT}/plans", scope="read")
+def plans_list(actor: Actor, query: Anything) -> Response:
+    """List the plans of the project, newest first."""
+    here = placed(actor, "read", query.projectId, query.teamId)
+    return reply([plan_out(row) for row in objects.listing(here, "plan")])
+
+
+@call(f"{ROOT}/plans/save", ["POST"], scope="write", body=PlanIn, idempotent=True)
+def plan_create(actor: Actor, body: PlanIn) -> Response:
+    """Create a plan."""
+    here = placed(actor, "write", body.project_id, body.team_id)
+    empty = Spec().model_dump(by_alias=True, exclude_none=True)
+    document = {**_NEW, "spec": empty, **_document(body)}
+    return reply(plan_out(objects.create(here, "plan", body.title, document)))
+
+
+@call(PLAN, scope="read")
+def plan_show(actor: Actor, plan_id: str) -> Response:
+    """Read a plan."""
+    return reply(plan_out(objects.get(actor, "plan", plan_id)), tag=True)
+
+
+@call(PLAN, ["PATCH"], scope="write", body=PlanPatch)
+def plan_change(actor: Actor, plan_id: str, body: PlanPatch) -> Response:
+    """Change a plan. A `spec` or `history` that is sent replaces the one that there is."""
+    row = objects.get(actor, "plan", plan_id, "write", lock=True)
+    return reply(plan_out(objects.change(actor, row, name=body.title, document=_document(body))))
+
+
+@call(PLAN, ["DELETE"], scope="write")
+def plan_delete(actor: Actor, plan_id: str) -> Response:
+    """Delete a plan."""
+    objects.delete(actor, objects.get(actor, "plan", plan_id, "write", lock=True))
+    return reply({"success": True})

@@ -1,0 +1,118 @@
+"""Who calls, how a call is declared, and how a failure looks."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable
+from difflib import get_close_matches
+from functools import partial
+from typing import Any, Final
+
+from flask import Blueprint, Response, current_app, request
+from flask.typing import ResponseReturnValue
+from werkzeug.exceptions import HTTPException
+
+from webapp.compat.views.words import Anything
+from webapp.errors import ApiError
+from webapp.web import hooks
+from webapp.web.responses import json_reply
+from webapp.web.routing import route
+
+ROOT: Final = "/compat"
+# How programs that call by `fetch` name themselves: Node (18 as undici), Deno, Bun, browsers.
+_FETCH: Final = re.compile(r"node|undici|Deno/|Bun/|Mozilla/")
+bp = Blueprint("compat", __name__)
+
+# No line in /openapi.json, which describes the API proper; no page; whatever stands in the query is let pass.
+call = partial(route, bp, hidden=True, people=False, query=Anything)
+
+
+class Door:
+    """Around the application: a call to `/compat` is a program's, and `Authorization` may hold the bare key."""
+
+    def __init__(self, app: hooks.WsgiApp) -> None:
+        self._app = app
+
+    def __call__(self, environ: dict[str, Any], start_response: Any) -> Iterable[bytes]:
+        path = environ.get("PATH_INFO", "")
+        if path == ROOT or path.startswith(f"{ROOT}/"):
+            environ["HTTP_ACCEPT"] = "application/json"
+            key = environ.get("HTTP_AUTHORIZATION", "").strip()
+            if key and " " not in key:
+                environ["HTTP_X_API_KEY"] = key
+                del environ["HTTP_AUTHORIZATION"]
+        return self._app(environ, start_response)
+
+
+@bp.errorhandler(Exception)
+def failed(error: Exception) -> ResponseReturnValue:
+    """The service's one shape of an error, and beside it the `message` that the clients show."""
+    if isinstance(error, HTTPException) and (error.code or 500) < 400:
+        return error
+    found = hooks.as_api_error(error)
+    body = {**found.as_dict(), "message": found.message}
+    if _FETCH.match(request.headers.get("User-Agent", "")):
+        # As the document in the npm package has it: `error` and `details` are texts there, and the client makes its
+        # error's message of the first.
+        details = json.dumps(found.details, ensure_ascii=False)
+        body |= {"error": found.message, "code": found.code, "details": details}
+    response = json_reply(body, found.status)
+    response.headers.update(found.headers)
+    response.vary.add("User-Agent")
+    return response
+
+
+# What the hosted service has and this one has not, or nobody has: 404, with what could be meant.
+
+_PART: Final = re.compile(r"<(?:[^:<>]+:)?([^<>]+)>")
+# Of calls that the clients can make: where to go instead.
+INSTEAD: Final = {
+    "plans": "Plans are kept, not carried out. Write what is to be done as a scenario.",
+    "keymaps": "Key maps have entries, a lookup and no further calls.",
+    "integrations": "Make a connection (POST /connections) or an endpoint (POST /endpoints) to that system.",
+    "shortcuts": "Shortcuts belong to the application's pages.",
+    "feedback": "Nobody collects feedback here.",
+    "endpoints/auth-resolve": "Credentials never leave the service: send rows to the endpoint by POST /export/rest.",
+    "users": "Accounts are made by invitation (POST /teamMembers/invite) and end with DELETE /teamMembers/{id}.",
+    "teams": "Teams are made and renamed; delete their projects (DELETE /projects/{id}).",
+    "fields": "The catalogue is in the API itself: GET {origin}/field-types.",
+    "scenarios": "Scenarios are made and run by the API itself: POST {origin}/scenarios/{id}/run.",
+}
+_NONE: Final = ("compat.root", "compat.root_slash", "compat.unknown")
+_ALL: Final = ["GET", "POST", "PUT", "PATCH", "DELETE"]
+
+
+@call(ROOT, _ALL, scope="self", endpoint="root")
+@call(f"{ROOT}/", _ALL, scope="self", endpoint="root_slash")
+def root() -> Response:
+    """No call has an empty path."""
+    raise _unknown("")
+
+
+@call(f"{ROOT}/<path:rest>", _ALL, scope="self")
+def unknown(rest: str) -> Response:
+    """Whatever no other call has."""
+    raise _unknown(rest)
+
+
+def _unknown(path: str) -> ApiError:
+    asked = f"{request.method} /{path}"[:200]
+    near = _near(path)
+    instead = INSTEAD.get(path) or INSTEAD.get(path.partition("/")[0])
+    hint = instead or (f"Did you mean `{near[0]}`?" if near else "The guide lists the calls that are there.")
+    return ApiError("not_found", f"There is no call `{asked}` here. {hint}", {"hint": hint, "near": near})
+
+
+def _near(path: str) -> list[str]:
+    """The calls whose address is the same or alike, at most five."""
+    calls: dict[str, list[str]] = {}
+    for rule in current_app.url_map.iter_rules():
+        if rule.endpoint.startswith("compat.") and rule.endpoint not in _NONE:
+            shown = _PART.sub(r"{\1}", rule.rule.removeprefix(ROOT))
+            calls.setdefault(shown, []).extend(sorted((rule.methods or set()) - {"HEAD", "OPTIONS"}))
+    wanted = f"/{path}".rstrip("/")
+    same = [one for one in calls if re.fullmatch(re.sub(r"\\\{[^}]*\\\}", "[^/]+", re.escape(one)), wanted)]
+    alike = get_close_matches(wanted[:100], calls, n=3, cutoff=0.6)
+    found = dict.fromkeys([*same, *alike])
+    return [f"{method} {one}" for one in found for method in dict.fromkeys(calls[one])][:5]

@@ -1,0 +1,205 @@
+"""Rows to a database or to an endpoint, in one call: always the push of the API proper, and waited for."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from datetime import date, datetime, time, timedelta
+from decimal import Decimal
+from http import HTTPStatus
+from typing import Any
+
+from flask import Response
+
+from webapp import limits
+from webapp.accounts.actors import Actor, require
+from webapp.accounts.services import tenancy
+from webapp.audit.services import audit_log
+from webapp.compat.views import statements
+from webapp.compat.views.routing import ROOT, call
+from webapp.compat.views.words import Loose
+from webapp.connections.models import Connection
+from webapp.connections.services import access
+from webapp.connectors.base import ConnectorError, Session
+from webapp.connectors.reader_process import ReaderProcess
+from webapp.endpoints.services import endpoints
+from webapp.errors import ApiError, Fault, validation_error
+from webapp.extensions import db
+from webapp.pushes.schemas import ExportDbInput, ExportInput, ExportRestInput
+from webapp.pushes.services import pushes, targets
+from webapp.pushes.services.ledger import read
+from webapp.pushes.views.exports import prepared, wait
+from webapp.pushes.views.pushes import with_more
+from webapp.web import inputs
+from webapp.web.responses import reply
+
+_NOT_PLAIN = (
+    "Only admins carry out statements. What others may send are rows: a plain INSERT with its columns named and "
+    "literal values, or `table` and `rows`."
+)
+_RENAMED = {"quantity": "count", "data": "rows", "payload": "rows", "table_name": "table"}
+
+
+@call(f"{ROOT}/export/db", ["POST"], scope="push", body=Loose, idempotent=True)
+def export_db(actor: Actor, body: Loose) -> Response:
+    """Rows into a table, or a statement; answered as the driver of the hosted service answers."""
+    said = _said(body)
+    if "query" not in said:
+        return reply(_counted(_sent(actor, _as(actor, ExportDbInput, said))))
+    statement = said.pop("query")
+    found = tenancy.get(actor, Connection, str(said.get("connection_id") or ""), "push")
+    if not isinstance(statement, str) or not statement.strip():
+        raise validation_error([Fault("query", "missing", "A statement is needed.")])
+    plain = statements.insert(statement, escapes=found.type == "mysql")
+    if plain is not None:
+        # Every column that the statement names is written, also a key that a push by names leaves to the target.
+        named = {column: column for column in plain.rows[0]}
+        rows = {"table": plain.table, "rows": plain.rows}
+        ask = _as(actor, ExportDbInput, {"on_error": "stop", "mapping": named, **said, **rows})
+        return reply(_counted(_sent(actor, ask)))
+    if statements.first_word(statement) in ("SELECT", "WITH"):
+        return reply(_answered(actor, found, statement))
+    if not actor.can("admin"):
+        raise ApiError("forbidden", _NOT_PLAIN, actor.lacks("admin") or {})
+    return reply(_carried_out(actor, found, statement, said.get("confirm")))
+
+
+@call(f"{ROOT}/export/rest", ["POST"], scope="push", body=Loose, idempotent=True)
+def export_rest(actor: Actor, body: Loose) -> Response:
+    """Rows to an endpoint; answered as the hosted service does, with the push beside."""
+    said = _said(body)
+    ask = _as(actor, ExportRestInput, said)
+    if ask.endpoint_id is None and ask.connection_id is None:
+        hint = "Make an endpoint (POST /endpoints) and send its id: rows go nowhere that is not kept."
+        raise validation_error([Fault("endpointId", "missing", "This is needed.", hint)])
+    push = _sent(actor, ask)
+    found = read.rows(push["id"], limit=1)
+    status = found[0].status_code if found and found[0].status_code else 200
+    request = _request(actor, ask)
+    return reply(
+        {
+            "success": push["status"] == "completed",
+            "request": request,
+            "response": {
+                "status": status, "statusText": HTTPStatus(status).phrase if status in _KNOWN else "",
+                "headers": {}, "body": None,
+            },
+            **_beside(push),
+        }
+    )  # fmt: skip
+
+
+_KNOWN = {one.value for one in HTTPStatus}
+
+
+def _said(body: Loose) -> dict[str, Any]:
+    said = body.said(**_RENAMED)
+    if isinstance(said.get("rows"), Mapping):
+        said["rows"] = [said["rows"]]
+    return {key: value for key, value in said.items() if key not in ("project_id", "team_id")}
+
+
+def _as(actor: Actor, model: type[ExportInput], said: dict[str, Any]) -> Any:
+    """What is asked. Error: validation_error, with what is wrong with the rest of the push."""
+    try:
+        return inputs.parse(model, said)
+    except ApiError as error:
+        raise with_more(error, said, model, lambda ask: prepared(actor, ask)) from None
+
+
+def _sent(actor: Actor, ask: ExportInput) -> dict[str, Any]:
+    """The push of what is asked, ended or not yet after `EXPORT_DB_WAIT_SECONDS`. Error: target_failed with the first
+    rows that did not arrive."""
+    planned = prepared(actor, ask)
+    push_id = planned.push_id
+    pushes.queue(actor, planned, "push.create" if ask.rows is not None else "template.push")
+    wait(push_id)
+    push = pushes.as_json(pushes.get(actor, push_id, "push"))
+    bad = push["counts"]["failed"] + push["counts"]["unknown"]
+    if bad or push["status"] in ("failed", "cancelled", "timed_out"):
+        failed = [
+            *read.rows(push_id, state="failed", limit=10),
+            *read.rows(push_id, state="unknown", limit=10),
+        ]
+        told = [one.as_json(push["tables"]) for one in failed]
+        why = told[0]["message"] if told else (push["error"] or {}).get("message", "The push failed.")
+        details = {"push_id": push_id, "status": push["status"], "counts": push["counts"], "rows": told}
+        raise ApiError("target_failed", f"{bad or 'The'} rows did not arrive: {why}", details)
+    return push
+
+
+def _beside(push: dict[str, Any]) -> dict[str, Any]:
+    return {"pushId": push["id"], "status": push["status"], "counts": push["counts"]}
+
+
+def _counted(push: dict[str, Any]) -> dict[str, Any]:
+    return {
+        "command": "INSERT", "rowCount": push["counts"]["delivered"], "rows": [], "fields": [], "oid": None,
+        **_beside(push),
+    }  # fmt: skip
+
+
+def _request(actor: Actor, ask: ExportInput) -> dict[str, Any]:
+    if ask.endpoint_id is None:
+        return {"method": "POST", "url": ask.target or "", "headers": {}}
+    found = endpoints.as_json(endpoints.get(actor, ask.endpoint_id, "push"))
+    return {"method": found["method"], "url": found["url"] or found["path"], "headers": {}}
+
+
+# --- Statements ---------------------------------------------------------------------------------------------
+
+
+def _answered(actor: Actor, connection: Connection, statement: str) -> dict[str, Any]:
+    """The rows of a query, which may read only."""
+    audit_log.record(actor, "connection.query", connection, join=True)
+    db.session.commit()
+    most = limits.FETCHED_ROWS
+    with _open(connection) as session:
+        batch = session.query(statement, {}, most + 1)
+    if batch.num_rows > most:
+        text = f"The query answers more than {most:,} rows."
+        raise ApiError("target_failed", text, {"reason": "too_large", "hint": "Let it answer fewer."})
+    rows = [{name: _plain(value) for name, value in row.items()} for row in batch.to_pylist()]
+    # Of the columns' types only the driver of one database knows more: the numbers of "nothing known".
+    unknown = {"tableID": 0, "columnID": 0, "dataTypeID": 0, "dataTypeSize": -1, "dataTypeModifier": -1}
+    fields = [{"name": name, **unknown, "format": "text"} for name in batch.schema.names]
+    return {"command": "SELECT", "rowCount": len(rows), "rows": rows, "fields": fields, "oid": None}
+
+
+def _carried_out(actor: Actor, connection: Connection, statement: str, confirm: Any) -> dict[str, Any]:
+    """Any other statement of an admin's."""
+    require(actor, "admin")
+    targets.usable(connection)
+    targets.confirmed(connection, confirm if isinstance(confirm, str) else None)
+    command = statements.first_word(statement)
+    audit_log.record(actor, "connection.execute", connection, join=True, command=command)
+    db.session.commit()
+    with _open(connection) as session:
+        session.execute(statement)
+    return {"command": command, "rowCount": None, "rows": [], "fields": [], "oid": None}
+
+
+@contextmanager
+def _open(connection: Connection) -> Iterator[ReaderProcess | Session]:
+    """The database behind a connection. Its troubles are errors of the API, without what they repeat of secrets."""
+    hush = access.hushing(connection)[1]
+    try:
+        with access.open_reader(connection, limits.TARGET_QUERY_SECONDS) as session:
+            yield session
+    except ConnectorError as error:
+        error.message = hush(error.message)
+        raise access.told(error) from None
+
+
+def _plain(value: Any) -> Any:
+    """A value of a database as JSON has it."""
+    if isinstance(value, Decimal):
+        return int(value) if value == value.to_integral_value() else float(value)
+    if isinstance(value, datetime | date | time):
+        return value.isoformat()
+    if isinstance(value, timedelta):
+        return str(value)
+    if isinstance(value, bytes):
+        return base64.b64encode(value).decode()
+    return value

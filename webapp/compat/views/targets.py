@@ -1,0 +1,251 @@
+"""Connections with their test and their tables, and endpoints."""
+
+from __future__ import annotations
+
+from contextlib import nullcontext
+from typing import Any
+
+from flask import Response
+
+from webapp import limits, spelling
+from webapp.accounts.actors import Actor
+from webapp.audit.services import audit_log
+from webapp.compat.views.folders import ENDPOINTS, Folders
+from webapp.compat.views.routing import ROOT, call
+from webapp.compat.views.words import Anything, Loose, camelled, everything, placed, read, settled
+from webapp.connections.models import Connection
+from webapp.connections.services import access, connections, inspection, sqlite_files
+from webapp.connections.services import settings as connections_settings
+from webapp.connections.views.connections import ConnectionChange, ConnectionIn
+from webapp.connectors import KINDS, apart
+from webapp.endpoints.services import endpoints
+from webapp.endpoints.views.endpoints import EndpointChange, EndpointIn
+from webapp.errors import ApiError, Fault, validation_error
+from webapp.extensions import db
+from webapp.web.responses import matching, reply
+
+CONNECTION = f"{ROOT}/connections/<connection_id>"
+ENDPOINT = f"{ROOT}/endpoints/<endpoint_id>"
+
+
+class Asked(Anything):
+    """Whose tables; those of every database of the project without."""
+
+    connectionId: str | None = None  # noqa: N815 - the wire's own name
+
+
+# --- Connections --------------------------------------------------------------------------------------------
+
+
+def connection_out(connection: Connection, folders: Folders | None = None) -> dict[str, Any]:
+    """A connection as the clients know it; what is secret is masked. `folders`: those of its project, where they were
+    read already."""
+    folders = folders or Folders(ENDPOINTS, connection.project_id)
+    told = connections.as_json(connection)
+    text = told["settings"].get("connection_string")
+    return {**camelled(told), "connectionString": text, **folders.shown(connection.name)}
+
+
+@call(f"{ROOT}/connections", scope="read")
+def connections_list(actor: Actor, query: Anything) -> Response:
+    """List the connections of the project."""
+    here = placed(actor, "read", query.projectId)
+    folders = Folders(ENDPOINTS, here.project_id or "")
+    return reply([connection_out(one, folders) for one in everything(connections.listing, here)])
+
+
+@call(f"{ROOT}/connections", ["POST"], scope="write", body=Loose, status=201, idempotent=True)
+def connection_create(actor: Actor, body: Loose) -> Response:
+    """Make a connection and verify it."""
+    said = body.said()
+    here = settled(actor, "write", said)
+    Folders(ENDPOINTS, here.project_id or "").put(said, body)
+    given = read(ConnectionIn, said)
+    made = connections.create(
+        here,
+        name=given.name,
+        type=_kind(given),
+        settings=given.given(),
+        environment=given.environment,
+        read_only=given.is_read_only,
+    )
+    return reply(connection_out(made), status=201)
+
+
+def _kind(given: ConnectionIn) -> str:
+    kind = given.type or given.connection_type
+    if not kind:
+        raise validation_error(
+            [Fault("type", "missing", "This is needed: the kind of target, such as postgresql.")]
+        )
+    return kind
+
+
+@call(CONNECTION, scope="read")
+def connection_show(actor: Actor, connection_id: str) -> Response:
+    """Read a connection."""
+    return reply(connection_out(connections.get(actor, connection_id)), tag=True)
+
+
+@call(CONNECTION, ["PUT"], scope="write", body=Loose)
+def connection_change(actor: Actor, connection_id: str, body: Loose) -> Response:
+    """Change a connection. A masked connection string that is sent back keeps what it hides."""
+    found = connections.get(actor, connection_id, "write", lock=True)
+    said = body.said()
+    kind = said.pop("type", None) or said.pop("connection_type", None)
+    if isinstance(kind, str) and connections.kind_of(kind) != found.type:
+        text = f"A connection of type {found.type} stays one."
+        raise validation_error([Fault("type", "not_allowed", text, "Make a new connection.")])
+    Folders(ENDPOINTS, found.project_id).put(said, body, found.name)
+    changes = read(ConnectionChange, said).model_dump(exclude_unset=True, by_alias=True)
+    string = changes.pop("connection_string", None)
+    if string is not None:
+        changes["settings"] = {**(changes.get("settings") or {}), "connection_string": string}
+    changes = {key: value for key, value in changes.items() if value is not None}
+    return reply(connection_out(connections.change(actor, found, changes)))
+
+
+@call(CONNECTION, ["DELETE"], scope="write")
+def connection_delete(actor: Actor, connection_id: str) -> Response:
+    """Soft-delete a connection."""
+    found = connections.get(actor, connection_id, "write", lock=True)
+    connections.delete(actor, found)
+    return reply({"message": f"Connection {found.name} deleted"})
+
+
+@call(f"{ROOT}/connections/test", ["POST"], scope="write", body=Loose)
+def connection_test(actor: Actor, body: Loose) -> Response:
+    """Whether settings lead to a target that answers; nothing is saved. One that does not is `target_failed`."""
+    said = body.said()
+    here = settled(actor, "write", said)
+    given = read(ConnectionIn, {"name": "test", **said})
+    kind = connections.kind_of(_kind(given))
+    settings = spelling.canonical(KINDS[kind].Settings, given.given())
+    connections_settings.check(here, here.project_id, KINDS[kind], settings, {})
+    # It is in no session, so it is never saved, and its secrets stand in it as they are.
+    tried = Connection(
+        workspace_id=here.workspace_id,
+        project_id=here.project_id,
+        type=kind,
+        settings=settings,
+        read_only=True,
+    )
+    audit_log.record(here, "connection.test", join=True, connection_type=kind)
+    db.session.commit()
+    with sqlite_files.trial(tried) if kind == sqlite_files.KIND else nullcontext() as folder:
+        connector, hush = access.hushing(tried)
+        connector.folder = folder or connector.folder
+        stages = [
+            {"name": one["name"], "ok": one["ok"], "code": one["code"], "message": hush(one["message"]),
+             "hint": one["hint"], "ms": one["ms"]}
+            for one in apart.stages(connector, limits.VERIFY_SECONDS)
+        ]  # fmt: skip
+    bad = next((one for one in stages if not one["ok"]), None)
+    if bad is not None or not stages:
+        text = bad["message"] if bad else "The target did not answer."
+        raise ApiError("target_failed", text, {"stages": stages, "hint": bad["hint"] if bad else ""})
+    return reply({"success": True, "message": "The connection works.", "stages": stages})
+
+
+@call(f"{ROOT}/connections/tables", scope="read", query=Asked, reads=False)
+def tables(actor: Actor, query: Asked) -> Response:
+    """The tables of one connection, or of all databases of the project that answer."""
+    if query.connectionId:
+        return reply(_tables(actor, connections.get(actor, query.connectionId)))
+    here = placed(actor, "read", query.projectId)
+    found: list[dict[str, Any]] = []
+    asked = [one for one in everything(connections.listing, here) if KINDS[one.type].can.sql]
+    for one in asked[: limits.COMPAT_TABLE_CONNECTIONS]:
+        try:
+            found += _tables(here, one)
+        except ApiError:  # one that is down says nothing of the others
+            db.session.rollback()
+    return reply(found)
+
+
+def _tables(actor: Actor, connection: Connection) -> list[dict[str, Any]]:
+    entities = inspection.metadata_json(actor, connection)["entities"]
+    inbound: dict[str, list[dict[str, str]]] = {}
+    for one in entities:
+        for relation in one.get("relations", []):
+            for column, referenced in zip(relation["columns"], relation["entity_columns"], strict=False):
+                told = {
+                    "dependent_table": one["name"], "dependent_column": column, "referenced_column": referenced
+                }  # fmt: skip
+                inbound.setdefault(relation["entity"], []).append(told)
+    return [
+        {
+            "table_name": one["name"],
+            "columns": [
+                {"column_name": column["name"], "data_type": column.get("declared") or column["type"]}
+                for column in one["fields"]
+            ],
+            "rows": [],
+            "dependencies": inbound.get(one["name"], []),
+            "connectionId": connection.id,
+        }
+        for one in entities
+    ]
+
+
+# --- Endpoints ----------------------------------------------------------------------------------------------
+
+
+@call(f"{ROOT}/endpoints", scope="read")
+def endpoints_list(actor: Actor, query: Anything) -> Response:
+    """List the endpoints of the project."""
+    here = placed(actor, "read", query.projectId)
+    folders = Folders(ENDPOINTS, here.project_id or "")
+    found = everything(endpoints.listing, here)
+    return reply([endpoint_out(endpoints.as_json(one), folders) for one in found])
+
+
+def endpoint_out(told: dict[str, Any], folders: Folders | None = None) -> dict[str, Any]:
+    """An endpoint as the clients know it: null where it has no headers, parameters or authentication, and a path as
+    its address where it has the one of a connection."""
+    folders = folders or Folders(ENDPOINTS, told["project_id"])
+    return {
+        **camelled(told),
+        "url": told["url"] or told["path"],
+        "headers": told["headers"] or None,
+        "queryParams": told["query_params"] or None,
+        "auth": None if (told["auth"] or {}).get("type", "none") == "none" else told["auth"],
+        **folders.shown(told["name"]),
+    }
+
+
+@call(f"{ROOT}/endpoints", ["POST"], scope="write", body=Loose, idempotent=True)
+def endpoint_create(actor: Actor, body: Loose) -> Response:
+    """Make an endpoint."""
+    said = body.said()
+    here = settled(actor, "write", said)
+    Folders(ENDPOINTS, here.project_id or "").put(said, body)
+    made = endpoints.create(here, read(EndpointIn, said).given())
+    return reply(endpoint_out(endpoints.as_json(made)))
+
+
+@call(ENDPOINT, scope="read")
+def endpoint_show(actor: Actor, endpoint_id: str) -> Response:
+    """Read an endpoint."""
+    return reply(endpoint_out(endpoints.as_json(endpoints.get(actor, endpoint_id))), tag=True)
+
+
+@call(ENDPOINT, ["PUT"], scope="write", body=Loose)
+def endpoint_change(actor: Actor, endpoint_id: str, body: Loose) -> Response:
+    """Change an endpoint. A secret that comes back masked is kept."""
+    found = endpoints.get(actor, endpoint_id, "write", lock=True)
+    matching(endpoint_out(endpoints.as_json(found)))
+    said = {key: value for key, value in body.said().items() if key not in ("project_id", "team_id")}
+    if found.connection_id and said.get("url") == said.get("path"):
+        said.pop("url", None)  # of an endpoint on a connection the clients are shown the path as its address
+    Folders(ENDPOINTS, found.project_id).put(said, body, found.name)
+    changed = endpoints.change(actor, found, read(EndpointChange, said).given())
+    return reply(endpoint_out(endpoints.as_json(changed)))
+
+
+@call(ENDPOINT, ["DELETE"], scope="write")
+def endpoint_delete(actor: Actor, endpoint_id: str) -> Response:
+    """Soft-delete an endpoint."""
+    found = endpoints.get(actor, endpoint_id, "write", lock=True)
+    endpoints.delete(actor, found)
+    return reply({"message": f"Endpoint {found.name} deleted"})

@@ -1,0 +1,217 @@
+"""Connections: kept with their secrets sealed, changed, deleted."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+
+from sqlalchemy import select
+
+from webapp import clock, limits, pagination, spelling
+from webapp.accounts.actors import Actor, require
+from webapp.accounts.services import tenancy
+from webapp.audit.services import audit_log
+from webapp.connections.models import Connection
+from webapp.connections.services import inspection, secrets, sqlite_files
+from webapp.connections.services import settings as connections_settings
+from webapp.connections.services.access import check_disk
+from webapp.connectors import KINDS
+from webapp.endpoints.models import Endpoint
+from webapp.errors import ApiError, Fault, did_you_mean, validation_error
+from webapp.extensions import db
+from webapp.files.services import file_store
+from webapp.objects.services import usages
+
+ENVIRONMENTS: Final = ("dev", "test", "prod")
+_ALIASES: Final = {
+    "postgres": "postgresql", "mariadb": "mysql", "sqlserver": "mssql", "mongo": "mongodb", "openai": "ai",
+}  # fmt: skip
+
+
+def as_json(connection: Connection) -> dict[str, Any]:
+    """A connection as the API shows it; what is secret is masked."""
+    return {
+        "id": connection.id,
+        "name": connection.name,
+        "type": connection.type,
+        "connection_type": connection.type,
+        "settings": connections_settings.shown(connection.settings, KINDS[connection.type]),
+        "environment": connection.environment,
+        "read_only": connection.read_only,
+        "verification": connection.verification,
+        "metadata_at": clock.to_text(connection.metadata_at),
+        "metadata_document": connection.document_key is not None,
+        "project_id": connection.project_id,
+        "team_id": connection.team_id,
+        "created_by": connection.created_by,
+        "created_at": clock.to_text(connection.created_at),
+        "updated_at": clock.to_text(connection.updated_at),
+        "deleted_at": clock.to_text(connection.deleted_at),
+    }
+
+
+# --- Finding and changing -----------------------------------------------------------------------------------
+
+
+def get(actor: Actor, connection_id: str, scope: str = "read", **how: bool) -> Connection:
+    """One connection. Errors: not_found, forbidden."""
+    return tenancy.get(actor, Connection, connection_id, scope, **how)
+
+
+def listing(
+    actor: Actor,
+    *,
+    cursor: str | None = None,
+    limit: int = limits.PAGE_LIMIT_DEFAULT,
+    q: str | None = None,
+    type: str | None = None,
+    deleted: bool = False,
+) -> pagination.Page[Connection]:
+    """A page of the project's connections, newest first. `q` searches names."""
+    statement = tenancy.listing(actor, Connection, deleted=deleted).where(Connection.of_endpoint.is_(False))
+    if type is not None:
+        statement = statement.where(Connection.type == kind_of(type, "type"))
+    return pagination.page(
+        statement,
+        name="connections",
+        identity=Connection.id,
+        cursor=cursor,
+        limit=limit,
+        search=(q, Connection.name),
+        context=f"{actor.project_id} {type} {deleted}",
+        sizes=(Connection.settings, Connection.verification),
+    )
+
+
+def every_with_metadata(actor: Actor) -> Iterator[Connection]:
+    """The project's connections whose tables have been read, newest first."""
+    statement = tenancy.listing(actor, Connection).where(
+        Connection.of_endpoint.is_(False), Connection.metadata_key.is_not(None)
+    )
+    yield from db.session.scalars(statement.order_by(Connection.id.desc()))
+
+
+def kind_of(word: str, path: str = "type") -> str:
+    """The wire name of a kind, in any spelling. Error: validation_error with the nearest one."""
+    found = spelling.plain(word)
+    found = _ALIASES.get(found, found)
+    if found in KINDS:
+        return found
+    hint = did_you_mean(found, [*KINDS, *_ALIASES]) or f"There are {', '.join(KINDS)}."
+    raise validation_error(
+        [Fault(path, "unknown_type", f'There is no type of connection "{word[:50]}".', hint)]
+    )
+
+
+def settings_faults(type: str, settings: Mapping[str, Any]) -> list[Fault]:
+    """Return the faults of a new connection's type and settings that need no look at what is stored."""
+    try:
+        kind = kind_of(type)
+    except ApiError as error:
+        return [Fault(**fault) for fault in error.details["fields"]]
+    return connections_settings.value_faults(KINDS[kind], settings)
+
+
+def create(
+    actor: Actor,
+    *,
+    name: str,
+    type: str,
+    settings: Mapping[str, Any],
+    environment: str = "dev",
+    read_only: bool = False,
+    verifies: bool = True,
+) -> Connection:
+    """A connection, verified once; one that fails is kept as unverified; commits.
+
+    Errors: forbidden, validation_error with every fault of the settings.
+    """
+    connection = draft(
+        actor, name=name, type=type, settings=settings, environment=environment, read_only=read_only
+    )
+    db.session.commit()
+    if verifies:
+        inspection.verified(connection)
+    return connection
+
+
+def draft(
+    actor: Actor, *, name: str, type: str, settings: Mapping[str, Any], tells: bool = True, **columns: Any
+) -> Connection:
+    """A connection that joins the caller's transaction. `columns` are others of its row; `tells`: whether the audit
+    trail is told of it, or by the caller. Errors as `create`."""
+    require(actor, "write")
+    kind = kind_of(type)
+    check_disk(kind)
+    settings = spelling.canonical(KINDS[kind].Settings, settings)
+    connection = Connection(
+        **tenancy.here(actor), name=name, type=kind, settings={}, created_by=actor.user_id, **columns
+    )
+    grants = connections_settings.check(actor, connection.project_id, KINDS[kind], settings, {})
+    secrets.allow(actor, grants)
+    db.session.add(connection)
+    db.session.flush()
+    connection.settings = connections_settings.kept(connection, KINDS[kind], settings)
+    if kind == sqlite_files.KIND:
+        sqlite_files.place(connection)
+    told = {"name": name, "connection_type": kind, "environment": connection.environment}
+    if tells:
+        audit_log.record(actor, "connection.create", connection, join=True, **told)
+    return connection
+
+
+def change(actor: Actor, connection: Connection, changes: Mapping[str, Any]) -> Connection:
+    """Change `name`, `settings` (whole), `environment`, `read_only` of a locked connection; commits. Masked secrets
+    stay as they are. New settings are verified. Errors: validation_error."""
+    told = put_in(actor, connection, changes)
+    audit_log.record(actor, "connection.change", connection, join=True, name=connection.name, changes=told)
+    db.session.commit()
+    if changes.get("settings") is not None:
+        inspection.verified(connection)
+    return connection
+
+
+def put_in(actor: Actor, connection: Connection, changes: Mapping[str, Any]) -> dict[str, Any]:
+    """As `change`, in the caller's transaction, which tells of it and verifies nothing. Returns what changed, as the
+    audit trail tells it."""
+    kind, fresh = KINDS[connection.type], changes.get("settings")
+    before = _told(connection)
+    file = sqlite_files.name_of(connection) if connection.type == sqlite_files.KIND else ""
+    if fresh is not None:
+        fresh = spelling.canonical(kind.Settings, fresh)
+        grants = connections_settings.check(actor, connection.project_id, kind, fresh, connection.settings)
+        ends = select(Endpoint.settings).where(
+            Endpoint.connection_id == connection.id, Endpoint.deleted_at.is_(None)
+        )
+        grants += connections_settings.check_moved(
+            actor, connection, kind, fresh, list(db.session.scalars(ends))
+        )
+        secrets.allow(actor, grants)
+        connection.settings = connections_settings.kept(connection, kind, fresh)
+        connection.verification = connection.metadata_key = connection.metadata_at = None
+        if connection.type == sqlite_files.KIND and sqlite_files.name_of(connection) != file:
+            sqlite_files.place(connection)
+    for key in ("name", "environment", "read_only"):
+        if key in changes:
+            setattr(connection, key, changes[key])
+    connection.updated_at = clock.now()
+    return audit_log.between(before, _told(connection), {**changes, **(fresh or {})})
+
+
+def _told(connection: Connection) -> dict[str, Any]:
+    own = {key: getattr(connection, key) for key in ("name", "environment", "read_only")}
+    return {**connections_settings.shown(connection.settings, KINDS[connection.type]), **own}
+
+
+def delete(actor: Actor, connection: Connection) -> None:
+    """Soft-delete a locked connection; commits. Error: in_use, with what uses it in its team and pushes in progress."""
+    usages.refuse(actor, usages.of_connection(connection), "connection")
+    tenancy.soft_delete(actor, connection)
+
+
+def restore(actor: Actor, connection: Connection) -> None:
+    """Take a deletion back; commits. Errors: not_found after 30 days, quota_exceeded (too many SQLite files)."""
+    if connection.type == sqlite_files.KIND and connection.deleted_at is not None:
+        file_store.lock(connection.workspace_id)
+        sqlite_files.check_number(connection)
+    tenancy.restore(actor, connection)

@@ -1,0 +1,174 @@
+"""Metadata documents that were uploaded for a connection: used for what the target would tell, never fetched."""
+
+from __future__ import annotations
+
+import hashlib
+from typing import Any
+from urllib.parse import urljoin
+
+import orjson
+from flask import current_app
+from sqlalchemy import func, select
+
+from webapp import clock, limits, storage
+from webapp.accounts.actors import Actor
+from webapp.audit.services import audit_log
+from webapp.connections.models import Connection
+from webapp.connections.services import access, settings
+from webapp.connectors import KINDS, documents
+from webapp.connectors.base import ConnectorError
+from webapp.connectors.channel import HttpConnector
+from webapp.endpoints.models import Endpoint
+from webapp.errors import ApiError, Fault, validation_error
+from webapp.extensions import db
+from webapp.files.services import file_store
+from webapp.net.session import NetError, checked
+from webapp.net.urls import origin
+from webapp.operations import deferred_deletion
+
+
+def read(connection: Connection, document: bytes) -> tuple[bytes, int]:
+    """The metadata that a document describes, as JSON of `wire.to_json`, and the number of its entities.
+
+    Takes seconds: call it before the connection is locked. Error: validation_error (a kind that reads none, a
+    document that cannot be read), unavailable."""
+    kind = _kind(connection).kind
+    db.session.rollback()  # nothing is held while the document is read
+    return _read(kind, document)
+
+
+def _read(kind: str, document: bytes) -> tuple[bytes, int]:
+    try:
+        return documents.metadata(kind, document, seconds=limits.DOCUMENT_CPU_SECONDS)
+    except ConnectorError as error:
+        if error.transient:
+            raise ApiError("unavailable", error.message, headers={"Retry-After": "5"}) from None
+        raise validation_error([Fault("document", "bad_document", error.message, error.hint)]) from None
+
+
+def put(
+    actor: Actor, connection: Connection, document: bytes, metadata: bytes, entities: int
+) -> dict[str, Any]:
+    """Keep a document for a locked connection, in place of the one before, with what `read` found in it; commits.
+
+    Errors: validation_error (`needed_again`), where it would lead a stored secret to another server; quota_exceeded.
+    """
+    _check_server(connection, orjson.loads(metadata))
+    _check_number(connection)
+    before = connection.document_key
+    store, folder = storage.of(current_app), f"connections/{connection.workspace_id}/{connection.id}"
+    digest = hashlib.sha256(document).hexdigest()
+    keys = f"{folder}/document-{digest[:32]}", f"{folder}/metadata.json"
+    store.put(keys[0], [document])
+    store.put(keys[1], [metadata])
+    connection.document_key, connection.metadata_key = keys
+    connection.metadata_at = connection.updated_at = clock.now()
+    told = {"bytes": len(document), "sha256": digest, "entities": entities}
+    audit_log.record(actor, "connection.document", connection, join=True, **told)
+    db.session.commit()
+    _drop(before, keys[0])
+    return told
+
+
+def _check_server(connection: Connection, fresh: dict[str, Any]) -> None:
+    """Check that a new document does not lead the secrets of a connection to another server.
+
+    Editors may upload documents and cannot read the secrets. Without `base_url` the document decides where requests
+    go, so it is treated as that setting is: what is stored goes where it went (ADR 13). The first document of a
+    connection without `document_url` names the server; nothing could be sent before.
+    """
+    if not _follows_document(connection):
+        return
+    found_at = str(connection.settings.get("document_url") or "")
+    after = _server(fresh, found_at)
+    if connection.document_key is None and connection.metadata_key is None:
+        if not found_at:
+            return
+        before: str | None = found_at
+    else:
+        before = _server(_present(connection), found_at)
+    if after is None and before is None:
+        return
+    if after is None or before is None or origin(after) != origin(before):
+        text = (
+            "This document names another server than before, so the connection's secrets would go elsewhere."
+        )
+        hint = "Set base_url in the connection's settings, and enter its secrets again."
+        raise validation_error([Fault("document", "needed_again", text, hint)])
+
+
+def _follows_document(connection: Connection) -> bool:
+    """Whether a connection has secrets, and takes the server that it sends them to from its document."""
+    kind = KINDS[connection.type]
+    if "base_url" not in kind.Settings.model_fields or connection.settings.get("base_url"):
+        return False
+    ends = select(Endpoint.settings).where(Endpoint.connection_id == connection.id)
+    said = list(db.session.scalars(ends))
+    return settings.has_secrets(connection, kind, said)
+
+
+def _present(connection: Connection) -> dict[str, Any]:
+    """The metadata of a connection as it is known; of a document that was not read since, nothing without it."""
+    known = access.cached(connection)
+    document = access.document_of(connection)
+    if known is None and document is not None:
+        known = orjson.loads(_read(connection.type, document)[0])
+    return known or {}
+
+
+def _server(metadata: dict[str, Any], found_at: str) -> str | None:
+    """The server that a document names; None where it names none that can be reached."""
+    try:
+        return checked(urljoin(found_at, str(metadata.get("base_url") or "")))
+    except (NetError, ValueError):
+        return None
+
+
+def _check_number(connection: Connection) -> None:
+    """Error: quota_exceeded, where the workspace has as many documents as it may have. Deleted connections count: they
+    can be restored with theirs."""
+    file_store.lock(connection.workspace_id)
+    others = select(func.count()).where(
+        Connection.workspace_id == connection.workspace_id,
+        Connection.document_key.is_not(None),
+        Connection.id != connection.id,
+    )
+    if (db.session.scalar(others) or 0) >= limits.MAX_DOCUMENTS:
+        most = limits.MAX_DOCUMENTS
+        text = f"A workspace may have {most} metadata documents. Remove one from another connection first."
+        raise ApiError("quota_exceeded", text, {"limit_documents": limits.MAX_DOCUMENTS})
+
+
+def _drop(before: str | None, now: str | None = None) -> None:
+    """Remove a document that was replaced or removed, unless a backup may still need it."""
+    if before is not None and before != now and not deferred_deletion.held():
+        file_store.drop(before)
+
+
+def delete(actor: Actor, connection: Connection) -> None:
+    """Forget the document of a locked connection; commits. What the target tells counts again.
+
+    Where the document decided which server the connection's secrets go to, that server becomes its `base_url`: else the
+    next document could lead them to any other.
+    """
+    _kind(connection)
+    if connection.document_key is None:
+        return
+    before = connection.document_key
+    if not connection.settings.get("document_url") and _follows_document(connection):
+        server = _server(_present(connection), "")
+        if server is not None:
+            connection.settings = {**connection.settings, "base_url": server}
+    connection.document_key = connection.metadata_key = connection.metadata_at = None
+    connection.updated_at = clock.now()
+    audit_log.record(actor, "connection.document", connection, join=True, bytes=0)
+    db.session.commit()
+    _drop(before)
+
+
+def _kind(connection: Connection) -> type[HttpConnector]:
+    kind = KINDS[connection.type]
+    if issubclass(kind, HttpConnector) and kind.reads_document:
+        return kind
+    text = f"A connection of type {connection.type} takes no metadata document."
+    raise validation_error([Fault("type", "not_for_this_type", text)])

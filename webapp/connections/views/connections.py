@@ -1,0 +1,294 @@
+"""Connections: made, verified, looked into."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from flask import Blueprint, Response, flash, g, url_for
+from pydantic import Field
+
+from webapp import limits
+from webapp.accounts.actors import Actor
+from webapp.connections.services import connections, inspection
+from webapp.errors import Fault, validation_error
+from webapp.objects.services import usages
+from webapp.web.inputs import READ_ONLY, Input, ListQuery, Query
+from webapp.web.responses import Listed, Output, Raw, matching, reply
+from webapp.web.routing import route
+
+bp = Blueprint("connections", __name__)
+ONE = "/connections/<connection_id>"
+Name = Annotated[str, Field(min_length=1, max_length=limits.MAX_NAME_CHARS, pattern=r"\S")]
+Environment = Literal["dev", "test", "prod"]
+_TARGET = (
+    "target_failed",
+    "target_timeout",
+    "target_not_allowed",
+    "token_request_failed",
+    "csrf_failed",
+    "driver_missing",
+    "unavailable",
+)
+
+
+class ConnectionQuery(ListQuery):
+    """Which connections. `q` searches names."""
+
+    type: str | None = None
+
+
+class ConnectionIn(Input):
+    """A new connection. `type` may be called `connection_type`, and a connection string may stand beside it."""
+
+    read_only = READ_ONLY | {"verification", "metadata_at", "metadata_document"}
+
+    name: Name
+    type: Annotated[str, Field(max_length=50)] | None = None
+    connection_type: Annotated[str, Field(max_length=50)] | None = None
+    settings: dict[str, Any] = Field(default_factory=dict)
+    connection_string: Annotated[str, Field(max_length=2_000)] | None = None
+    environment: Environment = "dev"
+    is_read_only: bool = Field(False, alias="read_only")
+    project_id: str | None = None
+    team_id: str | None = None
+
+    @classmethod
+    def more_faults(cls, body: dict[str, Any]) -> list[Fault]:
+        """Return the faults of the settings, for a response that already reports others."""
+        kind, settings = body.get("type") or body.get("connection_type"), body.get("settings", {})
+        if not isinstance(kind, str) or not isinstance(settings, dict):
+            return []
+        return connections.settings_faults(kind, settings)
+
+    def given(self) -> dict[str, Any]:
+        """The settings, with the connection string that stands beside them."""
+        if self.connection_string is None:
+            return self.settings
+        return {**self.settings, "connection_string": self.connection_string}
+
+
+class ConnectionChange(Input):
+    """What changes. `settings` are given whole; a secret that comes back as `********` is kept."""
+
+    read_only = READ_ONLY | {
+        "verification", "metadata_at", "metadata_document", "type", "connection_type", "project_id", "team_id"
+    }  # fmt: skip
+
+    name: Name | None = None
+    settings: dict[str, Any] | None = None
+    connection_string: Annotated[str, Field(max_length=2_000)] | None = None
+    environment: Environment | None = None
+    is_read_only: bool | None = Field(None, alias="read_only")
+
+
+class StageOut(Output):
+    """How one stage of a verification went."""
+
+    name: str
+    ok: bool
+    code: str
+    message: str
+    hint: str
+    ms: int
+
+
+class VerificationOut(Output):
+    """How a verification went: `verified` or `failed`, stage by stage."""
+
+    status: str
+    stages: list[StageOut]
+    response: dict[str, Any] | None
+    checked_at: str
+
+
+class ConnectionOut(Output):
+    """A connection. Secret parts of its settings are `********`."""
+
+    id: str
+    name: str
+    type: str
+    connection_type: str
+    settings: dict[str, Any]
+    environment: str
+    read_only: bool
+    verification: VerificationOut | None
+    metadata_at: str | None
+    metadata_document: bool
+    project_id: str
+    team_id: str
+    created_by: str | None
+    created_at: str
+    updated_at: str
+    deleted_at: str | None
+
+
+class MetadataQuery(Query):
+    """`refresh`: read it again. `entity`: these tables alone; `q`: those whose name has this text. Without either
+    all, or with `limit` so many from the front."""
+
+    refresh: bool = False
+    entity: Annotated[str, Field(max_length=500)] | None = None
+    q: Annotated[str, Field(max_length=limits.MAX_QUERY_TEXT)] | None = None
+    limit: Annotated[int, Field(ge=1, le=10_000)] | None = None
+
+
+_METADATA = Raw(
+    {
+        "type": "object",
+        "required": ["kind", "version", "entities", "total"],
+        "properties": {
+            "kind": {"type": "string"},
+            "version": {"type": "string"},
+            "total": {"type": "integer"},
+            "metadata_at": {"type": ["string", "null"]},
+            "entities": {"type": "array", "items": {"type": "object"}},
+        },
+    }
+)
+
+
+@route(
+    bp,
+    "/connections",
+    scope="read",
+    query=ConnectionQuery,
+    returns=Listed(ConnectionOut),
+    errors=("validation_error",),
+)
+def index(actor: Actor, query: ConnectionQuery) -> Response:
+    """List the connections of the project, newest first."""
+    page = connections.listing(actor, **query.model_dump())
+    return reply(
+        page.as_dict(connections.as_json), template="connections/list.html", block="list", query=query
+    )
+
+
+@route(
+    bp,
+    "/connections",
+    ["POST"],
+    scope="write",
+    body=ConnectionIn,
+    returns=ConnectionOut,
+    status=201,
+    idempotent=True,
+    errors=("driver_missing", "unavailable"),
+)
+def create(actor: Actor, body: ConnectionIn) -> Response:
+    """Make a connection and verify it; one that fails is kept as unverified."""
+    _checked(actor, body)
+    made = connections.create(
+        actor,
+        name=body.name,
+        type=body.type or body.connection_type or "",
+        settings=body.given(),
+        environment=body.environment,
+        read_only=body.is_read_only,
+    )
+    where = url_for(".show", connection_id=made.id)
+    return reply(connections.as_json(made), status=201, see=where, tag=True, headers={"Location": where})
+
+
+def _checked(actor: Actor, body: ConnectionIn) -> None:
+    """There is a type; ids of projects and teams, when sent, must be the caller's."""
+    faults = [
+        Fault(
+            name,
+            "not_yours",
+            f"{name} must be the one this call is made in.",
+            f"Leave it out, or send {mine}.",
+        )
+        for name, sent, mine in (
+            ("project_id", body.project_id, actor.project_id),
+            ("team_id", body.team_id, actor.team_id),
+        )
+        if sent is not None and sent != mine
+    ]
+    if not (body.type or body.connection_type):
+        faults.append(Fault("type", "missing", "This is needed: the kind of target, such as postgresql."))
+    if faults:
+        raise validation_error(faults)
+
+
+@route(bp, ONE, scope="read", returns=ConnectionOut)
+def show(actor: Actor, connection_id: str) -> Response:
+    """Read a connection."""
+    found = connections.get(actor, connection_id)
+    used = usages.told(actor, usages.of_connection(found)) if g.face == "person" else []
+    return reply(connections.as_json(found), template="connections/show.html", tag=True, used_by=used)
+
+
+@route(
+    bp,
+    ONE,
+    ["PATCH"],
+    scope="write",
+    body=ConnectionChange,
+    returns=ConnectionOut,
+    errors=("version_conflict", "driver_missing", "unavailable"),
+)
+def change(actor: Actor, connection_id: str, body: ConnectionChange) -> Response:
+    """Change a connection; new settings are verified."""
+    found = connections.get(actor, connection_id, "write", lock=True)
+    matching(connections.as_json(found))
+    changes = body.model_dump(exclude_unset=True, by_alias=True)
+    text = changes.pop("connection_string", None)
+    if text is not None:
+        changes["settings"] = {**(changes.get("settings") or {}), "connection_string": text}
+    changes = {key: value for key, value in changes.items() if value is not None}
+    changed = connections.change(actor, found, changes)
+    return reply(connections.as_json(changed), see=url_for(".show", connection_id=connection_id), tag=True)
+
+
+@route(bp, ONE, ["DELETE"], scope="write", returns=ConnectionOut, errors=("version_conflict", "in_use"))
+def delete(actor: Actor, connection_id: str) -> Response:
+    """Soft-delete a connection; it can be restored for 30 days."""
+    found = connections.get(actor, connection_id, "write", lock=True)
+    matching(connections.as_json(found))
+    connections.delete(actor, found)
+    if g.face == "person":  # the category of a message is where its Undo goes
+        flash(f"Connection {found.name} deleted", url_for(".restore", connection_id=connection_id))
+    return reply(connections.as_json(found), see=url_for(".index"))
+
+
+@route(bp, f"{ONE}/restore", ["POST"], scope="write", returns=ConnectionOut)
+def restore(actor: Actor, connection_id: str) -> Response:
+    """Take a connection's deletion back."""
+    found = connections.get(actor, connection_id, "write", lock=True, deleted=True)
+    connections.restore(actor, found)
+    return reply(connections.as_json(found), see=url_for(".show", connection_id=connection_id), tag=True)
+
+
+@route(bp, f"{ONE}/verify", ["POST"], scope="write", returns=VerificationOut, errors=_TARGET)
+def verify(actor: Actor, connection_id: str) -> Response:
+    """Verify a connection again, stage by stage."""
+    found = connections.get(actor, connection_id, "write")
+    answer = inspection.verify(actor, found)
+    if g.face == "program":
+        return reply(answer)
+    see = url_for(".show", connection_id=connection_id)
+    return reply(connections.as_json(found), template="connections/show.html", block="verification", see=see)
+
+
+@route(
+    bp, f"{ONE}/metadata", scope="read", query=MetadataQuery, returns=_METADATA, errors=_TARGET, reads=False
+)
+def metadata(actor: Actor, connection_id: str, query: MetadataQuery) -> Response:
+    """What the target holds: its tables, their columns, keys and relations, as last read."""
+    found = connections.get(actor, connection_id)
+    known = inspection.metadata_json(actor, found, query.refresh)
+    wanted = (query.q or "").casefold()
+    names = {one.strip() for one in query.entity.split(",")} if query.entity else None
+    fit = [
+        one
+        for one in known["entities"]
+        if wanted in one["name"].casefold() and (names is None or one["name"] in names)
+    ]
+    answer = {
+        "kind": known["kind"],
+        "version": known["version"],
+        "metadata_at": connections.as_json(found)["metadata_at"],
+        "total": len(fit),
+        "entities": fit[: query.limit],
+    }
+    return reply(answer, template="connections/metadata.html", connection=found, query=query)

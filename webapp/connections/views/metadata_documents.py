@@ -1,0 +1,92 @@
+"""Metadata documents of connections: uploaded, downloaded, removed."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from flask import Blueprint, Response, g, make_response, render_template, request, url_for
+
+from webapp.accounts.actors import Actor
+from webapp.connections.services import connections, inspection, metadata_documents
+from webapp.connections.services.access import document_of
+from webapp.connections.views.connections import ConnectionOut
+from webapp.errors import ApiError, Fault, validation_error
+from webapp.objects.services import usages
+from webapp.web.responses import Output, reply
+from webapp.web.routing import route
+
+bp = Blueprint("metadata_documents", __name__)
+ONE = "/connections/<connection_id>/metadata-document"
+
+
+class DocumentOut(Output):
+    """What was taken over."""
+
+    bytes: int
+    sha256: str
+    entities: int
+
+
+@route(bp, ONE, ["PUT"], scope="write", returns=DocumentOut, errors=("validation_error",))
+def put(actor: Actor, connection_id: str) -> Response:
+    """Upload a metadata document as the body: `$metadata` of an OData service, or an OpenAPI document as JSON or YAML.
+
+    It is used from now on, and nothing is fetched from the target to learn what it holds.
+    """
+    return reply(_put(actor, connection_id, request.get_data()))
+
+
+def _put(actor: Actor, connection_id: str, document: bytes) -> dict[str, Any]:
+    connection = connections.get(actor, connection_id, "write")
+    found = metadata_documents.read(connection, _told(document))
+    connection = connections.get(actor, connection_id, "write", lock=True)
+    return metadata_documents.put(actor, connection, document, *found)
+
+
+def _again(actor: Actor, error: ApiError, connection_id: str) -> str:
+    """The page of the connection with what is wrong with the document."""
+    found = connections.get(actor, connection_id)
+    data, used = connections.as_json(found), usages.told(actor, usages.of_connection(found))
+    return render_template("connections/show.html", data=data, used_by=used, refused=error)
+
+
+@route(bp, ONE, ["POST"], scope="write", programs=False, hidden=True, on_fault=_again)
+def upload(actor: Actor, connection_id: str) -> Response:
+    """Upload one by a form, whose file is `document`."""
+    file = request.files.get("document")
+    told = _put(actor, connection_id, file.read() if file else b"")
+    inspection.verified(
+        connections.get(actor, connection_id)
+    )  # what its page says of the target's own is over
+    see = url_for("connections.show", connection_id=connection_id)
+    return reply(see=see, flashed=f"The document is stored: {told['entities']:,} entities.")
+
+
+@route(bp, ONE, scope="read", produces=("application/octet-stream",))
+def show(actor: Actor, connection_id: str) -> Response:
+    """Download the document as it was uploaded."""
+    document = document_of(connections.get(actor, connection_id))
+    if document is None:
+        raise ApiError("not_found", "This connection has no metadata document.")
+    answer = make_response(document)
+    answer.headers["Content-Type"] = "application/octet-stream"
+    answer.headers["Content-Disposition"] = "attachment; filename=metadata-document"
+    return answer
+
+
+@route(bp, ONE, ["DELETE"], scope="write", returns=ConnectionOut, errors=("validation_error",))
+def delete(actor: Actor, connection_id: str) -> Response:
+    """Remove the document: what the target tells of itself counts again."""
+    found = connections.get(actor, connection_id, "write", lock=True)
+    metadata_documents.delete(actor, found)
+    see = url_for("connections.show", connection_id=connection_id) if g.face == "person" else None
+    return reply(connections.as_json(found), see=see)
+
+
+def _told(document: bytes) -> bytes:
+    if not document:
+        text = "There is no document in the body."
+        raise validation_error(
+            [Fault("document", "missing", text, "Send the file itself, not JSON around it.")]
+        )
+    return document

@@ -1,0 +1,376 @@
+"""The pages of connections: the form of a kind, what a target holds. For people only; programs use /connections."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Annotated, Any, Final
+
+from flask import Blueprint, Response, current_app, g, redirect, render_template, request, url_for
+from pydantic import Field
+
+from webapp import limits
+from webapp.accounts.actors import Actor
+from webapp.connections.models import Connection
+from webapp.connections.services import connections, inspection
+from webapp.connections.views.connections import ConnectionChange, ConnectionIn
+from webapp.connectors import KINDS
+from webapp.connectors.base import Connector
+from webapp.errors import ApiError
+from webapp.imports.services import tables as imports_tables
+from webapp.web import snippets
+from webapp.web.forms.page_form import Control, FormSpec
+from webapp.web.forms.settings import Group, SettingsForm, places
+from webapp.web.inputs import Query, form_values, parse
+from webapp.web.responses import render_block
+from webapp.web.routing import route
+
+bp = Blueprint("connection_pages", __name__)
+FORM: Final = "connections/form.html"
+ABOUT: Final = {
+    "postgresql": "5432; sent by COPY",
+    "mysql": "3306; MariaDB too",
+    "sqlite": "a file of this workspace",
+    "mongodb": "27017; collections",
+    "mssql": "1433; SQL Server",
+    "oracle": "1521; thin, no client needed",
+    "db2": "50000; needs its extra",
+    "rest": "any API that takes JSON",
+    "odata": "V2 and V4; SAP Gateway, CAP",
+    "openapi": "an API by its document",
+    "ai": "a chat endpoint, for texts",
+}
+_SECTIONS: Final = (  # key, title, whether it is folded
+    ("file", "File", False),
+    ("string", "Connection string", False),
+    ("server", "Server", False),
+    ("target", "", False),
+    ("rows", "How rows are sent", False),
+    ("requests", "Every request", True),
+    ("tls", "Encryption", True),
+    ("more", "More", True),
+)
+# Where settings stand that say nothing of it themselves; those that are needed stand first.
+_SECTION_OF: Final = {
+    "document_url": "target", "base_url": "target", "service_url": "target", "model": "target", "api_key": "target",
+    "auth": "target", "push_path": "rows", "push_mode": "rows", "wrapper_key": "rows", "batch_size": "rows",
+    "batch": "rows", "parallel": "rows", "rate_per_second": "rows", "capture": "rows", "delete_path": "rows",
+    "idempotent": "rows", "default_headers": "requests", "csrf": "requests", "sap_client": "requests",
+    "language": "requests", "odata_version": "requests", "verify_tls": "requests",
+}  # fmt: skip
+_WORDS: Final = {
+    "mongodb": ("collection", "collections", "keys"),
+    "odata": ("entity set", "entity sets", "properties"),
+    "openapi": ("operation", "operations", "properties"),
+}
+_ALONE: Final = ("request_template", "retry")  # groups that are folded under their own titles
+
+
+class KindQuery(Query):
+    """Which kind of connection the form is for."""
+
+    type: Annotated[str, Field(max_length=50)] | None = None
+
+
+class TablesQuery(Query):
+    """Which tables to show: those whose name has this text, from this place on."""
+
+    q: Annotated[str, Field(max_length=limits.MAX_QUERY_TEXT)] = ""
+    start: Annotated[int, Field(ge=0)] = 0
+    refresh: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """A part of the form: controls and groups under one title."""
+
+    title: str
+    folded: bool
+    parts: list[Any]
+    open: bool
+
+
+def sections(kind: type[Connector], form: SettingsForm, faults: Mapping[str, str]) -> list[Section]:
+    """The controls of a kind's settings, in the parts of the form."""
+    takes_rows = bool(kind.can.modes)
+    found: dict[str, list[Any]] = {}
+    for part in form.parts:
+        said = None if isinstance(part, Group) else part.group
+        place = _SECTION_OF.get(part.short_name) or ("target" if getattr(part, "required", False) else "more")
+        place = "more" if place == "rows" and not takes_rows else place
+        key = part.name if part.short_name in _ALONE else said or place
+        found.setdefault(key, []).append(part)
+    shown = [
+        Section(title, folded, found[key], folded and _unusual(found[key], faults))
+        for key, title, folded in _SECTIONS
+        if key in found
+    ]
+    order = list(_SECTION_OF)
+    for one in shown:  # those that say nothing of it stand in the order of the table
+        one.parts.sort(key=lambda part: order.index(part.short_name) if part.short_name in order else -1)
+    place = next((at for at, one in enumerate(shown) if one.folded), len(shown))
+    alone = [Section("", True, found[one.name], False) for one in form.parts if one.name in found]
+    return shown[:place] + alone + shown[place:]
+
+
+def _unusual(parts: Sequence[Any], faults: Mapping[str, str]) -> bool:
+    """Whether something in a folded part was said, or is wrong."""
+    for part in parts:
+        inner = part.controls() if isinstance(part, Group) else [part]
+        if any(one.name in faults for one in inner):
+            return True
+        if part.filled if isinstance(part, Group) else part.data not in ("", None, [], part.default):
+            return True
+    return False
+
+
+OWN: Final = FormSpec(
+    ConnectionIn,
+    {
+        "type": Control(type="hidden"),
+        "name": Control("Name", required=False, autocomplete="off"),
+        "environment": Control(
+            "Environment",
+            choices=[
+                ("dev", "Development"),
+                ("test", "Test"),
+                ("prod", "Production (pushes need confirmation)"),
+            ],
+        ),
+        "read_only": Control("Read-only", hint="Rowsmith will only read from this connection."),
+    },
+)
+
+
+def settings_from(kind: type[Connector], stored: Mapping[str, Any]) -> dict[str, Any]:
+    """Settings as the form of this request has them; what was left empty was not given."""
+    return SettingsForm(kind.Settings, stored, formdata=request.form).values()
+
+
+def page(
+    actor: Actor,
+    kind: str,
+    connection: Connection | None,
+    given: Mapping[str, Any],
+    error: ApiError | None = None,
+) -> Response:
+    """The form of a new connection, or of one that is there; as it was sent, where it was."""
+    formdata = request.form if request.method == "POST" else None
+    form = SettingsForm(KINDS[kind].Settings, given.get("settings"), formdata=formdata)
+    told = error.details.get("fields", ()) if error else ()
+    own = OWN.draw({**given, "type": kind}, sent=formdata, error=_about_itself(error))
+    own["name"].render_kw["placeholder"] = KINDS[kind].title
+    faults = form.placed(told) | {one.name: " ".join(one.errors) for one in own.wrong}
+    others = [one for one in told if not form.placed([one]) and one["path"] not in OWN.controls]
+    plain = [] if faults or others or error is None else [error.message]
+    shown = render_template(
+        FORM,
+        kind=KINDS[kind],
+        kinds=[(one, ABOUT.get(name, "")) for name, one in KINDS.items()],
+        connection=connections.as_json(connection) if connection else None,
+        own=own,
+        sections=sections(KINDS[kind], form, faults),
+        faults=faults,
+        places=places((own, form), faults),
+        texts=plain
+        + _sentences(others)
+        + ([error.details["hint"]] if error and "hint" in error.details else []),
+        networks=current_app.config["SETTINGS"].reachable_networks,
+    )
+    return Response(shown, error.status if error else 200, mimetype="text/html")
+
+
+def _about_itself(error: ApiError | None) -> ApiError | None:
+    """The faults of a connection's own keys, without those of its settings."""
+    told = error.details.get("fields", ()) if error else ()
+    own = [one for one in told if one["path"] in OWN.controls]
+    return ApiError("validation_error", details={"fields": own}) if own else None
+
+
+def _sentences(faults: Sequence[Mapping[str, Any]]) -> list[str]:
+    return [f"{one['message']} {one.get('hint') or ''}".strip() for one in faults]
+
+
+@route(bp, "/connections/new", scope="write", query=KindQuery, programs=False, hidden=True)
+def new(actor: Actor, query: KindQuery) -> Response:
+    """The form of a new connection."""
+    return page(actor, connections.kind_of(query.type or "postgresql"), None, {})
+
+
+@route(bp, "/connections/new", ["POST"], scope="write", programs=False, hidden=True)
+def create(actor: Actor) -> Response:
+    """Make a connection from its form; with faults the form again."""
+    given = form_values(request.form)
+    kind = connections.kind_of(str(given.get("type", "")))
+    if request.form.get("do") == "draw":
+        return page(actor, kind, None, given)
+    settings = settings_from(KINDS[kind], {})
+    try:
+        body = parse(
+            ConnectionIn, {**_own(given, KINDS[kind].title), "type": kind, "settings": settings}, strict=False
+        )
+        made = connections.create(
+            actor,
+            name=body.name,
+            type=kind,
+            settings=settings,
+            environment=body.environment,
+            read_only=body.is_read_only,
+        )
+    except ApiError as error:
+        return page(actor, kind, None, {**given, "settings": {}}, error)
+    return redirect(url_for("connections.show", connection_id=made.id), 303)
+
+
+@route(bp, "/connections/<connection_id>/edit", scope="write", programs=False, hidden=True)
+def edit(actor: Actor, connection_id: str) -> Response:
+    """The form of a connection."""
+    found = connections.get(actor, connection_id, "write")
+    return page(actor, found.type, found, connections.as_json(found))
+
+
+@route(bp, "/connections/<connection_id>/edit", ["POST"], scope="write", programs=False, hidden=True)
+def change(actor: Actor, connection_id: str) -> Response:
+    """Change a connection from its form; with faults the form again."""
+    found = connections.get(actor, connection_id, "write", lock=True)
+    given = form_values(request.form)
+    stored = connections.as_json(found)["settings"]
+    if request.form.get("do") == "draw":
+        return page(actor, found.type, found, {**given, "settings": stored})
+    settings = settings_from(KINDS[found.type], stored)
+    try:
+        changes = parse(ConnectionChange, _own(given, found.name), strict=False).model_dump(
+            by_alias=True, exclude_unset=True
+        )
+        if settings != stored:
+            changes["settings"] = settings
+        connections.change(actor, found, changes)
+    except ApiError as error:
+        return page(actor, found.type, found, {**given, "settings": stored}, error)
+    return redirect(url_for("connections.show", connection_id=connection_id), 303)
+
+
+def _own(given: Mapping[str, Any], otherwise: str) -> dict[str, Any]:
+    """What a form says of a connection besides its settings; `otherwise` is the name of one without."""
+    return {
+        "name": str(given.get("name", "")).strip() or otherwise,
+        "environment": given.get("environment") or "dev",
+        "read_only": "read_only" in given,
+    }
+
+
+@route(
+    bp, "/connections/<connection_id>/tables", scope="read", query=TablesQuery, programs=False, hidden=True,
+    reads=False,
+)  # fmt: skip
+def tables(actor: Actor, connection_id: str, query: TablesQuery) -> Response:
+    """What the target holds, a page of tables at a time; by htmx the part alone."""
+    found = connections.get(actor, connection_id)
+    return _tables(actor, found, query)
+
+
+def _tables(
+    actor: Actor,
+    found: Connection,
+    query: TablesQuery,
+    made: imports_tables.Made | None = None,
+    error: ApiError | None = None,
+) -> Response:
+    known, fit = None, []
+    try:
+        known = inspection.metadata(actor, found, query.refresh)
+    except ApiError as trouble:
+        error = error or trouble
+    if known is not None:
+        wanted = query.q.strip().casefold()
+        fit = [one for one in known.entities if wanted in one.name.casefold()]
+    context = {
+        "connection": connections.as_json(found),
+        "metadata": known,
+        "total": len(fit),
+        "entities": fit[query.start : query.start + limits.METADATA_PAGE],
+        "after": query.start + limits.METADATA_PAGE
+        if len(fit) > query.start + limits.METADATA_PAGE
+        else None,
+        "query": query,
+        "made": made,
+        "error": error,
+    }
+    if "HX-Request" in request.headers:
+        return Response(render_block("connections/tables.html", "tables", **context))
+    return Response(render_template("connections/tables.html", **context), mimetype="text/html")
+
+
+@route(bp, "/connections/<connection_id>/tables", ["POST"], scope="write", programs=False, hidden=True)
+def templates_of(actor: Actor, connection_id: str) -> Response:
+    """Make templates of the tables that were ticked."""
+    found = connections.get(actor, connection_id, "write")
+    wanted = request.form.getlist("entities")
+    made, error = None, None
+    try:
+        if wanted:
+            made = imports_tables.create(actor, connection_id, wanted, limits.DEFAULT_QUANTITY)
+    except ApiError as trouble:
+        error = trouble
+    return _tables(actor, found, TablesQuery(), made, error)
+
+
+def reached(connection: Mapping[str, Any]) -> str:
+    """Where a connection leads, in a few words: host, port and database, or the file."""
+    settings = connection["settings"]
+    for key in ("file", "connection_string", "base_url", "service_url", "document_url"):
+        if settings.get(key):
+            return str(settings[key])
+    place = f"{settings.get('host', '')}{':' + str(settings['port']) if settings.get('port') else ''}"
+    return f"{place}/{settings['database']}" if settings.get("database") else place
+
+
+def by_program(connection: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """The same by program."""
+    at, kind = f"{snippets.origin()}/connections/{connection['id']}", KINDS[connection["type"]]
+    made = [("Verify it", snippets.curl("POST", f"{at}/verify"))]
+    if not holds(connection):
+        return made
+    one = {"odata": "Orders", "openapi": "POST /orders"}.get(kind.kind, "customers")
+    made += [
+        ("What it holds", snippets.curl("GET", f"{at}/metadata?refresh=true")),
+        (
+            f"Templates of its {words(connection)[1]}",
+            snippets.curl("POST", f"{at}/templates", {"entities": [one]}),
+        ),
+    ]
+    if getattr(kind, "reads_document", False):
+        upload = snippets.curl("PUT", f"{at}/metadata-document", more="--data-binary @metadata.xml")
+        made.append(("Upload its document", upload))
+    return made
+
+
+def words(connection: Mapping[str, Any]) -> tuple[str, str, str]:
+    """What a connection holds, and what that is made of: one, several, and several parts."""
+    return _WORDS.get(connection["type"], ("table", "tables", "columns"))
+
+
+def holds(connection: Mapping[str, Any]) -> bool:
+    """Whether there is something to look into: an API without a document lists nothing."""
+    return bool(getattr(KINDS[connection["type"]], "has_entities", True))
+
+
+def reads_document(connection: Mapping[str, Any]) -> bool:
+    """Whether a metadata document can be uploaded."""
+    return bool(getattr(KINDS[connection["type"]], "reads_document", False))
+
+
+@bp.app_context_processor
+def helpers() -> dict[str, Any]:
+    """What the pages of connections call."""
+    if getattr(g, "face", "") != "person":
+        return {}
+    return {
+        "reached": reached,
+        "connection_code": by_program,
+        "words_of": words,
+        "holds": holds,
+        "reads_document": reads_document,
+        "takes_rows": lambda connection: bool(KINDS[connection["type"]].can.modes),
+        "by_http": lambda connection: KINDS[connection["type"]].can.by_row,
+    }

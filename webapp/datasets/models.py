@@ -1,0 +1,31 @@
+"""Datasets and their versions."""
+
+from __future__ import annotations
+
+from sqlalchemy import Integer, UniqueConstraint
+from sqlalchemy.orm import Mapped, mapped_column
+
+from webapp.model_base import identity, reference
+from webapp.objects.models import Version, Versioned
+
+
+class Dataset(Versioned):
+    """A dataset's head: what lists and searches need, and the number of its newest version."""
+
+    __tablename__ = "datasets"
+
+    id: Mapped[str] = identity("dst")
+    table_count: Mapped[int] = mapped_column(Integer, default=0)
+
+
+class DatasetVersion(Version):
+    """A whole dataset as of one version; never changed.
+
+    `spec`: name, description, templates, seed, anchor, warnings. `pins`: the version of each of its templates as it
+    was when the dataset was saved, by template id.
+    """
+
+    __tablename__ = "dataset_versions"
+    __table_args__ = (UniqueConstraint("dataset_id", "number"),)
+
+    dataset_id: Mapped[str] = reference("datasets.id", ondelete="CASCADE")

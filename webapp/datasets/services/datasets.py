@@ -1,0 +1,237 @@
+"""Datasets: templates that are generated together under one seed; made, read, changed, deleted, and every version.
+
+As with templates, a dataset is a head and one row for each version, which never changes. A version pins the version
+each of its templates had when it was saved, so that it goes on making the same rows whatever becomes of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Any, Final
+
+from sqlalchemy import select
+
+from webapp import clock
+from webapp.accounts.actors import Actor
+from webapp.accounts.services import tenancy
+from webapp.datasets.models import Dataset, DatasetVersion
+from webapp.errors import Fault, validation_error
+from webapp.extensions import db
+from webapp.generation.services import rows
+from webapp.objects.services import versions as objects_versions
+from webapp.row_templates.models import Template, TemplateVersion
+from webapp.row_templates.services import related_templates, relations
+
+CHANGEABLE: Final = ("name", "description", "templates", "seed", "anchor")
+"""The attributes that a caller sets; together they are a version's stored spec, with `warnings` beside them."""
+
+Spec = Mapping[str, Any]
+"""A version's stored spec; its `templates` are `{template_id, count, name}`."""
+
+
+def as_json(dataset: Dataset, version: DatasetVersion) -> dict[str, Any]:
+    """A dataset as of one version, as the API shows it; each table with the version of its template."""
+    spec, pinned = version.spec, version.pins["templates"]
+    return {
+        "id": dataset.id,
+        "name": spec["name"],
+        "description": spec["description"],
+        "templates": [{**one, "version": pinned[one["template_id"]]} for one in spec["templates"]],
+        "seed": spec["seed"],
+        "version": version.number,
+        "anchor": spec["anchor"],
+        "project_id": dataset.project_id,
+        "team_id": dataset.team_id,
+        "created_by": dataset.created_by,
+        "created_at": clock.to_text(dataset.created_at),
+        "updated_at": clock.to_text(version.created_at),
+        "deleted_at": clock.to_text(dataset.deleted_at),
+        "warnings": spec["warnings"],
+    }
+
+
+def _tally(dataset: Dataset, spec: Spec) -> None:
+    dataset.table_count = len(spec["templates"])
+
+
+KIND: Final = objects_versions.Kind(Dataset, DatasetVersion, as_json, _tally)
+listing, get, show, versions, version_of = KIND.listing, KIND.get, KIND.show, KIND.versions, KIND.version_of
+restore_version, delete, restore = KIND.restore_version, KIND.delete, KIND.restore
+
+
+def create(
+    actor: Actor,
+    *,
+    name: str,
+    templates: Sequence[Mapping[str, Any]],
+    description: str = "",
+    seed: str | None = None,
+    anchor: datetime | None = None,
+) -> dict[str, Any]:
+    """A new dataset in the actor's project, with its first version; commits. Returns it as the API shows it.
+
+    `templates` are `{template_id, count, name}`; a seed is made where none is given; without an `anchor` (aware) each
+    table hangs on its own template's. Error: validation_error with every fault of the tables.
+    """
+    moment = clock.now()
+    spec = {
+        "name": name,
+        "description": description,
+        "templates": _tables(templates),
+        "seed": seed or rows.new_seed(),
+        "anchor": clock.to_text(anchor),
+    }
+    ready, pins = _checked(actor, spec)
+    dataset = Dataset(**tenancy.here(actor), created_by=actor.user_id, created_at=moment)
+    return KIND.save(actor, dataset, ready, pins, "create", moment)
+
+
+def change(actor: Actor, dataset: Dataset, changes: Mapping[str, Any]) -> dict[str, Any]:
+    """The next version of a locked dataset, with `changes` (any of `CHANGEABLE`), on the newest versions of its
+    templates; commits. Returns the dataset as the API shows it. Error: validation_error."""
+    before = version_of(dataset).spec
+    spec = {key: changes.get(key, before[key]) for key in CHANGEABLE}
+    spec["templates"] = _tables(spec["templates"])
+    spec["seed"] = spec["seed"] or rows.new_seed()
+    if "anchor" in changes:
+        spec["anchor"] = clock.to_text(changes["anchor"])
+    ready, pins = _checked(actor, spec)
+    return KIND.save(actor, dataset, ready, pins, "change", clock.now())
+
+
+def refresh_references(actor: Actor, dataset: Dataset) -> dict[str, Any]:
+    """Pin the newest versions of a locked dataset's templates; commits. Where they are pinned already, nothing
+    changes. Error: validation_error for a template that is gone."""
+    newest = version_of(dataset)
+    ready, pins = _checked(actor, {key: newest.spec[key] for key in CHANGEABLE})
+    if pins == newest.pins:
+        db.session.commit()
+        return as_json(dataset, newest)
+    return KIND.save(actor, dataset, ready, pins, "refresh", clock.now())
+
+
+def known_templates(actor: Actor, spec: Spec, scope: str | None = None) -> dict[str, Template]:
+    """The templates that a dataset names, by id: those that are there for the actor, with the right to do `scope`.
+
+    Error: validation_error with a fault for each other one, and for each that is named twice.
+    """
+    found, faults = look_up_templates(actor, [table["template_id"] for table in spec["templates"]], scope)
+    if faults:
+        raise validation_error(faults)
+    return found
+
+
+def look_up_templates(
+    actor: Actor, wanted: Sequence[Any], scope: str | None = None
+) -> tuple[dict[str, Template], list[Fault]]:
+    """Return the templates of a dataset's tables by id, and a fault for each that is missing or named twice."""
+    statement = select(Template).where(
+        Template.id.in_([one for one in wanted if isinstance(one, str) and "\0" not in one]),
+        Template.workspace_id == actor.workspace_id,
+        Template.deleted_at.is_(None),
+    )
+    found = {
+        template.id: template for template in db.session.scalars(statement) if _may(actor, template, scope)
+    }
+    faults = []
+    for place, template_id in enumerate(wanted):
+        path = f"templates[{place}].template_id"
+        if not isinstance(template_id, str) or not template_id:
+            continue  # the model reports it
+        if template_id not in found:
+            text = "There is no such template here."
+            hint = "It may have been deleted: restore it, or take it out of the dataset."
+            faults.append(Fault(path, "unknown_template", text, hint))
+        elif template_id in wanted[:place]:
+            text = f"templates[{wanted.index(template_id)}] is this template already."
+            faults.append(Fault(path, "duplicate", text, "A dataset has each template once."))
+    return found, faults
+
+
+def _may(actor: Actor, template: Template, scope: str | None) -> bool:
+    there = actor.role_in(template.team_id) is not None
+    return there and (scope is None or actor.can(scope, template.team_id))
+
+
+def fields_of(numbers: Mapping[str, int]) -> relations.Templates:
+    """The stored fields of some template versions (`{template id: number}`), in that order; what is gone is left
+    out."""
+    statement = select(TemplateVersion.template_id, TemplateVersion.number, TemplateVersion.spec).where(
+        TemplateVersion.template_id.in_(list(numbers)), TemplateVersion.number.in_(set(numbers.values()))
+    )
+    related_templates.check_size(statement)
+    found = {row[0]: row[2]["fields"] for row in db.session.execute(statement) if numbers[row[0]] == row[1]}
+    return {one: found[one] for one in numbers if one in found}
+
+
+def _tables(templates: Sequence[Any]) -> list[dict[str, Any]]:
+    return [{key: one.get(key) for key in ("template_id", "count", "name")} for one in templates]
+
+
+def _checked(actor: Actor, spec: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """A spec as it is stored, and its pins. `validation_error` with every fault."""
+    found = known_templates(actor, spec)
+    pinned = {one["template_id"]: found[one["template_id"]].version for one in spec["templates"]}
+    names = {one["template_id"]: one["name"] or found[one["template_id"]].name for one in spec["templates"]}
+    return {**spec, "warnings": _warnings(names, fields_of(pinned))}, {"templates": pinned}
+
+
+def _warnings(names: Mapping[str, str], fields: relations.Templates) -> list[dict[str, str]]:
+    """What will surprise: a reference to a template that is not among the tables."""
+    places = {one: place for place, one in enumerate(names)}
+    told = []
+    for edge in relations.edges(fields):
+        if edge.parent_template_id in names:
+            continue
+        path = f"templates[{places[edge.child_template_id]}]"
+        text = f"{names[edge.child_template_id]}.{edge.child_field} refers to a template that is not in this dataset."
+        told.append(
+            Fault(path, "outside_reference", text, "Add that template, so that its rows are there too.")
+        )
+    return [fault.as_dict() for fault in told]
+
+
+# What changed between two versions of a dataset.
+
+_HEAD: Final = ("name", "description", "seed", "anchor")
+
+
+def between(dataset: Dataset, old: int, new: int) -> dict[str, Any]:
+    """The differences from version `old` to `new`.
+
+    `dataset`: attributes that differ, `{key: {from, to}}`. `templates.added` and `templates.removed`: the tables;
+    `templates.changed`: `{template_id, changes: {count, name, version: {from, to}}}`. `order`: the template ids before
+    and after where those that both have stand in another order, else None. Error: not_found.
+    """
+    before, after = (show(dataset, number) for number in (old, new))
+    was = {one["template_id"]: one for one in before["templates"]}
+    now = {one["template_id"]: one for one in after["templates"]}
+    both = [one for one in was if one in now]
+    changed = [
+        {"template_id": one, "changes": _changes(was[one], now[one])} for one in both if was[one] != now[one]
+    ]
+    orders = [[one for one in side if one in both] for side in (was, now)]
+    return {
+        "dataset_id": dataset.id,
+        "from": old,
+        "to": new,
+        "dataset": _changes({key: before[key] for key in _HEAD}, {key: after[key] for key in _HEAD}),
+        "templates": {
+            "added": [now[one] for one in now if one not in was],
+            "removed": [was[one] for one in was if one not in now],
+            "changed": changed,
+        },
+        "order": {"from": orders[0], "to": orders[1]} if orders[0] != orders[1] else None,
+    }
+
+
+def names(found: dict[str, Any]) -> dict[str, str]:
+    """The names of the templates that a diff speaks of, by id."""
+    told = [one["template_id"] for part in found["templates"].values() for one in part]
+    statement = select(Template.id, Template.name).where(Template.id.in_(told))
+    return {row[0]: row[1] for row in db.session.execute(statement)}
+
+
+def _changes(old: dict[str, Any], new: dict[str, Any]) -> dict[str, dict[str, Any]]:
+    return {key: {"from": old[key], "to": new[key]} for key in old if old[key] != new[key]}

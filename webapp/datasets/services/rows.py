@@ -1,0 +1,400 @@
+"""The rows of a dataset: three of each table for a look, or all of them in one file, parents before their children.
+
+Each table is one recipe under the dataset's seed, so its rows are those that its template's own generate makes with
+that seed and as many rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Any, Final
+
+import orjson
+from sqlalchemy import select
+
+from webapp import clock, limits, timestamps
+from webapp.accounts.actors import Actor
+from webapp.datasets.schemas import DatasetExportInput, DatasetPreviewInput
+from webapp.datasets.services import datasets
+from webapp.engine.formats.base import Format
+from webapp.engine.formats.sql_script import Keys, Relation, SqlScript
+from webapp.engine.formats.together import Sheets, Table, Together, ZipArchive
+from webapp.errors import ApiError
+from webapp.extensions import db
+from webapp.generation.services import external_values, generate
+from webapp.generation.services import rows as generation_rows
+from webapp.generation.services.pins import Pins
+from webapp.generation.services.rows import Recipe, Stream
+from webapp.real_data.services import sources
+from webapp.row_templates.models import Template, TemplateVersion
+from webapp.row_templates.schemas import GenerateInput
+from webapp.row_templates.services import compiled_plans, related_templates, relations, templates
+from webapp.row_templates.services.compiled_plans import Source
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    """One table of a dataset: which version of which template, what it is called, how many rows it was given."""
+
+    place: int
+    """Where it stands in the dataset, from 0."""
+    template_id: str
+    version: int
+    name: str
+    count: int | None
+
+
+def members(spec: Mapping[str, Any], pinned: Mapping[str, int]) -> list[Member]:
+    """The tables of a dataset's stored spec, as they stand there; `pinned` are template versions by id."""
+    wanted = [one["template_id"] for one in spec["templates"]]
+    versions = select(TemplateVersion).where(TemplateVersion.template_id.in_(wanted))
+    related_templates.check_size(versions.where(TemplateVersion.number.in_({pinned[one] for one in wanted})))
+    statement = select(Template.id, Template.name).where(Template.id.in_(wanted))
+    names = {row[0]: row[1] for row in db.session.execute(statement)}
+    return [
+        Member(
+            place,
+            one["template_id"],
+            pinned[one["template_id"]],
+            one["name"] or names.get(one["template_id"], "rows"),
+            one["count"],
+        )
+        for place, one in enumerate(spec["templates"])
+    ]
+
+
+def sources_of(found: Sequence[Member]) -> list[Source]:
+    """What the rows of each table are made from, in the same order. Every row of a dataset comes from here.
+
+    Error: validation_error, with paths such as `templates[1].fields[0]`.
+    """
+    made = []
+    counts = {one.template_id: one.count for one in found if one.count is not None}
+    versions = {one.template_id: one.version for one in found}
+    for one in found:
+        with placed(one):
+            load = templates.loader(one.template_id, one.version)
+            source = compiled_plans.of_version(one.template_id, one.version, None, load, counts, versions)
+        made.append(replace(source, name=one.name, quantity=source.plan.rows))
+    return made
+
+
+@contextmanager
+def placed(member: Member) -> Iterator[None]:
+    """Faults of one table, told as the dataset's."""
+    try:
+        yield
+    except ApiError as error:
+        for fault in error.details.get("fields", ()):
+            fault["path"] = f"templates[{member.place}].{fault['path']}".rstrip(".")
+        if error.code == "validation_error":
+            error.message = f"{member.name}: {error.message}"
+        raise
+
+
+# --- Preview ------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """The first rows of one table, as JSON, and how many rows it has."""
+
+    member: Member
+    rows: bytes
+    count: int
+
+
+@dataclass(frozen=True, slots=True)
+class Preview:
+    """The first rows of each table, and the seed they were made with."""
+
+    looks: list[Look]
+    seed: str
+    warnings: list[dict[str, Any]]
+
+
+def preview(
+    spec: Mapping[str, Any],
+    found: Sequence[Member],
+    ask: DatasetPreviewInput,
+    actor: Actor | None = None,
+    fetch: bool = False,
+) -> Preview:
+    """Three rows of each table of a dataset, as the tables stand; spends no rows. `fetch` as in `fetched.recipe`.
+    Errors: validation_error, those of connections."""
+    seed = ask.seed or spec["seed"]
+    looks: list[Look] = []
+    left = limits.PREVIEW_BYTES
+    warnings = list(spec.get("warnings", ()))
+    for member, source in zip(found, sources_of(found), strict=True):
+        if fetch:
+            with placed(member):
+                source = sources.opened(actor, source, whole=False)
+        count = member.count or (source.quantity if source.plan.taken is None else source.count(None))
+        # A table may have no rows: its parents bear none.
+        few = {"count": min(count, limits.PREVIEW_ROWS)}
+        wanted = GenerateInput(seed=seed, now=_now(spec, ask)).model_copy(update=few)
+        with placed(member):
+            recipe = external_values.recipe(actor, source, wanted, fetch=fetch, anchored=wanted.now is None)
+            warnings += external_values.warnings(source, recipe)
+            recipe = replace(recipe, count=generate.shown(actor, recipe, recipe.count) if recipe.count else 0)
+            warnings += generate.cut_warnings(recipe, wanted)
+            made = recipe.open().whole(left)
+        left -= len(made)
+        looks.append(Look(member, made, count))
+        told = generate.capacity_warnings(replace(recipe, source=replace(source, quantity=count)))
+        warnings += [{**one, "path": f"templates[{member.place}].{one['path']}"} for one in told]
+    return Preview(looks, seed, warnings)
+
+
+def _now(spec: Mapping[str, Any], ask: DatasetPreviewInput) -> datetime | None:
+    """What relative dates hang on; None: each table on its own template's anchor."""
+    if ask.now is not None:
+        return ask.now
+    return timestamps.parse(spec["anchor"]) if spec["anchor"] else None
+
+
+# --- Files --------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Bundle:
+    """All tables of a dataset version in one file, determined to the last byte; parents before their children."""
+
+    name: str
+    dataset_id: str
+    version: int
+    seed: str
+    now: datetime | None
+    members: Sequence[Member]
+    recipes: Sequence[Recipe]
+    keys: Keys
+
+    @property
+    def format(self) -> type[Format]:
+        """The format of each table."""
+        return self.recipes[0].format
+
+    @property
+    def count(self) -> int:
+        """Rows of all tables."""
+        return sum(recipe.count for recipe in self.recipes)
+
+    @property
+    def extension(self) -> str:
+        """What the file's name ends in."""
+        return packed(self.format).extension
+
+    @property
+    def file_name(self) -> str:
+        """The name a download has: the dataset's, as far as file systems take it."""
+        return f"{generation_rows.file_stem(self.name)}.{self.extension}"
+
+    def pins(self) -> dict[str, Any]:
+        """What it takes to have the same bytes again, as it is stored."""
+        tables = [
+            {
+                **recipe.pins.to_json(),
+                "place": member.place,
+                "name": member.name,
+                "count": member.count,
+                "rows": recipe.count,
+            }
+            for member, recipe in zip(self.members, self.recipes, strict=True)
+        ]
+        kept = {
+            "seed": self.seed,
+            "now": clock.to_text(self.now),
+            "engine": self.recipes[0].pins.engine,
+            "dataset_id": self.dataset_id,
+            "version": self.version,
+            "name": self.name,
+            "tables": tables,
+        }
+        snapshot = external_values.snapshot_of_all(recipe.pins for recipe in self.recipes)
+        return kept if snapshot is None else {**kept, "snapshot": snapshot}
+
+    def open(self) -> Stream:
+        """The first block, made; the rest follows as it is asked for. `validation_error` for what this format
+        cannot hold."""
+        output = _Output(self)
+        output.prime()
+        return output
+
+    def together(self) -> Together:
+        """The writers of the file. May raise `SpecError`."""
+        kind = packed(self.format)
+        titles = _TITLES.get(self.format.name, _file_titles)([member.name for member in self.members])
+        tables = [
+            Table(title, recipe.bound.schema, recipe.options)
+            for title, recipe in zip(titles, self.recipes, strict=True)
+        ]
+        if kind is SqlScript:
+            return SqlScript(tables, self.keys)
+        return Sheets(tables) if kind is Sheets else ZipArchive(self.format, tables)
+
+
+class _Output(Stream):
+    """The bytes of a bundle."""
+
+    def __init__(self, bundle: Bundle) -> None:
+        self._bundle = bundle
+        super().__init__()
+
+    def _make(self) -> Iterator[bytes]:
+        file = self._bundle.together()
+        if head := file.start():
+            yield head
+        for recipe, writer in zip(self._bundle.recipes, file.tables, strict=True):
+            yield from self._rows(recipe, writer)
+        if tail := file.finish():
+            yield tail
+
+
+def packed(kind: type[Format]) -> type[Together]:
+    """How several tables of a format become one file."""
+    return {"sql": SqlScript, "xlsx": Sheets}.get(kind.name, ZipArchive)
+
+
+def content_type(kind: type[Format]) -> str:
+    """The Content-Type of such a file."""
+    media = packed(kind).media_type
+    return f"{media}; charset=utf-8" if kind.name == "sql" else media
+
+
+def headers(stored: Mapping[str, Any]) -> dict[str, str]:
+    """The headers of a file, from its stored pins. `X-Now` only where one moment held for all tables; the word lists
+    are named where all tables had the same."""
+    words = {one["vocabulary"] for one in stored["tables"]}
+    found = {"X-Dataset-Version": str(stored["version"])}
+    shared = _pins_of(stored["tables"][0]).headers()
+    del shared["X-Template-Version"]
+    if len(words) > 1:
+        del shared["X-Vocabulary"]
+    if stored["now"] is None:
+        del shared["X-Now"]
+    shared.pop("X-Snapshot", None)
+    if "snapshot" in stored:
+        found["X-Snapshot"] = stored["snapshot"]
+    return {**shared, **found}
+
+
+def bundle(
+    name: str,
+    version: tuple[str, int],
+    found: Sequence[Member],
+    seed: str,
+    now: datetime | None,
+    ask: DatasetExportInput,
+    by: Actor | Sequence[Pins],
+) -> Bundle:
+    """The tables of a dataset version (id, number), brought into order. `by` is who asks for them, or the pins of an
+    earlier attempt, by table; the tables then stand in their order already.
+
+    Errors: validation_error, with paths such as `templates[1].fields[0]`.
+    """
+    fields = datasets.fields_of({one.template_id: one.version for one in found})
+    edges = relations.among(relations.edges(fields), list(fields))
+    if isinstance(by, Actor):
+        place = {one: at for at, one in enumerate(relations.order(list(fields), edges).template_ids)}
+        found = sorted(found, key=lambda one: place[one.template_id])
+    recipes = []
+    for at, (member, source) in enumerate(zip(found, sources_of(found), strict=True)):
+        with placed(member):
+            if isinstance(by, Actor):
+                source = sources.opened(by, source, keep=True)
+            else:
+                source = external_values.pinned(source, by[at])
+        count = member.count or (source.quantity if source.plan.taken is None else source.count(None))
+        wanted = ask.of_table(count).model_copy(update={"seed": seed, "now": now})
+        with placed(member):
+            if isinstance(by, Actor):
+                made = external_values.recipe(by, source, wanted, keep=True, anchored=now is None)
+            else:
+                made = generation_rows.recipe(
+                    source, wanted, present=clock.now(), pins=by[at], anchored=now is None
+                )
+            recipes.append(made)
+    return Bundle(name, *version, seed, now, found, recipes, _keys(found, fields, edges))
+
+
+def of_version(
+    actor: Actor,
+    spec: Mapping[str, Any],
+    version: tuple[str, int],
+    found: Sequence[Member],
+    ask: DatasetExportInput,
+) -> Bundle:
+    """What an export of a dataset version makes. Errors as of `bundle`, and those of connections."""
+    return bundle(spec["name"], version, found, ask.seed or spec["seed"], _now(spec, ask), ask, actor)
+
+
+def again(stored: Mapping[str, Any], ask: Mapping[str, Any], kind: str) -> Bundle:
+    """The bundle of stored pins: the same bytes, however the dataset and its templates have changed."""
+    wanted = DatasetExportInput.model_validate_json(orjson.dumps({**ask, "format": kind}))
+    tables = stored["tables"]
+    found = [
+        Member(one["place"], one["template_id"], one["version"], one["name"], one["count"]) for one in tables
+    ]
+    pins = [_pins_of(one) for one in tables]
+    now = timestamps.parse(stored["now"]) if stored["now"] else None
+    version = (stored["dataset_id"], stored["version"])
+    return bundle(stored["name"], version, found, stored["seed"], now, wanted, pins)
+
+
+def _pins_of(table: Mapping[str, Any]) -> Pins:
+    """The pins of one stored table."""
+    return Pins.from_json({key: value for key, value in table.items() if key in Pins.__dataclass_fields__})
+
+
+def _keys(found: Sequence[Member], fields: relations.Templates, edges: Sequence[relations.Edge]) -> Keys:
+    """The keys of the tables, for a file that can tell them: references to what never repeats."""
+    place = {one.template_id: at for at, one in enumerate(found)}
+    stored = {one: dict(relations.walk(fields[one])) for one in fields}
+    sound = [
+        edge
+        for edge in edges
+        if (field := stored[edge.parent_template_id].get(edge.parent_field))
+        and relations.never_repeats(field)
+    ]
+    primary = [
+        relations.primary_key(
+            fields[one.template_id],
+            [e.parent_field for e in sound if e.parent_template_id == one.template_id],
+        )
+        for one in found
+    ]
+    made = [
+        Relation(place[e.child_template_id], e.child_field, place[e.parent_template_id], e.parent_field)
+        for e in sound
+    ]
+    return Keys(primary, made)
+
+
+def _distinct(names: Sequence[str]) -> list[str]:
+    """The names, each with a number where one before it is the same but for case."""
+    taken: set[str] = set()
+    made = []
+    for name in names:
+        free, number = name, 1
+        while free.casefold() in taken:
+            number += 1
+            free = f"{name}_{number}"
+        taken.add(free.casefold())
+        made.append(free)
+    return made
+
+
+def _file_titles(names: Sequence[str]) -> list[str]:
+    return _distinct([generation_rows.file_stem(name) for name in names])
+
+
+def _table_titles(names: Sequence[str]) -> list[str]:
+    return _distinct([generation_rows.slug(name) for name in names])
+
+
+# What names the tables of a file, by format; a workbook sees to its sheets itself.
+_TITLES: Final[Mapping[str, Callable[[Sequence[str]], list[str]]]] = {"sql": _table_titles, "xlsx": list}

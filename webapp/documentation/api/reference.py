@@ -1,0 +1,292 @@
+"""The OpenAPI document as its pages show it: groups of operations, their fields in rows, their errors by status.
+
+Everything shown comes from the document, so a page cannot tell another thing than the service does.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from webapp.web.forms.from_model import label_of
+
+Schema = Mapping[str, Any]
+METHODS: Final = ("GET", "POST", "PUT", "PATCH", "DELETE")
+JSON: Final = "application/json"
+_CODE: Final = re.compile(r"`(\w+)`: ")
+_PARTS: Final = re.compile(r"[a-z0-9.]+")
+_TITLES: Final = {
+    "ai": "AI",
+    "api_keys": "API keys",
+    "documents": "OpenAPI document",
+    "exports_at_once": "Sending at once",
+    "generate": "Rows",
+    "projects": "Projects and teams",
+    "session": "Who is calling",
+    "table_templates": "Templates of tables",
+    "members": "Members and invitations",
+    "trash": "Trash, uses and moves",
+}
+"""Names of groups that their tags do not tell well."""
+_WORDS: Final = {
+    "integer": "whole number",
+    "boolean": "true or false",
+    "string": "text",
+    "array": "list",
+    "null": "null",
+}
+_FORMATS: Final = {"date-time": "time (RFC 3339)", "binary": "file"}
+_DEEPEST: Final = 6
+"""Levels of objects inside objects that are told; a shape that holds itself ends here."""
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A key of a body, a parameter, or a key of an answer. `default` is JSON, "" for none; `limits` in words."""
+
+    name: str
+    kind: str
+    required: bool
+    default: str
+    limits: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """An answer of success: what kinds of content it has, and the model of its JSON, or (`each`) of each item of
+    a page. `paged`: it has a `next_cursor`."""
+
+    status: int
+    text: str
+    kinds: tuple[str, ...]
+    model: str
+    each: bool
+    paged: bool
+    rows: tuple[Row, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Operation:
+    """One method of one path."""
+
+    key: str
+    method: str
+    path: str
+    id: str
+    summary: str
+    told: tuple[str, ...]
+    scope: str
+    parameters: tuple[tuple[str, Row], ...]
+    body: str
+    body_kind: str
+    body_required: bool
+    body_rows: tuple[Row, ...]
+    answers: tuple[Answer, ...]
+    errors: tuple[tuple[int, tuple[str, ...]], ...]
+    headers: tuple[str, ...]
+    idempotent: bool
+    if_match: bool
+
+    @property
+    def slug(self) -> str:
+        """The last part of its page's address."""
+        return slug_of(self.method, self.path)
+
+    @property
+    def paged(self) -> bool:
+        """Whether it answers a page of a list."""
+        return any(one.paged for one in self.answers)
+
+
+@dataclass(slots=True)
+class Group:
+    """The operations of one tag, and the objects that they answer: their keys, by the objects' names."""
+
+    tag: str
+    title: str
+    operations: list[Operation] = field(default_factory=list)
+    objects: dict[str, tuple[str, tuple[Row, ...]]] = field(default_factory=dict)
+
+    @property
+    def slug(self) -> str:
+        """Its part of an address."""
+        return self.tag.replace("_", "-")
+
+    def objects_of(self, operation: Operation) -> dict[str, tuple[str, tuple[Row, ...]]]:
+        """Those of the objects that an operation answers."""
+        models = {answer.model for answer in operation.answers}
+        return {name: told for name, told in self.objects.items() if name in models}
+
+
+def slug_of(method: str, path: str) -> str:
+    """`get-templates-template-id` for GET /templates/{template_id}."""
+    return "-".join([method.lower(), *_PARTS.findall(path.lower())])
+
+
+def groups(document: Mapping[str, Any]) -> dict[str, Group]:
+    """Every group by its slug, in the order of their titles; operations by path, then as one reads methods."""
+    schemas = document["components"]["schemas"]
+    found: dict[str, Group] = {}
+    for path, methods in document["paths"].items():
+        for method in METHODS:
+            if method.lower() not in methods:
+                continue
+            told = methods[method.lower()]
+            tag = told["tags"][0]
+            group = found.setdefault(tag, Group(tag, _TITLES.get(tag) or label_of(tag)))
+            operation = _operation(method, path, told, schemas)
+            group.operations.append(operation)
+            for answer in operation.answers:
+                if answer.model and answer.model not in group.objects:
+                    schema = schemas[answer.model]
+                    group.objects[answer.model] = _text(schema), tuple(rows(schema, schemas))
+    for group in found.values():
+        group.objects = dict(sorted(group.objects.items()))
+    return {one.slug: one for one in sorted(found.values(), key=lambda one: one.title.lower())}
+
+
+def _operation(method: str, path: str, told: Schema, schemas: Schema) -> Operation:
+    content = told.get("requestBody", {}).get("content", {})
+    kind, inner = next(iter(content.items()), ("", {}))
+    schema = inner.get("schema", {})
+    good = {int(status): one for status, one in told["responses"].items() if int(status) < 400}
+    bad = {int(status): one for status, one in told["responses"].items() if int(status) >= 400}
+    every = {name for one in told["responses"].values() for name in one.get("headers", {})}
+    # The two headers of requests are told by their flags; what they do stands once, on the first page.
+    paragraphs = [one for one in told.get("description", "").split("\n\n") if not one.startswith("Header `")]
+    return Operation(
+        key=f"{method} {path}",
+        method=method,
+        path=path,
+        id=told["operationId"],
+        summary=told["summary"],
+        told=tuple(filter(None, paragraphs)),
+        scope=told["x-scope"],
+        parameters=tuple((one["in"], _parameter(one, schemas)) for one in told["parameters"]),
+        body=_name(schema),
+        body_kind=kind,
+        body_required=bool(told.get("requestBody", {}).get("required")),
+        body_rows=tuple(rows(_resolved(schema, schemas), schemas)) if schema else (),
+        answers=tuple(_answer(status, one, schemas) for status, one in sorted(good.items())),
+        errors=tuple(
+            (status, tuple(_CODE.findall(one["description"]))) for status, one in sorted(bad.items())
+        ),
+        headers=tuple(sorted(every)),
+        idempotent=bool(told.get("x-idempotency-key")),
+        if_match=bool(told.get("x-if-match")),
+    )
+
+
+def _parameter(told: Schema, schemas: Schema) -> Row:
+    return _row(told["name"], told["schema"], told["required"], schemas)
+
+
+def _answer(status: int, told: Schema, schemas: Schema) -> Answer:
+    content = told.get("content", {})
+    schema = content.get(JSON, {}).get("schema", {})
+    inner = schema.get("properties", {}).get("items", {}).get("items", {})
+    each = bool(inner)
+    model = _name(inner if each else schema)
+    paged = "next_cursor" in _resolved(schema, schemas).get("properties", {})
+    own = () if model else tuple(rows(schema, schemas))
+    return Answer(status, told["description"], tuple(content), model, each, paged, own)
+
+
+def rows(schema: Schema, schemas: Schema, prefix: str = "", depth: int = 0) -> Iterator[Row]:
+    """The keys of an object, those of the objects in it after each, as `csv.delimiter` and `fields[].name`."""
+    required = schema.get("required", ())
+    for name, part in schema.get("properties", {}).items():
+        yield _row(prefix + name, part, name in required, schemas)
+        if depth >= _DEEPEST:
+            continue
+        for inner, mark in _objects(part, schemas):
+            yield from rows(inner, schemas, f"{prefix}{name}{mark}.", depth + 1)
+
+
+def _objects(part: Schema, schemas: Schema, mark: str = "") -> Iterator[tuple[Schema, str]]:
+    """The objects with keys of their own that a schema can be, each with `[]` for every list around it."""
+    part = _resolved(part, schemas)
+    for one in (*part.get("anyOf", ()), *part.get("oneOf", ()), *part.get("allOf", ())):
+        yield from _objects(one, schemas, mark)
+    if part.get("type") == "array":
+        yield from _objects(part.get("items", {}), schemas, f"{mark}[]")
+    elif "properties" in part:
+        yield part, mark
+
+
+def _row(name: str, part: Schema, required: bool, schemas: Schema) -> Row:
+    default = part.get("default")
+    shown = "" if required or default is None else json.dumps(default, ensure_ascii=False)
+    limits = "; ".join(dict.fromkeys(_limits(part, schemas)))
+    return Row(name, kind(part, schemas), required, shown, limits, _text(part))
+
+
+def kind(part: Schema, schemas: Schema) -> str:
+    """A schema in a few words: `whole number or null`, `list of text`."""
+    part = _resolved(part, schemas)
+    choices = [*part.get("anyOf", ()), *part.get("oneOf", ()), *part.get("allOf", ())]
+    if choices:
+        return " or ".join(dict.fromkeys(kind(one, schemas) for one in choices))
+    values = part.get("enum", [part["const"]] if "const" in part else [])
+    if values:
+        return " or ".join(dict.fromkeys(_kind_of(one) for one in values))
+    told = part.get("type", "any")
+    if isinstance(told, list):
+        return " or ".join(_WORDS.get(one, one) for one in told)
+    if told == "array":
+        items = part.get("items")
+        return f"list of {kind(items, schemas)}" if items else "list"
+    if told == "object" and isinstance(part.get("additionalProperties"), dict):
+        return f"object of {kind(part['additionalProperties'], schemas)}"
+    return _FORMATS.get(part.get("format", ""), "") or _WORDS.get(told, told)
+
+
+def _kind_of(value: Any) -> str:
+    if isinstance(value, bool):
+        return "true or false"
+    return "text" if isinstance(value, str) else "null" if value is None else "number"
+
+
+def _limits(part: Schema, schemas: Schema) -> Iterator[str]:
+    part = _resolved(part, schemas)
+    for one in (*part.get("anyOf", ()), *part.get("oneOf", ()), *part.get("allOf", ())):
+        yield from _limits(one, schemas)
+    values = part.get("enum", [part["const"]] if "const" in part else [])
+    if values:
+        yield ", ".join(f"`{one if isinstance(one, str) else json.dumps(one)}`" for one in values)
+    yield from _between(part, "minimum", "maximum", "")
+    yield from _between(part, "minLength", "maxLength", " characters")
+    yield from _between(part, "minItems", "maxItems", " items")
+    yield from _between(part, "minProperties", "maxProperties", " keys")
+    if "pattern" in part:
+        yield "not blank" if part["pattern"] == r"\S" else f"as `{part['pattern']}`"
+    if isinstance(part.get("items"), dict) and not _resolved(part["items"], schemas).get("properties"):
+        yield from (f"each {one}" for one in _limits(part["items"], schemas))
+
+
+def _between(part: Schema, low: str, high: str, unit: str) -> Iterator[str]:
+    least, most = part.get(low), part.get(high)
+    if least is not None and most is not None:
+        yield f"{least:,} to {most:,}{unit}"
+    elif most is not None:
+        yield f"at most {most:,}{unit}"
+    elif least is not None:
+        yield f"at least {least:,}{unit}"
+
+
+def _resolved(part: Schema, schemas: Schema) -> Schema:
+    """The schema itself where it is a reference."""
+    name = _name(part)
+    return {**schemas[name], **{k: v for k, v in part.items() if k != "$ref"}} if name else part
+
+
+def _name(part: Schema) -> str:
+    return str(part.get("$ref", "")).rpartition("/")[2]
+
+
+def _text(part: Schema) -> str:
+    return " ".join(str(part.get("description", "")).split())

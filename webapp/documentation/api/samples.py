@@ -1,0 +1,518 @@
+"""A call of every operation as people copy it: curl, Python, TypeScript.
+
+The texts carry marks in place of what differs from reader to reader: `ORIGIN` for the address of the service, and
+those of `examples`. The key is only ever a variable of the environment.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from webapp.accounts.actors import PROJECT_SCOPES, Actor
+from webapp.accounts.models import ApiKey, Membership, Team
+from webapp.accounts.services import tenancy
+from webapp.connections.models import Connection
+from webapp.datasets.models import Dataset
+from webapp.documentation.api import examples
+from webapp.documentation.api.reference import JSON, Operation
+from webapp.endpoints.models import Endpoint
+from webapp.extensions import db
+from webapp.files.models import WorkspaceFile
+from webapp.generation.models import Export
+from webapp.pushes.models import Push
+from webapp.row_templates.models import Template
+from webapp.scenarios.models import Run, Scenario
+from webapp.web import snippets
+
+METHODS: Final[dict[str, str]] = {
+    "GET /api-keys": "api_keys.list",
+    "POST /api-keys": "api_keys.create",
+    "GET /api-keys/{key_id}": "api_keys.get",
+    "DELETE /api-keys": "api_keys.revoke_all",
+    "DELETE /api-keys/{key_id}": "api_keys.revoke",
+    "GET /audit": "workspace.audit",
+    "GET /audit/seals": "workspace.audit_seals",
+    "POST /classify": "masking.classify",
+    "GET /connections": "connections.list",
+    "POST /connections": "connections.create",
+    "GET /connections/{connection_id}": "connections.get",
+    "PATCH /connections/{connection_id}": "connections.update",
+    "DELETE /connections/{connection_id}": "connections.delete",
+    "POST /connections/{connection_id}/fetched/refresh": "connections.refresh_fetched",
+    "GET /connections/{connection_id}/metadata": "connections.metadata",
+    "GET /connections/{connection_id}/metadata-document": "connections.metadata_document",
+    "PUT /connections/{connection_id}/metadata-document": "connections.upload_metadata_document",
+    "DELETE /connections/{connection_id}/metadata-document": "connections.delete_metadata_document",
+    "POST /connections/{connection_id}/restore": "connections.restore",
+    "POST /connections/{connection_id}/subsets": "connections.subset",
+    "POST /connections/{connection_id}/templates": "connections.make_templates",
+    "POST /connections/{connection_id}/verify": "connections.verify",
+    "GET /datasets": "datasets.list",
+    "POST /datasets": "datasets.create",
+    "GET /datasets/{dataset_id}": "datasets.get",
+    "PATCH /datasets/{dataset_id}": "datasets.update",
+    "DELETE /datasets/{dataset_id}": "datasets.delete",
+    "POST /datasets/{dataset_id}/exports": "datasets.export",
+    "POST /datasets/{dataset_id}/preview": "datasets.preview",
+    "POST /datasets/{dataset_id}/push": "datasets.push",
+    "POST /datasets/{dataset_id}/push/plan": "datasets.push_plan",
+    "POST /datasets/{dataset_id}/refresh-references": "datasets.refresh_references",
+    "POST /datasets/{dataset_id}/restore": "datasets.restore",
+    "GET /datasets/{dataset_id}/versions": "datasets.versions",
+    "POST /datasets/{dataset_id}/versions/{number}/restore": "datasets.restore_version",
+    "GET /datasets/{dataset_id}@v{number}": "datasets.get",
+    "GET /datasets/{dataset_id}@v{number}/diff": "datasets.diff",
+    "POST /describe": "fields.describe",
+    "GET /endpoints": "endpoints.list",
+    "POST /endpoints": "endpoints.create",
+    "GET /endpoints/{endpoint_id}": "endpoints.get",
+    "PATCH /endpoints/{endpoint_id}": "endpoints.update",
+    "DELETE /endpoints/{endpoint_id}": "endpoints.delete",
+    "POST /endpoints/{endpoint_id}/restore": "endpoints.restore",
+    "POST /export/db": "pushes.to_database",
+    "POST /export/rest": "pushes.to_endpoint",
+    "GET /exports": "exports.list",
+    "GET /exports/{export_id}": "exports.get",
+    "DELETE /exports/{export_id}": "exports.cancel",
+    "GET /exports/{export_id}/answers": "exports.answers",
+    "GET /exports/{export_id}/download": "exports.download",
+    "GET /exports/{export_id}/events": "exports.follow",
+    "GET /exports/{export_id}/manifest": "exports.manifest",
+    "GET /exports/{export_id}/parts/{number}": "exports.part",
+    "POST /exports/{export_id}/retry": "exports.retry",
+    "GET /field-types": "fields.list",
+    "POST /fields/suggest": "fields.suggest",
+    "POST /generate": "templates.generate",
+    "GET /health/live": "service.live",
+    "GET /health/ready": "service.ready",
+    "POST /import": "templates.import_schema",
+    "GET /invitations": "members.invitations",
+    "POST /invitations": "members.invite",
+    "DELETE /invitations/{invitation_id}": "members.withdraw",
+    "POST /invitations/{invitation_id}/resend": "members.resend",
+    "GET /me": "workspace.me",
+    "GET /me/sessions": "workspace.sessions",
+    "DELETE /me/sessions": "workspace.end_sessions",
+    "DELETE /me/sessions/{session_id}": "workspace.end_session",
+    "GET /masking/keys": "masking.keys",
+    "POST /masking/keys/rotate": "masking.rotate",
+    "GET /members": "members.list",
+    "POST /members": "members.add",
+    "GET /members/{member_id}": "members.get",
+    "PATCH /members/{member_id}": "members.update",
+    "DELETE /members/{member_id}": "members.remove",
+    "GET /openapi.json": "service.openapi",
+    "POST /preview": "templates.preview",
+    "GET /projects": "projects.list",
+    "POST /projects": "projects.create",
+    "GET /projects/{project_id}": "projects.get",
+    "PATCH /projects/{project_id}": "projects.update",
+    "DELETE /projects/{project_id}": "projects.delete",
+    "POST /projects/{project_id}/move": "projects.move",
+    "POST /projects/{project_id}/restore": "projects.restore",
+    "GET /pushes": "pushes.list",
+    "GET /pushes/{push_id}": "pushes.get",
+    "DELETE /pushes/{push_id}": "pushes.cancel",
+    "GET /pushes/{push_id}/bad": "pushes.bad",
+    "GET /pushes/{push_id}/events": "pushes.follow",
+    "GET /pushes/{push_id}/logs": "pushes.log",
+    "POST /pushes/{push_id}/retry": "pushes.retry",
+    "GET /pushes/{push_id}/rows": "pushes.rows",
+    "POST /pushes/{push_id}/undo": "pushes.undo",
+    "GET /runs": "runs.list",
+    "GET /scenarios": "scenarios.list",
+    "POST /scenarios": "scenarios.create",
+    "POST /scenarios/check": "scenarios.check",
+    "GET /scenarios/{scenario_id}": "scenarios.get",
+    "PUT /scenarios/{scenario_id}": "scenarios.replace",
+    "PATCH /scenarios/{scenario_id}": "scenarios.update",
+    "DELETE /scenarios/{scenario_id}": "scenarios.delete",
+    "POST /scenarios/{scenario_id}/refresh-requirements": "scenarios.refresh_requirements",
+    "POST /scenarios/{scenario_id}/restore": "scenarios.restore",
+    "POST /scenarios/{scenario_id}/run": "runs.start",
+    "GET /scenarios/{scenario_id}/runs": "runs.list",
+    "GET /scenarios/{scenario_id}/runs/{run_id}": "runs.get",
+    "DELETE /scenarios/{scenario_id}/runs/{run_id}": "runs.cancel",
+    "GET /scenarios/{scenario_id}/runs/{run_id}/events": "runs.follow",
+    "GET /scenarios/{scenario_id}/runs/{run_id}/logs": "runs.log",
+    "POST /scenarios/{scenario_id}/runs/{run_id}/rerun": "runs.rerun",
+    "GET /scenarios/{scenario_id}/versions": "scenarios.versions",
+    "POST /scenarios/{scenario_id}/versions/{number}/restore": "scenarios.restore_version",
+    "GET /scenarios/{scenario_id}@v{number}": "scenarios.get",
+    "GET /scenarios/{scenario_id}@v{number}/diff": "scenarios.diff",
+    "GET /secrets": "secrets.list",
+    "PUT /secrets/{name}": "secrets.put",
+    "DELETE /secrets/{name}": "secrets.delete",
+    "GET /teams": "teams.list",
+    "POST /teams": "teams.create",
+    "GET /teams/{team_id}": "teams.get",
+    "PATCH /teams/{team_id}": "teams.update",
+    "DELETE /teams/{team_id}": "teams.delete",
+    "POST /teams/{team_id}/restore": "teams.restore",
+    "GET /templates": "templates.list",
+    "POST /templates": "templates.create",
+    "GET /templates/{template_id}": "templates.get",
+    "PATCH /templates/{template_id}": "templates.update",
+    "DELETE /templates/{template_id}": "templates.delete",
+    "POST /templates/{template_id}/answers": "templates.answers",
+    "POST /templates/{template_id}/exports": "templates.export",
+    "POST /templates/{template_id}/generate": "templates.generate",
+    "POST /templates/{template_id}/import": "templates.compare_schema",
+    "POST /templates/{template_id}/preview": "templates.preview",
+    "POST /templates/{template_id}/push": "templates.push",
+    "POST /templates/{template_id}/push/plan": "templates.push_plan",
+    "POST /templates/{template_id}/refresh-references": "templates.refresh_references",
+    "POST /templates/{template_id}/restore": "templates.restore",
+    "GET /templates/{template_id}/versions": "templates.versions",
+    "POST /templates/{template_id}/versions/{number}/restore": "templates.restore_version",
+    "GET /templates/{template_id}@v{number}": "templates.get",
+    "GET /templates/{template_id}@v{number}/diff": "templates.diff",
+    "GET /trash": "workspace.trash",
+    "GET /usage": "workspace.usage",
+    "GET /used-by/{object_id}": "workspace.used_by",
+    "GET /webhooks": "webhooks.list",
+    "POST /webhooks": "webhooks.create",
+    "GET /webhooks/{webhook_id}": "webhooks.get",
+    "PATCH /webhooks/{webhook_id}": "webhooks.update",
+    "DELETE /webhooks/{webhook_id}": "webhooks.delete",
+    "GET /webhooks/{webhook_id}/deliveries": "webhooks.deliveries",
+    "GET /webhooks/{webhook_id}/deliveries/{delivery_id}": "webhooks.delivery",
+    "POST /webhooks/{webhook_id}/deliveries/{delivery_id}/redeliver": "webhooks.redeliver",
+    "POST /webhooks/{webhook_id}/restore": "webhooks.restore",
+    "POST /webhooks/{webhook_id}/secret": "webhooks.new_secret",
+    "POST /webhooks/{webhook_id}/test": "webhooks.test",
+    "GET /workspace": "workspace.get",
+    "PATCH /workspace": "workspace.update",
+    "DELETE /workspace": "workspace.delete",
+    "GET /workspace/files": "files.list",
+    "POST /workspace/files": "files.upload",
+    "GET /workspace/files/{name}": "files.download",
+    "DELETE /workspace/files/{name}": "files.delete",
+    "POST /workspace/files/{workspace_file_id}/restore": "files.restore",
+}
+"""An operation that is not here is called by `request`."""
+
+FOLLOWED: Final = frozenset({"exports.follow", "pushes.follow", "runs.follow"})
+"""Methods whose answer is gone through as it comes."""
+FIRST: Final = {
+    "POST /generate": ("fields",),
+    "POST /preview": ("fields",),
+    "POST /templates": (),
+}
+"""Operations whose first argument is an object: these keys of the body, or all of it; the rest goes by name."""
+
+
+ORIGIN: Final = "http://origin.invalid"
+LANGUAGES: Final = ("curl", "python", "typescript")
+NAMES: Final = {"curl": "curl", "python": "Python", "typescript": "TypeScript"}
+_WIDE: Final = 88  # characters of a line
+_SAVED: Final = frozenset({"files.download", "exports.download", "exports.part"})
+"""Methods whose answer goes into a file; in TypeScript, and `exports.part` in Python, it is a stream."""
+_STREAMED: Final = "exports.part"
+_FILE: Final = "customers.csv"
+_UPLOADED: Final = "metadata.xml"
+
+
+def of(operation: Operation, *, signed_in: bool) -> dict[str, str]:
+    """The sample of each language, those of somebody signed in with their project."""
+    project = signed_in and operation.scope in PROJECT_SCOPES
+    return {
+        "curl": curl(operation, project),
+        "python": python(operation, project),
+        "typescript": typescript(operation, project),
+    }
+
+
+def address(operation: Operation) -> str:
+    """The path with its parts filled in."""
+    path = re.sub(r"\{(\w+)\}", lambda m: examples.part(operation.key, m[1]), operation.path)
+    asked = "&".join(f"{name}={value}" for name, value in examples.QUERIES.get(operation.key, {}).items())
+    return f"{path}?{asked}" if asked else path
+
+
+def curl(operation: Operation, project: bool) -> str:
+    """One command. Its words are those of a shell."""
+    words = ["curl -sS"]
+    if operation.method not in ("GET", "POST") or (
+        operation.method == "POST" and not (operation.body_kind or examples.BODIES.get(operation.key))
+    ):
+        words[0] += f" -X {operation.method}"
+    words[0] += f" {shlex.quote(ORIGIN + address(operation))}"
+    if operation.scope != "public":
+        words.append(f'-H "Authorization: Bearer {snippets.KEY}"')
+    if project:
+        words.append("-H 'X-Project-Id: OWN_PROJECT_ID'")
+    body = examples.BODIES.get(operation.key)
+    if body is not None:
+        words += [f"-H 'Content-Type: {JSON}'", f"-d {shlex.quote(_AS_JSON.text(body))}"]
+    elif operation.body_kind == "multipart/form-data":
+        words += [f"-F 'name={examples.FILE_NAME}'", f"-F 'file=@{_FILE}'"]
+    elif operation.key in _RAW:
+        words += ["-H 'Content-Type: application/octet-stream'", f"--data-binary @{_UPLOADED}"]
+    elif METHODS.get(operation.key) in _SAVED:
+        words.append(f"-o {_FILE}")
+    elif _events(operation):
+        words[0] = words[0].replace("curl -sS", "curl -sSN")
+    return " \\\n  ".join(words)
+
+
+def python(operation: Operation, project: bool) -> str:
+    """A program for the package `rowsmith`."""
+    name = METHODS.get(operation.key)
+    where = ', "OWN_PROJECT_ID"' if project else ""
+    lines = ["import os"]
+    if operation.key in _WITH_PATH or name == _STREAMED:
+        lines.append("from pathlib import Path")
+    lines += ["", "import rowsmith", ""]
+    lines.append(f'api = rowsmith.Api(os.environ["ROWSMITH_KEY"], "{ORIGIN}"{where})')
+    if name is None:
+        placed = [_quoted(operation.method), _quoted(address(operation))]
+        call = _python_call("api.request", placed, _named_json(operation))
+    else:
+        call = _python_call(f"api.{name}", *_python_arguments(operation))
+    if name == _STREAMED:
+        lines.append(f'Path("{_FILE}").write_bytes({call}.read())')
+    elif _gone_through(operation):
+        lines.append(f"for one in {call}:\n    print(one)")
+    else:
+        lines.append(f"answer = {call}\nprint(answer)")
+    return "\n".join(lines)
+
+
+def typescript(operation: Operation, project: bool) -> str:
+    """A module for the package `@rowsmith/sdk`."""
+    name = METHODS.get(operation.key, "request")
+    where = ', project: "OWN_PROJECT_ID"' if project else ""
+    lines = []
+    if operation.key in _RAW:
+        lines.append('import { readFileSync } from "node:fs";')
+    if name in _SAVED:
+        lines.append('import { createWriteStream } from "node:fs";')
+        lines.append('import { pipeline } from "node:stream/promises";')
+    lines += ['import { Rowsmith } from "@rowsmith/sdk";', ""]
+    lines.append(f'const client = new Rowsmith({{ key: process.env.ROWSMITH_KEY, url: "{ORIGIN}"{where} }});')
+    called = "client." + ".".join(_camel(part) for part in name.split("."))
+    if name in _SAVED:
+        stream = _ts_call(called.replace("download", "stream"), [_quoted(one) for one in _parts(operation)])
+        lines.append(f'await pipeline(await {stream}, createWriteStream("{_FILE}"));')
+        return "\n".join(lines)
+    call = _ts_call(called, _ts_arguments(operation))
+    if _gone_through(operation):
+        lines.append(f"for await (const one of {call}) console.log(one);")
+    else:
+        lines += [f"const answer = await {call};", "console.log(answer);"]
+    return "\n".join(lines)
+
+
+# --- Arguments --------------------------------------------------------------------------------------------------
+
+_RAW: Final = frozenset({"PUT /connections/{connection_id}/metadata-document"})
+_UPLOAD: Final = "POST /workspace/files"
+_WITH_PATH: Final = _RAW | {_UPLOAD}
+
+
+def _events(operation: Operation) -> bool:
+    return all(one.kinds == ("text/event-stream",) for one in operation.answers)
+
+
+def _gone_through(operation: Operation) -> bool:
+    """Whether the packages answer one thing after the other."""
+    name = METHODS.get(operation.key)
+    return name in FOLLOWED or (operation.paged and name is not None)
+
+
+def _parts(operation: Operation) -> list[str]:
+    """Of the address, and what its query must have."""
+    parts = [examples.part(operation.key, one) for one in re.findall(r"\{(\w+)\}", operation.path)]
+    return [*parts, *examples.QUERIES.get(operation.key, {}).values()]
+
+
+def _quoted(text: str) -> str:
+    """A string of all three languages; numbers stay numbers."""
+    return text if text.isdigit() else json.dumps(text, ensure_ascii=False)
+
+
+def _named_json(operation: Operation) -> dict[str, Any]:
+    body = examples.BODIES.get(operation.key)
+    return {} if body is None else {"json": body}
+
+
+def _python_arguments(operation: Operation) -> tuple[list[Any], dict[str, Any]]:
+    """What goes by place, as text or object, and what goes by name."""
+    placed = [_quoted(one) for one in _parts(operation)]
+    key, body = operation.key, dict(examples.BODIES.get(operation.key) or {})
+    if key == _UPLOAD:
+        return [f'Path("{_FILE}")', _quoted(examples.FILE_NAME)], {}
+    if key in _RAW:
+        return [*placed, f'Path("{_UPLOADED}")'], {}
+    if METHODS[key].endswith(".download"):
+        return [*placed, f'"{_FILE}"'], {}
+    if key in FIRST:
+        first = {name: body.pop(name) for name in FIRST[key] or tuple(body)}
+        return [*placed, first], body
+    if METHODS[key] == "runs.start":
+        body.pop("wait")
+    return placed, body
+
+
+def _ts_arguments(operation: Operation) -> list[Any]:
+    """The arguments, as text or object."""
+    key, parts = operation.key, _parts(operation)
+    placed, body = [_quoted(one) for one in parts], examples.BODIES.get(operation.key)
+    name = METHODS.get(key)
+    if name is None:
+        given = [_quoted(operation.method), _quoted(address(operation))]
+        return [*given, {"json": body}] if body is not None else given
+    if key == _UPLOAD:
+        return [_quoted(examples.FILE_NAME), _quoted("id,email\n1,ada@example.org\n")]
+    if key in _RAW:
+        return [*placed, f'readFileSync("{_UPLOADED}")']
+    if name == "secrets.put":
+        return [*placed, _quoted(str((body or {})["value"]))]
+    if name == "workspace.delete":
+        return [_quoted(str((body or {})["confirm"]))]
+    if name == "runs.start":
+        return [*placed, (body or {})["params"]]
+    if name == "runs.list" and parts:
+        return [f"{{ scenario_id: {placed[0]} }}"]
+    if name.endswith(".get") and len(placed) == 2 and operation.path.endswith("@v{number}"):
+        return [placed[0], f"{{ version: {placed[1]} }}"]
+    if key in ("POST /generate", "POST /preview"):
+        rest = {k: v for k, v in (body or {}).items() if k != "fields"}
+        return [{"fields": (body or {})["fields"]}, rest]
+    return placed if body is None else [*placed, body]
+
+
+def _camel(name: str) -> str:
+    return re.sub(r"_(\w)", lambda m: m[1].upper(), name)
+
+
+# --- Text -------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class _Style:
+    """How a language writes a value: what is before and after the parts of an object, a key, a value that is no
+    object or list, the last comma of several lines, and how far they are set in."""
+
+    pad: str
+    key: Callable[[str], str]
+    plain: Callable[[Any], str]
+    last: str
+    step: str
+
+    def flat(self, value: Any) -> str:
+        """On one line."""
+        if isinstance(value, dict):
+            inner = ", ".join(f"{self.key(k)}: {self.flat(v)}" for k, v in value.items())
+            return f"{{{self.pad}{inner}{self.pad}}}" if inner else "{}"
+        if isinstance(value, list):
+            return f"[{', '.join(map(self.flat, value))}]"
+        return self.plain(value)
+
+    def text(self, value: Any, indent: str = "", room: int = _WIDE) -> str:
+        """On one line where it fits into `room` characters, else its parts on lines of their own."""
+        short = self.flat(value)
+        if len(short) <= room - len(indent) or not isinstance(value, dict | list) or not value:
+            return short
+        deeper = indent + self.step
+        if isinstance(value, dict):
+            inner = [f"{deeper}{self.key(k)}: {self.text(v, deeper)}" for k, v in value.items()]
+        else:
+            inner = [deeper + self.text(v, deeper) for v in value]
+        begin, end = "{}" if isinstance(value, dict) else "[]"
+        return f"{begin}\n" + ",\n".join(inner) + f"{self.last}\n{indent}{end}"
+
+
+def _string(text: Any) -> str:
+    return json.dumps(text, ensure_ascii=False)
+
+
+def _python_plain(value: Any) -> str:
+    return _string(value) if isinstance(value, str) else repr(value)
+
+
+def _ts_key(key: str) -> str:
+    return key if re.fullmatch(r"[A-Za-z_]\w*", key) else _string(key)
+
+
+_AS_JSON: Final = _Style("", _string, _string, "", "  ")
+_AS_PYTHON: Final = _Style("", _string, _python_plain, ",", "    ")
+_AS_TS: Final = _Style(" ", _ts_key, _string, ",", "  ")
+
+
+def _python_call(name: str, placed: list[Any], named: dict[str, Any]) -> str:
+    """`placed`: texts as they are, or objects."""
+    style = _AS_PYTHON
+
+    def written(indent: str) -> list[str]:
+        by_place = [one if isinstance(one, str) else style.text(one, indent) for one in placed]
+        return by_place + [f"{key}={style.text(value, indent)}" for key, value in named.items()]
+
+    flat = f"{name}({', '.join(written(''))})"
+    if len(flat) <= _WIDE and "\n" not in flat:
+        return flat
+    if len(placed) == 1 and not named:  # an object alone stands in the brackets
+        return f"{name}({written('')[0]})"
+    return f"{name}(\n" + "".join(f"    {one},\n" for one in written("    ")) + ")"
+
+
+def _ts_call(name: str, given: list[Any]) -> str:
+    flat = f"{name}({', '.join(one if isinstance(one, str) else _AS_TS.flat(one) for one in given)})"
+    if len(flat) <= _WIDE:
+        return flat
+    longest = max(
+        (one for one in given if not isinstance(one, str)), key=lambda one: len(_AS_TS.flat(one)), default=""
+    )
+    written = [
+        one if isinstance(one, str) else _AS_TS.text(one, room=0 if one is longest else _WIDE)
+        for one in given
+    ]
+    return f"{name}({', '.join(written)})"
+
+
+# What of the reader's own the samples name: the newest object of each kind that she sees.
+
+# The mark's kind -> the table, and the scope that its list takes.
+KINDS: Final[Mapping[str, tuple[Any, str]]] = {
+    "KEY": (ApiKey, "member"),
+    "CONNECTION": (Connection, "read"),
+    "DATASET": (Dataset, "read"),
+    "ENDPOINT": (Endpoint, "read"),
+    "EXPORT": (Export, "read"),
+    "FILE": (WorkspaceFile, "read"),
+    "MEMBER": (Membership, "member"),
+    "PUSH": (Push, "read"),
+    "RUN": (Run, "read"),
+    "SCENARIO": (Scenario, "read"),
+    "TEAM": (Team, "member"),
+    "TEMPLATE": (Template, "read"),
+}
+
+
+def ids(actor: Actor, kinds: set[str]) -> dict[str, str]:
+    """The ids by kind; none where the reader has nothing of it, or may not see it."""
+    found = {"PROJECT": actor.project_id} if actor.project_id else {}
+    for kind in kinds & set(KINDS):
+        model, scope = KINDS[kind]
+        if not actor.can(scope):
+            continue
+        listed = tenancy.listing(actor, model)
+        if model is Connection:
+            listed = listed.where(Connection.of_endpoint.is_(False))
+        elif model is ApiKey:
+            listed = listed.where(ApiKey.created_by == actor.user_id, ApiKey.run_id.is_(None))
+        elif model is Run:
+            there = tenancy.listing(actor, Scenario).with_only_columns(Scenario.id)
+            listed = listed.where(Run.scenario_id.in_(there))
+        newest = db.session.scalars(listed.order_by(model.id.desc()).limit(1)).first()
+        if newest is not None:
+            found[kind] = newest.id
+    if "RUN" in found:  # a run goes with its own scenario
+        found["SCENARIO"] = db.session.get_one(Run, found["RUN"]).scenario_id
+    return found

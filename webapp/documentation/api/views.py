@@ -1,0 +1,118 @@
+"""The API reference: a page for each operation, with samples that carry what is the reader's own, one for each group of
+them, and a Postman collection. All of it is made from the OpenAPI document."""
+
+from __future__ import annotations
+
+import re
+from typing import Any, Final
+
+import orjson
+from flask import Blueprint, Flask, Response, current_app, g, render_template, request
+from markupsafe import Markup, escape
+
+from webapp.accounts.actors import Actor
+from webapp.documentation.api import examples, postman, reference, samples
+from webapp.errors import ApiError
+from webapp.web import hooks, openapi, snippets
+from webapp.web.responses import JSON, reply
+from webapp.web.routing import route
+
+bp = Blueprint("docs_api", __name__)
+COOKIE: Final = "language"
+FILE: Final = "rowsmith.postman_collection.json"
+_READ: Final = "rowsmith.docs_api"
+_MARK: Final = re.compile(r"\bOWN_([A-Z]+)_ID\b")
+_TICKS: Final = re.compile(r"`([^`]+)`")
+
+
+@bp.record_once
+def _for_templates(state: Any) -> None:
+    state.app.jinja_env.filters["ticks"] = ticks
+
+
+@route(bp, "/docs/api", scope="public", hidden=True)
+def index() -> Response:
+    """How the API is spoken to, and every operation by group."""
+    return _page(
+        "docs/api.html", groups=_reference().values(), every=openapi.HEADERS, version=hooks.NEWEST_VERSION
+    )
+
+
+@route(bp, "/docs/api/<slug>", scope="public", hidden=True)
+def group(slug: str) -> Response:
+    """What the operations of one group do."""
+    return _page("docs/api_group.html", group=_group(slug))
+
+
+@route(bp, "/docs/api/<slug>/<name>", scope="public", hidden=True)
+def operation(actor: Actor | None, slug: str, name: str) -> Response:
+    """One operation: its samples, what it takes and what it answers."""
+    within = _group(slug)
+    found = next((one for one in within.operations if one.slug == name), None)
+    if found is None:
+        told = f"There is no such operation: see /docs/api/{within.slug}."
+        raise ApiError("not_found", told, {"id": name[:100]})
+    body = render_template(
+        "docs/api_operation_body.html",
+        one=found,
+        objects=within.objects_of(found),
+        sample=samples.of(found, signed_in=actor is not None),
+        chosen=_language(),
+        languages=samples.NAMES,
+        example=example(found),
+    )
+    return _page("docs/api_operation.html", group=within, one=found, body=_filled(body, actor))
+
+
+@route(bp, "/docs/postman.json", scope="public", hidden=True)
+def collection() -> Response:
+    """The Postman collection, as a file."""
+    made = postman.collection(_reference(), hooks.NEWEST_VERSION, snippets.origin())
+    headers = {"Content-Disposition": f'attachment; filename="{FILE}"'}
+    return Response(orjson.dumps(made, option=orjson.OPT_INDENT_2), mimetype=JSON, headers=headers)
+
+
+def ticks(text: str) -> Markup:
+    """A text of the document as HTML: what stands between backticks is code."""
+    return Markup(_TICKS.sub(r"<code>\1</code>", str(escape(text))))  # noqa: S704 - escaped just now
+
+
+def _page(template: str, **context: Any) -> Response:
+    g.face = "person"  # documents are for people, whoever asks
+    return reply(template=template, **context)
+
+
+def _reference() -> dict[str, reference.Group]:
+    """The groups by slug, read from the document once."""
+    kept: dict[str, reference.Group] | None = current_app.extensions.get(_READ)
+    if kept is None:
+        app: Flask = current_app._get_current_object()  # type: ignore[attr-defined]
+        kept = current_app.extensions[_READ] = reference.groups(openapi.build(app, hooks.NEWEST_VERSION))
+    return kept
+
+
+def _group(slug: str) -> reference.Group:
+    found = _reference().get(slug)
+    if found is None:
+        told = "There is no such group of operations: see /docs/api."
+        raise ApiError("not_found", told, {"id": slug[:100]})
+    return found
+
+
+def _language() -> str:
+    """The language of samples that this browser chose last."""
+    chosen = request.cookies.get(COOKIE, "")
+    return chosen if chosen in samples.LANGUAGES else samples.LANGUAGES[0]
+
+
+def example(operation: reference.Operation) -> str:
+    """The body of an operation's samples as JSON on several lines; "" where it takes none."""
+    body = examples.BODIES.get(operation.key)
+    return "" if body is None else orjson.dumps(body, option=orjson.OPT_INDENT_2).decode()
+
+
+def _filled(body: str, actor: Actor | None) -> Markup:
+    """The marks replaced: by the reader's address and ids, by words in capitals where there is none."""
+    known = samples.ids(actor, set(_MARK.findall(body))) if actor is not None else {}
+    text = _MARK.sub(lambda m: known.get(m[1]) or f"{m[1]}_ID", body)
+    return Markup(text.replace(samples.ORIGIN, str(escape(snippets.origin()))))  # noqa: S704 - drawn by a template

@@ -1,0 +1,169 @@
+"""Search over the documentation: every heading of every page, the field types, and the operations of the API.
+
+A few hundred sections fit in memory, so a question looks at each of them. A section fits when it holds every word
+of the question, at the beginning of a word or inside one; where a word stands says how well: in the title of a page
+or as another name of a field type, in a heading, in the text.
+"""
+
+from __future__ import annotations
+
+import re
+import threading
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from html import escape
+from typing import Any, Final
+
+from flask import Flask
+from markupsafe import Markup
+
+from webapp.documentation import pages
+from webapp.documentation.api.reference import slug_of
+from webapp.engine.fields import plain
+from webapp.row_templates.services import catalogue
+from webapp.web import hooks, openapi
+
+_KEPT: Final = "rowsmith.docs.index"
+_MAKING: Final = threading.Lock()
+_MOST: Final = 20  # results
+_BEFORE: Final = 60  # characters of an excerpt before the first word that was asked for
+_EXCERPT: Final = 180  # characters of an excerpt
+_WORDS: Final = re.compile(r"[\w./{}-]+")
+# What a word counts where it stands; a whole word counts double. Chosen so that a word of a page's title outweighs
+# one of a heading, and that outweighs any number of them in the text.
+_NAMED, _TITLE, _HEADING, _TEXT = 60, 24, 10, 1
+_MOST_TIMES: Final = 4  # a word counts so often in a text and not more
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """What one result leads to. `page` is the page's title; `names` are other names, letters and digits only."""
+
+    href: str
+    page: str
+    heading: str
+    text: str
+    names: frozenset[str] = frozenset()
+    title: str = ""
+    """The page's title where this is the page itself, in small letters; so are `low_heading` and `low_text`."""
+    low_heading: str = ""
+    low_text: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """A result: where it leads, its page, its heading, and an excerpt in which the words are marked."""
+
+    href: str
+    page: str
+    heading: Markup
+    excerpt: Markup
+
+
+def search(app: Flask, q: str) -> list[Result]:
+    """The parts that fit `q`, best first; none for an empty one."""
+    words = list(dict.fromkeys(_WORDS.findall(q.casefold())))
+    if not words:
+        return []
+    whole = plain(q)
+    ranked = [(_score(part, words, whole), part) for part in _index(app)]
+    best = sorted((one for one in ranked if one[0]), key=lambda one: -one[0])[:_MOST]
+    return [
+        Result(part.href, part.page, _marked(part.heading, words), _marked(_excerpt(part, words), words))
+        for _, part in best
+    ]
+
+
+def _score(part: Part, words: list[str], whole: str) -> int:
+    named = whole in part.names
+    found = [_of_word(part, word) for word in words]
+    if not named and not all(found):
+        return 0
+    return sum(found) + (_NAMED * 2 if named else 0)
+
+
+def _of_word(part: Part, word: str) -> int:
+    found = _in(part.title, word) * _TITLE + _in(part.low_heading, word) * _HEADING
+    if plain(word) in part.names:
+        found += _NAMED
+    return found + min(part.low_text.count(word), _MOST_TIMES) * _TEXT
+
+
+def _in(text: str, word: str) -> int:
+    """2 where a text has the whole word, 1 where a part of it begins so, else 0."""
+    if not text or word not in text:
+        return 0
+    return 2 if word in _WORDS.findall(text) else 1
+
+
+def _excerpt(part: Part, words: list[str]) -> str:
+    places = [place for place in (part.low_text.find(word) for word in words) if place >= 0]
+    first = max(0, min(places, default=0) - _BEFORE)
+    # At the beginning of a word, where there is one before what was found.
+    begin = (part.text.find(" ", first, first + _BEFORE) + 1 or first) if first else 0
+    cut = part.text[begin : begin + _EXCERPT]
+    if begin + _EXCERPT < len(part.text):
+        cut = cut.rpartition(" ")[0] + " …"
+    return f"… {cut}" if begin else cut
+
+
+def _marked(text: str, words: Iterable[str]) -> Markup:
+    pattern = "|".join(re.escape(word) for word in sorted(words, key=len, reverse=True))
+    parts = re.split(f"({pattern})", text, flags=re.IGNORECASE)
+    made = "".join(
+        f"<mark>{escape(part)}</mark>" if place % 2 else escape(part) for place, part in enumerate(parts)
+    )
+    return Markup(made)  # noqa: S704 - every part is escaped
+
+
+def _index(app: Flask) -> tuple[Part, ...]:
+    """Every part, made once: who types asks with every letter, and the others wait for the first."""
+    with _MAKING:
+        kept: tuple[Part, ...] | None = app.extensions.get(_KEPT)
+        if kept is None:
+            kept = app.extensions[_KEPT] = (*_of_pages(), *_of_api(app))
+    return kept
+
+
+def _part(href: str, page: str, heading: str, text: str, **more: Any) -> Part:
+    one_line = " ".join(text.split())
+    told: dict[str, Any] = {"low_heading": heading.lower(), "low_text": _lowered(one_line), **more}
+    return Part(href, page, heading, one_line, **told)
+
+
+def _lowered(text: str) -> str:
+    """Small letters, as long as the text: an excerpt is cut where a word was found."""
+    low = text.lower()
+    return low if len(low) == len(text) else "".join(one.lower()[:1] for one in text)
+
+
+def _of_pages() -> Iterator[Part]:
+    names = {
+        one["name"]: frozenset(plain(name) for name in (one["name"], one["label"], *one["aliases"]))
+        for one in catalogue.entries()
+    }
+    for page in pages.all_pages().values():
+        typed = page.address.startswith("field-types/")
+        for place, section in enumerate(page.drawn.sections):
+            href = f"{page.href}#{section.anchor}" if place else page.href
+            yield _part(
+                href,
+                page.title,
+                section.short,
+                section.text,
+                names=names.get(section.anchor, frozenset()) if typed else frozenset(),
+                title="" if place else f"{page.title} {section.title}".lower(),
+                low_heading=section.title.lower(),
+            )
+
+
+def _of_api(app: Flask) -> Iterator[Part]:
+    for path, methods in openapi.build(app, hooks.NEWEST_VERSION)["paths"].items():
+        for method, operation in methods.items():
+            yield _operation(method, path, operation)
+
+
+def _operation(method: str, path: str, operation: dict[str, Any]) -> Part:
+    text = f"{operation.get('summary', '')} {operation.get('description', '')}"
+    href = f"/docs/api/{operation['tags'][0].replace('_', '-')}/{slug_of(method, path)}"
+    return _part(href, "API reference", f"{method.upper()} {path}", text)

@@ -1,0 +1,147 @@
+"""The documentation in the application: guide, references, field types, error codes, limits, changes, search.
+
+`registry` lists the pages, `pages` finds them, `render` draws them; every page is Markdown first, at its address
+with `.md`. All of it is open to everybody.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Final
+
+from flask import Blueprint, Response, current_app, g, request
+from flask.blueprints import BlueprintSetupState
+from markupsafe import Markup
+from pydantic import Field
+
+from webapp import ROOT, limits
+from webapp.documentation import field_types as documentation_field_types
+from webapp.documentation import llms, pages, registry, rendering, search
+from webapp.errors import ApiError
+from webapp.web import snippets
+from webapp.web.inputs import Query
+from webapp.web.responses import reply
+from webapp.web.routing import route
+
+bp = Blueprint("docs", __name__)
+_MARKDOWN: Final = "text/markdown"
+_PICTURES: Final = {".png": "image/png", ".svg": "image/svg+xml"}
+
+
+@bp.record_once
+def _nav_for_templates(state: BlueprintSetupState) -> None:
+    state.app.jinja_env.globals.update(docs_nav=nav)
+
+
+def nav() -> list[dict[str, Any]]:
+    """The list of pages as the frame of a page draws it: `[{title, pages: [{href, title, level, here}]}]`."""
+    return [
+        {"title": group.title, "pages": [line for entry in group.entries for line in _lines(entry)]}
+        for group in registry.GROUPS
+    ]
+
+
+def _lines(entry: registry.Entry) -> list[dict[str, Any]]:
+    """A page of the list, and below it the pages it opens when one is there."""
+    path = request.path
+    within = path == entry.href or path.startswith(f"{entry.href}/")
+    if not (entry.opens and within):
+        return [{"href": entry.href, "title": entry.title, "level": 0, "here": within}]
+    below = [one for one in pages.all_pages().values() if one.address.startswith(f"{entry.address}/")]
+    return [
+        {"href": one.href, "title": one.title, "level": level, "here": path == one.href}
+        for level, one in [(0, entry), *((1, one) for one in below)]
+    ]
+
+
+@route(bp, "/docs", scope="public", hidden=True)
+def front() -> Response:
+    """The documentation's first page."""
+    first = snippets.first_call(snippets.origin())
+    return _page("docs/index.html", groups=registry.GROUPS, blurb=llms.BLURB, first=first)
+
+
+@route(bp, "/docs.md", scope="public", hidden=True)
+def front_as_markdown() -> Response:
+    """The list of pages as Markdown."""
+    return Response(llms.front(), mimetype=_MARKDOWN)
+
+
+@route(bp, "/llms.txt", scope="public", hidden=True)
+def llms_txt() -> Response:
+    """What the documentation has, for language models."""
+    return Response(llms.llms_txt(snippets.origin()), mimetype="text/plain")
+
+
+class SearchQuery(Query):
+    """`q` is what is looked for."""
+
+    q: Annotated[str, Field(max_length=limits.MAX_QUERY_TEXT)] = ""
+
+
+@route(bp, "/docs/search", scope="public", query=SearchQuery, hidden=True)
+def found(query: SearchQuery) -> Response:
+    """Search the documentation."""
+    app = current_app._get_current_object()  # type: ignore[attr-defined]
+    results = search.search(app, query.q)
+    return _page("docs/search.html", block="found", q=query.q.strip(), results=results)
+
+
+@route(bp, "/docs/field-types", scope="public", query=SearchQuery, hidden=True)
+def field_types(query: SearchQuery) -> Response:
+    """Every field type, by family or best fit first."""
+    page = pages.find("field-types")
+    assert page is not None  # it is in the registry
+    if not query.q.strip():
+        return _drawn(page)
+    return _shown(page, rendering.draw(documentation_field_types.index(query.q), str), q=query.q)
+
+
+@route(bp, "/docs/img/<name>", scope="public", hidden=True)
+def picture(name: str) -> Response:
+    """A picture of the guide."""
+    path = ROOT / pages.PICTURES / name
+    kind = _PICTURES.get(path.suffix)
+    if kind is None or not path.is_file():
+        raise ApiError("not_found", "There is no such picture.", {"id": name[:100]})
+    answer = Response(path.read_bytes(), mimetype=kind)
+    answer.add_etag()
+    return answer.make_conditional(request)  # type: ignore[return-value]
+
+
+@route(bp, "/docs/<path:address>", scope="public", hidden=True)
+def page(address: str) -> Response:
+    """A page of the documentation; with `.md`, as Markdown."""
+    found = pages.find(address.removesuffix(".md"))
+    if found is None:
+        g.face = "person"
+        text = "There is no such page in the documentation. Search it, or look at the list of pages."
+        raise ApiError("not_found", text, {"id": address[:100]})
+    if address.endswith(".md"):
+        return Response(found.markdown, mimetype=_MARKDOWN)
+    return _drawn(found)
+
+
+def _drawn(found: pages.Page) -> Response:
+    return _shown(found, found.drawn)
+
+
+def _shown(found: pages.Page, drawn: rendering.Drawn, **context: Any) -> Response:
+    listed = [one for one in registry.ENTRIES if not one.plain]
+    place = next((at for at, one in enumerate(listed) if one.address == found.address), None)
+    before = listed[place - 1] if place else None
+    after = listed[place + 1] if place is not None and place + 1 < len(listed) else None
+    body = Markup(drawn.html)  # noqa: S704 - drawn from our own files, raw HTML in them is escaped
+    return _page(
+        "docs/page.html",
+        page=found,
+        body=body,
+        contents=drawn.contents,
+        before=before,
+        after=after,
+        **context,
+    )
+
+
+def _page(template: str, block: str | None = None, **context: Any) -> Response:
+    g.face = "person"  # the documentation is for people, whoever asks
+    return reply(template=template, block=block, **context)

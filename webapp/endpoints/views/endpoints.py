@@ -1,0 +1,165 @@
+"""Endpoints: one request that rows are sent with, kept under a name."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from flask import Blueprint, Response, flash, g, url_for
+from pydantic import Field
+
+from webapp import limits
+from webapp.accounts.actors import Actor
+from webapp.connectors.request_template import HeaderEncoding
+from webapp.endpoints.services import endpoints
+from webapp.web.inputs import READ_ONLY, Input, ListQuery
+from webapp.web.responses import Listed, Output, matching, reply
+from webapp.web.routing import route
+
+bp = Blueprint("endpoints", __name__)
+ONE = "/endpoints/<endpoint_id>"
+_KEPT = READ_ONLY | {"project_id", "team_id"}
+Name = Annotated[str, Field(min_length=1, max_length=limits.MAX_NAME_CHARS, pattern=r"\S")]
+Text = Annotated[str, Field(max_length=limits.HTTP_URL_CHARS)]
+
+
+class EndpointQuery(ListQuery):
+    """Which endpoints. `q` searches names."""
+
+    connection_id: str | None = None
+
+
+class EndpointChange(Input):
+    """What an endpoint is made of. `{{field}}` in url, path, headers, query and body is a value of the row."""
+
+    read_only = _KEPT
+
+    name: Name | None = None
+    method: Literal["POST", "PUT", "PATCH", "DELETE", "GET"] | None = None
+    url: Text | None = Field(None, description="A whole address; or else:")
+    connection_id: str | None = Field(
+        None, description="A REST connection, whose address and credentials are used."
+    )
+    path: Text | None = Field(None, description="A path on that connection.")
+    headers: dict[str, Any] | None = None
+    header_encoding: str | None = Field(
+        None, description="How row values are written in headers: none (default), rfc8187 or percent."
+    )
+    query_params: dict[str, Any] | None = None
+    body: dict[str, Any] | list[Any] | None = Field(None, description="Left out: the row itself.")
+    auth: dict[str, Any] | None = Field(None, description="Of a whole address.")
+    environment: Literal["dev", "test", "prod"] | None = Field(None, description="Of a whole address.")
+    push_mode: str | None = None
+    wrapper_key: str | None = None
+    batch_size: int | None = None
+    retry: dict[str, Any] | None = None
+    parallel: int | None = None
+    rate_per_second: float | None = None
+    capture: dict[str, Any] | None = None
+    delete_path: str | None = None
+    idempotent: bool | None = None
+
+    def given(self) -> dict[str, Any]:
+        """What was said."""
+        return self.model_dump(exclude_unset=True)
+
+
+class EndpointIn(EndpointChange):
+    """A new endpoint."""
+
+    read_only = _KEPT
+
+    name: Name
+
+
+class EndpointOut(Output):
+    """An endpoint. Secret parts are `********`."""
+
+    id: str
+    name: str
+    method: str
+    url: str | None
+    connection_id: str | None
+    path: str | None
+    headers: dict[str, Any]
+    header_encoding: HeaderEncoding
+    query_params: dict[str, Any]
+    body: Any
+    auth: dict[str, Any] | None
+    push_mode: str | None
+    wrapper_key: str | None
+    batch_size: int | None
+    retry: dict[str, Any] | None
+    parallel: int | None
+    rate_per_second: float | None
+    capture: dict[str, Any] | None
+    delete_path: str | None
+    idempotent: bool | None
+    environment: str
+    project_id: str
+    team_id: str
+    created_by: str | None
+    created_at: str
+    updated_at: str
+    deleted_at: str | None
+
+
+@route(bp, "/endpoints", scope="read", query=EndpointQuery, returns=Listed(EndpointOut))
+def index(actor: Actor, query: EndpointQuery) -> Response:
+    """List the endpoints of the project, newest first."""
+    page = endpoints.listing(actor, **query.model_dump())
+    return reply(page.as_dict(endpoints.as_json), template="endpoints/list.html", block="list", query=query)
+
+
+@route(
+    bp,
+    "/endpoints",
+    ["POST"],
+    scope="write",
+    body=EndpointIn,
+    returns=EndpointOut,
+    status=201,
+    idempotent=True,
+)
+def create(actor: Actor, body: EndpointIn) -> Response:
+    """Make an endpoint: with an address of its own, or on a REST connection."""
+    made = endpoints.create(actor, body.given())
+    where = url_for(".show", endpoint_id=made.id)
+    return reply(endpoints.as_json(made), status=201, see=where, tag=True, headers={"Location": where})
+
+
+@route(bp, ONE, scope="read", returns=EndpointOut)
+def show(actor: Actor, endpoint_id: str) -> Response:
+    """Read an endpoint."""
+    return reply(
+        endpoints.as_json(endpoints.get(actor, endpoint_id)), template="endpoints/show.html", tag=True
+    )
+
+
+@route(
+    bp, ONE, ["PATCH"], scope="write", body=EndpointChange, returns=EndpointOut, errors=("version_conflict",)
+)
+def change(actor: Actor, endpoint_id: str, body: EndpointChange) -> Response:
+    """Change an endpoint. A secret that comes back as `********` is kept."""
+    found = endpoints.get(actor, endpoint_id, "write", lock=True)
+    matching(endpoints.as_json(found))
+    changed = endpoints.change(actor, found, body.given())
+    return reply(endpoints.as_json(changed), see=url_for(".show", endpoint_id=endpoint_id), tag=True)
+
+
+@route(bp, ONE, ["DELETE"], scope="write", returns=EndpointOut, errors=("version_conflict", "in_use"))
+def delete(actor: Actor, endpoint_id: str) -> Response:
+    """Delete an endpoint; it can be restored for 30 days."""
+    found = endpoints.get(actor, endpoint_id, "write", lock=True)
+    matching(endpoints.as_json(found))
+    endpoints.delete(actor, found)
+    if g.face == "person":  # the category of a message is where its Undo goes
+        flash(f"Endpoint {found.name} deleted", url_for(".restore", endpoint_id=endpoint_id))
+    return reply(endpoints.as_json(found), see=url_for(".index"))
+
+
+@route(bp, f"{ONE}/restore", ["POST"], scope="write", returns=EndpointOut)
+def restore(actor: Actor, endpoint_id: str) -> Response:
+    """Take a deletion back."""
+    found = endpoints.get(actor, endpoint_id, "write", lock=True, deleted=True)
+    endpoints.restore(actor, found)
+    return reply(endpoints.as_json(found), see=url_for(".show", endpoint_id=endpoint_id), tag=True)

@@ -1,0 +1,290 @@
+"""The form of an endpoint, with the exact request that it makes of a template's first row. For people only."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated, Any, Final
+
+import orjson
+from flask import Blueprint, Response, g, redirect, render_template, request, url_for
+from pydantic import Field
+
+from webapp import limits
+from webapp.accounts.actors import Actor
+from webapp.accounts.services import tenancy
+from webapp.connections.models import Connection
+from webapp.connections.services import connections
+from webapp.connectors.request_template import RequestTemplate
+from webapp.connectors.rest import RestSettings
+from webapp.endpoints.models import Endpoint
+from webapp.endpoints.services import endpoints
+from webapp.endpoints.services.endpoints import REQUEST, SENDING
+from webapp.endpoints.views.endpoints import EndpointChange, EndpointIn
+from webapp.errors import ApiError
+from webapp.row_templates.models import Template
+from webapp.row_templates.services import templates
+from webapp.web import snippets
+from webapp.web.forms.page_form import Control, FormSpec
+from webapp.web.forms.settings import SettingsForm, places
+from webapp.web.inputs import Query, form_values, parse
+from webapp.web.page_shell import brief
+from webapp.web.responses import render_block
+from webapp.web.routing import route
+
+bp = Blueprint("endpoint_pages", __name__)
+PAGE: Final = "endpoints/form.html"
+ONE: Final = "/endpoints/<endpoint_id>/edit"
+_OWN: Final = ("name", "url", "path", "connection_id", "environment", "template_id")
+_REST: Final = "rest"
+
+
+PLAIN: Final = FormSpec(
+    EndpointIn,
+    {
+        "name": Control("Name", placeholder="Customers", autocomplete="off"),
+        "connection_id": Control("Address"),
+        "path": Control(
+            "Path", type="text", placeholder="/customers/{{id}}", attributes={"spellcheck": "false"}
+        ),
+        "url": Control(
+            "URL",
+            hint="{{field}} is a value of the row; not in the host.",
+            type="text",
+            placeholder="https://api.example.org/customers/{{id}}",
+            attributes={"inputmode": "url", "spellcheck": "false"},
+        ),
+        "environment": Control(
+            "Environment",
+            choices=[
+                ("dev", "Development"),
+                ("test", "Test"),
+                ("prod", "Production (pushes need confirmation)"),
+            ],
+        ),
+    },
+)
+"""What an endpoint has besides the keys of the models of REST."""
+
+
+class NewQuery(Query):
+    """What the form begins with."""
+
+    connection_id: Annotated[str, Field(max_length=limits.MAX_NAME_CHARS)] = ""
+
+
+class Form:
+    """The form of an endpoint: `texts` are its plain inputs, the others are drawn from the models of REST."""
+
+    def __init__(self, given: Mapping[str, Any], formdata: Any = None) -> None:
+        said = {name: value for name, value in given.items() if value is not None}
+        source = formdata if formdata is not None else said
+        self.texts = {name: str(source.get(name) or "") for name in _OWN}
+        names = [name for name in REQUEST if name != "path"]
+        self.request = SettingsForm(RequestTemplate, said, formdata=formdata, name="", names=names)
+        self.auth = SettingsForm(RestSettings, said, formdata=formdata, name="", names=["auth"])
+        self.sending = SettingsForm(RestSettings, said, formdata=formdata, name="", names=SENDING)
+
+    def body(self) -> dict[str, Any]:
+        """What it says in the words of `PATCH /endpoints/{id}`: what was left empty is taken away."""
+        texts, found = self.texts, {**self.request.values(), **self.sending.values()}
+        made: dict[str, Any] = {name: found.get(name) for name in (*REQUEST, *SENDING) if name != "path"}
+        made["name"] = texts["name"].strip()
+        if texts["connection_id"]:
+            return {**made, "connection_id": texts["connection_id"], "path": texts["path"].strip()}
+        auth = self.auth.values().get("auth", {"type": "none"})
+        return {
+            **made,
+            "url": texts["url"].strip(),
+            "auth": auth,
+            "environment": texts["environment"] or "dev",
+        }
+
+    def _worded(self, fault: Mapping[str, Any]) -> str:
+        return str(fault["message"]) if self.texts[fault["path"]].strip() else "This is needed."
+
+    def placed(self, told: list[dict[str, Any]]) -> dict[str, str]:
+        """Faults by the input that they belong to."""
+        plain = {one["path"]: self._worded(one) for one in told if one["path"] in _OWN}
+        return {**plain, **self.request.placed(told), **self.auth.placed(told), **self.sending.placed(told)}
+
+
+def _page(
+    actor: Actor, form: Form, endpoint: Endpoint | None, error: ApiError | None = None, block: str = ""
+) -> Response:
+    """The form, or the block of it that shows the request."""
+    told = list(error.details.get("fields", ())) if error else []
+    faults = form.placed(told)
+    context = {
+        "form": form,
+        "texts": form.texts,
+        "endpoint": endpoints.as_json(endpoint) if endpoint else None,
+        "faults": faults,
+        "error": error,
+        "others": [one for one in told if not form.placed([one])],
+        **_example(actor, form),
+    }
+    if block:
+        return Response(render_block(PAGE, block, **context))
+    known = _connections(actor, form)
+    on = [(one["id"], f"On {one['name']} ({brief(one['settings']['base_url'])})") for one in known]
+    plain = PLAIN.draw(form.texts, choices={"connection_id": [("", "Its own"), *on]})
+    plain["connection_id"].render_kw |= {"hx-post": request.path, "hx-vals": '{"do": "draw"}'}
+    others = [f"{one['message']} {one.get('hint') or ''}".strip() for one in context["others"]]
+    context |= {
+        "connections": known,
+        "templates": _templates(actor),
+        "plain": plain,
+        "places": places((plain, form.request, form.auth, form.sending), faults),
+        "told": others if faults or others or error is None else [error.message],
+    }
+    return Response(render_template(PAGE, **context), error.status if error else 200, mimetype="text/html")
+
+
+def _connections(actor: Actor, form: Form) -> list[dict[str, Any]]:
+    listed = connections.listing(actor, limit=limits.PAGE_LIMIT_MAX, type=_REST).items
+    chosen = form.texts["connection_id"]
+    if chosen and chosen not in {one.id for one in listed}:
+        listed = [*listed, connections.get(actor, chosen)]
+    return [connections.as_json(one) for one in listed]
+
+
+def _templates(actor: Actor) -> list[Any]:
+    return list(templates.listing(actor, limit=limits.PAGE_LIMIT_MAX).items)
+
+
+def _example(actor: Actor, form: Form) -> dict[str, Any]:
+    """The request of the chosen template's first row, and the fields that it may name."""
+    template_id = form.texts["template_id"]
+    if not template_id:
+        return {"requests": [], "fields": [], "trouble": None}
+    try:
+        shown = templates.show(tenancy.get(actor, Template, template_id, "read"))
+        fields = [one["name"] for one in shown["fields"] if not one.get("hidden")]
+    except ApiError as error:
+        return {"requests": [], "fields": [], "trouble": error}
+    try:
+        sent = endpoints.requests(actor, parse(EndpointIn, _named(form), strict=False).given(), template_id)
+    except ApiError as error:
+        return {"requests": [], "fields": fields, "trouble": error}
+    return {"requests": sent, "fields": fields, "trouble": None}
+
+
+def _given(actor: Actor, form: Form, model: type[EndpointChange], body: Mapping[str, Any]) -> dict[str, Any]:
+    """What the form says. Error: validation_error, with what is wrong about the values beside what is wrong about their
+    shapes: a person is told all of it at once."""
+    try:
+        return parse(model, body, strict=False).given()
+    except ApiError as error:
+        wrong = {one["path"].partition(".")[0] for one in error.details.get("fields", ())}
+        rest = {name: value for name, value in _named(form).items() if name not in wrong}
+        try:
+            fit = parse(EndpointChange, rest, strict=False).given()
+            endpoints.thought_of(actor, endpoints.unmasked(fit))
+        except ApiError as other:
+            told = other.details.get("fields", ())
+            error.details["fields"] += [one for one in told if one["path"].partition(".")[0] not in wrong]
+        raise error from None
+
+
+def _named(form: Form) -> dict[str, Any]:
+    """What the form says; a name is not needed to see the request."""
+    body = form.body()
+    return {**body, "name": body["name"] or "example"}
+
+
+def _first_template(actor: Actor) -> str:
+    found = templates.listing(actor, limit=1).items
+    return str(found[0]["id"]) if found else ""
+
+
+@route(bp, "/endpoints/new", scope="write", query=NewQuery, programs=False, hidden=True, reads=False)
+def new(actor: Actor, query: NewQuery) -> Response:
+    """The form of a new endpoint."""
+    given = {"connection_id": query.connection_id, "template_id": _first_template(actor)}
+    return _page(actor, Form(given), None)
+
+
+@route(bp, "/endpoints/new", ["POST"], scope="write", programs=False, hidden=True)
+def create(actor: Actor) -> Response:
+    """Make an endpoint from its form; with faults the form again."""
+    form_values(request.form)  # refuses what no form sends
+    form = Form({}, request.form)
+    if request.form.get("do") == "draw":
+        return _page(actor, form, None)
+    try:
+        made = endpoints.create(actor, _given(actor, form, EndpointIn, form.body()))
+    except ApiError as error:
+        return _page(actor, form, None, error)
+    return redirect(url_for("endpoints.show", endpoint_id=made.id), 303)  # type: ignore[return-value]
+
+
+@route(bp, ONE, scope="write", programs=False, hidden=True, reads=False)
+def edit(actor: Actor, endpoint_id: str) -> Response:
+    """The form of an endpoint."""
+    found = endpoints.get(actor, endpoint_id, "write")
+    return _page(actor, Form({**endpoints.as_json(found), "template_id": _first_template(actor)}), found)
+
+
+@route(bp, ONE, ["POST"], scope="write", programs=False, hidden=True)
+def change(actor: Actor, endpoint_id: str) -> Response:
+    """Change an endpoint from its form; with faults the form again."""
+    found = endpoints.get(actor, endpoint_id, "write", lock=True)
+    form_values(request.form)
+    form = Form(endpoints.as_json(found), request.form)
+    if request.form.get("do") == "draw":
+        return _page(actor, form, found)
+    body = form.body()
+    if body.get("connection_id"):
+        del body["connection_id"]  # it stays on its connection
+    try:
+        endpoints.change(actor, found, _given(actor, form, EndpointChange, body))
+    except ApiError as error:
+        return _page(actor, form, found, error)
+    return redirect(url_for("endpoints.show", endpoint_id=endpoint_id), 303)  # type: ignore[return-value]
+
+
+@route(bp, "/endpoints/example", ["POST"], scope="write", programs=False, hidden=True, reads=False)
+def example(actor: Actor) -> Response:
+    """The request that the form as it stands makes of a template's first row. Nothing is sent."""
+    form_values(request.form)
+    return _page(actor, Form({}, request.form), None, block="example")
+
+
+def by_program(endpoint: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """The same by program."""
+    base = snippets.origin()
+    here = {"endpoint_id": endpoint["id"]}
+    push, rows = {**here, "count": 100}, {**here, "rows": [{"id": 1}]}
+    return [
+        ("Push a template there", snippets.curl("POST", f"{base}/templates/tpl_…/push", push)),
+        ("Send rows of your own", snippets.curl("POST", f"{base}/export/rest", rows)),
+        ("Read it", snippets.curl("GET", f"{base}/endpoints/{endpoint['id']}")),
+    ]
+
+
+def address(endpoint: Mapping[str, Any]) -> str:
+    """Where it leads: its own address, or its path on a connection."""
+    return str(endpoint["url"] or endpoint["path"] or "/")
+
+
+def connection_of(endpoint: Mapping[str, Any]) -> Connection | None:
+    """The connection that it is on; None for one with an address of its own."""
+    return connections.get(g.actor, endpoint["connection_id"]) if endpoint["connection_id"] else None
+
+
+def pretty(value: Any) -> str:
+    """JSON for people."""
+    return orjson.dumps(value, option=orjson.OPT_INDENT_2).decode()
+
+
+@bp.app_context_processor
+def helpers() -> dict[str, Any]:
+    """What the pages of endpoints call."""
+    if getattr(g, "face", "") != "person":
+        return {}
+    return {
+        "endpoint_code": by_program,
+        "endpoint_address": address,
+        "endpoint_connection": connection_of,
+        "as_pretty": pretty,
+    }

@@ -1,1 +1,0 @@
-"""Forms of the pages. They are made from the pydantic models that check the input, so nothing is declared twice."""

@@ -1,0 +1,440 @@
+"""What a plan asks of the outside, fetched through connections before the first row is made.
+
+    ready = fetched.ready(actor, source, ask, pins)     # stored answers, and those that are fetched now
+    recipe = rows.recipe(ready.source, ask, pins=ready.pins, ...)
+
+Every question is asked once and its answer kept (see ``answers.py``), so a preview, a generate, an export and a push
+of the same rows are made of the same values. Where nothing is to be fetched, what is not stored is a stand-in.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import time
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from sqlalchemy import select
+
+from webapp import clock, limits
+from webapp.accounts.actors import Actor
+from webapp.connections.models import Connection
+from webapp.connections.services import access
+from webapp.connections.services.access import limited
+from webapp.connectors import KINDS
+from webapp.connectors.base import ConnectorError, Link, TableReader
+from webapp.connectors.rest_fetch import Fetches, Manner, too_large
+from webapp.engine.block import Bound
+from webapp.engine.budget import TooLarge
+from webapp.engine.errors import SpecError
+from webapp.engine.outside import Answer, Ask, Question, Recorder
+from webapp.errors import ApiError, Fault, validation_error
+from webapp.extensions import db
+from webapp.generation.services import ai_values, kept_answers, rows
+from webapp.generation.services.kept_answers import Kept
+from webapp.generation.services.pins import Pins
+from webapp.real_data.services import sources
+from webapp.row_templates.schemas import GenerateInput
+from webapp.row_templates.services.compiled_plans import Source
+
+_SPELLING: Final = "Check its spelling: the connection's metadata lists its tables."
+
+
+def keys(session: TableReader, question: Question) -> pa.Table:
+    """The distinct values of some columns of a table, without those that hold a null, in ascending order. Raises
+    `ConnectorError`."""
+    entity = session.entity(question["table"])
+    if entity is None:
+        raise ConnectorError(f'There is no table "{question["table"]}".', reason="no_table", hint=_SPELLING)
+    names = [_column(entity, name) for name in question["columns"]]
+    batches, count, size = [], 0, 0
+    for batch in session.keys(entity, names, question["filter"]):
+        batches.append(batch)
+        count += batch.num_rows
+        size += batch.nbytes
+        if size > limits.FETCHED_BYTES:
+            told = f'The keys of "{entity.name}" are larger than {limits.FETCHED_BYTES // limits.MB} MB.'
+            raise ConnectorError(told, reason="too_large", hint="Choose among them by a filter.")
+        if count > limits.FETCHED_KEYS:
+            told = f'"{entity.name}" has more than {limits.FETCHED_KEYS:,} keys.'
+            raise ConnectorError(told, reason="too_large", hint="Choose among them by a filter.")
+    if not batches:
+        return pa.table({name: pa.array([], pa.string()) for name in question["columns"]})
+    table = pa.Table.from_batches(batches).rename_columns(question["columns"])
+    whole = pc.is_valid(table.column(0))
+    for name in question["columns"][1:]:
+        whole = pc.and_(whole, pc.is_valid(table.column(name)))
+    distinct = table.filter(whole).group_by(question["columns"], use_threads=False).aggregate([])
+    return distinct.sort_by([(name, "ascending") for name in question["columns"]]).combine_chunks()
+
+
+def _column(entity: Any, name: str) -> str:
+    found = entity.column(name)
+    if found is None:
+        close = [one.name for one in entity.fields if one.name.casefold() == name.casefold()]
+        if len(close) != 1:
+            told = f'"{entity.name}" has no column "{name}".'
+            known = ", ".join(one.name for one in entity.fields[: limits.FETCHED_TOLD])
+            raise ConnectorError(told, reason="no_column", hint=f"It has {known}.")
+        return close[0]
+    return found.name
+
+
+def query(session: TableReader, one: Ask, values: tuple[Any, ...]) -> pa.Table:
+    """What a field's query answers for one set of values, which it calls p0, p1 ... Raises `ConnectorError`."""
+    most = limits.FETCHED_SET_ROWS if one.keyed else limits.FETCHED_ROWS
+    named = {f"p{place}": value for place, value in enumerate(values)}
+    batch = session.query(one.question["query"], named, most + 1)
+    if batch.num_rows > most:
+        told = f"The query answers more than {most:,} rows."
+        raise ConnectorError(
+            told, reason="too_large", hint="Let it answer fewer: by a condition, or a limit."
+        )
+    if not batch.num_columns:
+        raise ConnectorError(
+            "The query answers no columns.", reason="no_column", hint="Write one that selects."
+        )
+    return pa.Table.from_batches([batch])
+
+
+STAND_IN: Final = "stand_in"
+"""Code of the warning that values were not fetched."""
+
+
+def recipe(
+    actor: Actor | None,
+    source: Source,
+    ask: GenerateInput,
+    *,
+    pins: Pins | None = None,
+    fetch: bool = True,
+    keep: bool = False,
+    anchored: bool | None = None,
+    format: str | None = None,
+) -> rows.Recipe:
+    """As `rows.recipe`, with the values from outside. ``fetch``: connections are asked for what is not stored, else
+    it is a stand-in; ``keep``: the answers are put where whoever has the pins finds them (`pinned`).
+
+    Errors: those of `rows.recipe`; target_failed, target_timeout and other codes of connections, with the path of the
+    field; validation_error for connections that are not there and questions that are too many.
+    """
+    present = clock.now()
+    if fetch:
+        source = sources.opened(actor, source, keep=keep)
+    if not source.plan.asks:
+        return rows.recipe(source, ask, present=present, format=format, pins=pins, anchored=anchored)
+    held = pins or rows.pins_for(source, seed=ask.seed, now=ask.now, locale=ask.locale, present=present)
+    dry = _Dry(ask, held, held.now == source.anchor if anchored is None else anchored)
+    with _Search(actor, fetch, source) as search:
+        plan, found = source.plan, _taken(source)
+        for level in sorted({one.level for one in plan.asks}):
+            asked = [one for one in plan.asks if one.level == level and one.question.kind != "source"]
+            if not asked:
+                continue
+            found |= search.answers(asked, lambda: dry.values(replace(source, plan=plan)))  # noqa: B023
+            plan = _answered(source, found)
+        outside = search.kept(source.plan.asks, found) if keep else {}
+    told = replace(held, outside=outside, snapshot=snapshot_of(found))
+    ready = replace(source, plan=plan)
+    return rows.recipe(ready, ask, present=present, format=format, pins=told, anchored=anchored)
+
+
+def _taken(source: Source) -> dict[str, Answer]:
+    """The template's own source, where it has been opened."""
+    library = source.plan.made_from
+    known = library[1].answers if library else {}
+    return {
+        one.question.key: known[one.question.key]
+        for one in source.plan.asks
+        if one.question.kind == "source" and one.question.key in known
+    }
+
+
+def _answered(source: Source, found: Mapping[str, Answer]) -> Any:
+    try:
+        return source.plan.answered(found)
+    except SpecError as error:
+        raise validation_error(error.faults) from None
+
+
+def snapshot_of(found: Mapping[str, Answer]) -> str | None:
+    """What tells the values that some rows are made of from others; None where none came from outside."""
+    if not found:
+        return None
+    told = "\n".join(f"{key} {answer.snapshot}" for key, answer in sorted(found.items()))
+    return hashlib.sha256(told.encode()).hexdigest()
+
+
+def snapshot_of_all(pins: Iterable[Pins]) -> str | None:
+    """As `snapshot_of`, of several tables together."""
+    found = [one.snapshot or "" for one in pins]
+    return hashlib.sha256("\n".join(found).encode()).hexdigest() if any(found) else None
+
+
+def pinned(source: Source, pins: Pins) -> Source:
+    """A source with the answers that pins name. Needs no request. Error: unavailable, where one is not kept."""
+    if not pins.outside:
+        return source
+    return replace(
+        source, plan=_answered(source, {key: kept_answers.load(where) for key, where in pins.outside.items()})
+    )
+
+
+def warnings(source: Source, recipe: rows.Recipe) -> list[dict[str, Any]]:
+    """What of a look is a stand-in, because it has not been fetched."""
+    library = recipe.source.plan.made_from
+    known = library[1].answers if library else {}
+    text = "Its values have not been fetched yet: an example stands for them."
+    return [
+        Fault(one.path, STAND_IN, text, "Preview with fetch, or generate.").as_dict()
+        for one in source.plan.asks
+        if one.question.key not in known
+    ]
+
+
+@dataclass(frozen=True, slots=True)
+class _Dry:
+    """Going through the rows of a request to see which values occur in questions."""
+
+    ask: GenerateInput
+    pins: Pins
+    anchored: bool
+
+    def values(self, source: Source) -> Recorder:
+        """Under the answers that the source's plan has so far. Errors: validation_error."""
+        recorder = Recorder(limits.FETCHED_QUESTIONS)
+        count, offset = source.count(self.ask.count), self.ask.offset
+        bound = rows.bind(source, self.pins, self.ask.overrides, offset, count, self.anchored, recorder)
+        names = {name for one in source.plan.asks if one.keyed for name in one.columns}
+        try:
+            for start in range(offset, offset + count, bound.block_rows):
+                self._block(bound, start, min(bound.block_rows, offset + count - start), names)
+        except SpecError as error:
+            raise validation_error(error.faults) from None
+        return recorder
+
+    @staticmethod
+    def _block(bound: Bound, start: int, count: int, names: set[str]) -> None:
+        try:
+            block = bound.at(np.arange(start, start + count, dtype=np.uint64))
+            for name in names:
+                block.column(name)
+        except TooLarge:
+            if count < 2:
+                raise
+            half = count // 2
+            _Dry._block(bound, start, half, names)
+            _Dry._block(bound, start + half, count - half, names)
+
+
+class _Search:
+    """Answers, first from those that are kept; each connection is opened once, and closed at the end."""
+
+    def __init__(self, actor: Actor | None, fetch: bool, source: Source) -> None:
+        self._source = source
+        self._actor, self._fetch = actor, fetch and actor is not None
+        self._until = time.monotonic() + limits.FETCH_SECONDS
+        self._rows: dict[str, Connection] = {}
+        self._open: dict[str, TableReader] = {}
+        self._channels: dict[str, Link] = {}
+
+    def __enter__(self) -> _Search:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for link in (*self._open.values(), *self._channels.values()):
+            link.close()
+
+    def answers(self, asked: list[Ask], dry: Any) -> dict[str, Answer]:
+        """The answers to questions of one level, by their keys; ``dry`` finds the values that occur in them."""
+        recorder: Recorder | None = dry() if any(one.keyed for one in asked) else None
+        found = {}
+        for one in asked:
+            with _at(one.path):
+                self._connection(one)
+                made = self._sets(one, recorder) if one.keyed and recorder is not None else self._whole(one)
+            if made is not None:
+                found[one.question.key] = made
+        return found
+
+    def kept(self, asked: tuple[Ask, ...], found: Mapping[str, Answer]) -> dict[str, str]:
+        """Where each answer lies for those who have the pins."""
+        assert self._actor is not None
+        workspace = self._actor.workspace_id
+        files = ("source", "file")
+        connection = {one.question.key: self._id(one) for one in asked if one.question.kind not in files}
+        db.session.remove()  # whose transaction would wait for this one, or this one for it
+        return {
+            key: kept_answers.keep(workspace, connection[key], answer)
+            if answer.taken is None
+            else answer.taken.place
+            for key, answer in found.items()
+        }
+
+    def _connection(self, one: Ask) -> None:
+        """Sees to it that the actor may use the connection and that it can be asked, whether or not it has to be."""
+        if self._actor is None or one.question.kind == "file":
+            return
+        found = self._rows.get(one.question.connection_id) or self._row(one, self._actor)
+        if one.question.kind == "ai":
+            ai_values.check(one, found)
+        if one.question.kind == "http" and not KINDS[found.type].can.fetch:
+            text = f'"{found.name}" is a connection of type {found.type}, and has no paths to call.'
+            path = f"{one.path}.options.connection_id"
+            raise validation_error(
+                [Fault(path, "not_for_this_type", text, "Choose one of type rest or odata.")]
+            )
+
+    def _row(self, one: Ask, actor: Actor) -> Connection:
+        wanted = one.question.connection_id
+        if one.question.kind == "ai" and not wanted:
+            self._rows[wanted] = ai_values.row_of(actor, one)
+            return self._rows[wanted]
+        mine = (Connection.id == wanted, Connection.workspace_id == actor.workspace_id)
+        found = db.session.scalar(select(Connection).where(*mine, Connection.deleted_at.is_(None)))
+        if found is None or actor.role_in(found.team_id) is None:
+            text = f'There is no connection "{wanted[:100]}" here.'
+            hint = "It may have been deleted: restore it, or choose another one in the field."
+            path = f"{one.path}.options.connection_id"
+            raise validation_error([Fault(path, "unknown_connection", text, hint)])
+        self._rows[wanted] = found
+        return found
+
+    def _id(self, one: Ask) -> str:
+        """The connection that is asked, also where the question leaves it open."""
+        return one.question.connection_id or self._rows[""].id
+
+    def _whole(self, one: Ask) -> Answer | None:
+        if one.question.kind == "file":  # read where it is wanted: nobody outside is asked
+            return None if self._actor is None else sources.file_beside(self._actor, one, self._source)
+        values = one.question.values
+        wanted = kept_answers.hash_of(one.question, values)
+        found = self._stored(one, [wanted])
+        if wanted not in found and self._fetch:
+            found = self._save(one, dict(self._asked(one, {wanted: values})))
+        return kept_answers.answer_of(found[wanted]) if wanted in found else None
+
+    def _sets(self, one: Ask, recorder: Recorder) -> Answer | None:
+        values = recorder.found.get(one.question.key, {})
+        hashes = {key: kept_answers.hash_of(one.question, row) for key, row in values.items()}
+        found = self._stored(one, list(hashes.values()))
+        missing = {wanted: values[key] for key, wanted in hashes.items() if wanted not in found}
+        fresh: dict[str, pa.Table] = {}
+        try:
+            if missing and self._fetch:
+                fresh.update(self._asked(one, missing))
+        finally:  # what has been answered needs not be asked again, even if another answer failed
+            found |= self._save(one, fresh)
+        sets = {key: found[wanted] for key, wanted in hashes.items() if wanted in found}
+        if not sets:
+            return None
+        if (
+            one.question.kind == "http"
+            and sum(kept.table.nbytes for kept in sets.values()) > limits.FETCHED_JSON_BYTES
+        ):
+            raise too_large()
+        try:
+            return kept_answers.joined(sets)
+        except pa.ArrowInvalid:
+            text = "The query answers values of different kinds for different rows."
+            fault = Fault(one.path, "wrong_type", text, "Cast them to one kind in the query.")
+            raise validation_error([fault]) from None
+
+    def _stored(self, one: Ask, hashes: list[str]) -> dict[str, Kept]:
+        if self._actor is None:
+            return {}
+        return kept_answers.stored(self._actor.workspace_id, self._id(one), hashes)
+
+    def _save(self, one: Ask, fresh: Mapping[str, pa.Table]) -> dict[str, Kept]:
+        if not fresh:
+            return {}
+        assert self._actor is not None
+        db.session.remove()
+        return kept_answers.save(self._actor.workspace_id, self._id(one), fresh)
+
+    def _asked(self, one: Ask, wanted: Mapping[str, tuple[Any, ...]]) -> Iterator[tuple[str, pa.Table]]:
+        """The answers of the target, now, by what each is kept under. Those that came before an error come first."""
+        if one.question.kind == "http":
+            yield from self._called(one, wanted)
+            return
+        if one.question.kind == "ai":
+            yield from self._written(one, wanted)
+            return
+        for place, values in wanted.items():
+            left = self._left()
+            session = self._open.get(one.question.connection_id)
+            if session is None:
+                session = access.open_reader(self._rows[one.question.connection_id], left)
+                self._open[one.question.connection_id] = session
+            with limited(session, self._left(), limits.FETCH_SECONDS):
+                made = (
+                    keys(session, one.question)
+                    if one.question.kind == "keys"
+                    else query(session, one, values)
+                )
+            if made.nbytes > limits.FETCHED_BYTES:
+                told = f"The answer is larger than {limits.FETCHED_BYTES // 2**20} MB."
+                raise ConnectorError(told, reason="too_large", hint="Ask for fewer columns or rows.")
+            yield place, made
+
+    def _called(self, one: Ask, wanted: Mapping[str, tuple[Any, ...]]) -> Iterator[tuple[str, pa.Table]]:
+        """As `_asked`, of paths: all of them at once, as far as the connection allows."""
+        left, connection_id = self._left(), one.question.connection_id
+        channel = self._channels.get(connection_id)
+        if channel is None:
+            channel = self._channels[connection_id] = access.open_link(self._rows[connection_id], left)
+        assert isinstance(channel, Fetches)
+        said = dict(one.question["of"])
+        manner = Manner(self._until, said["bears"], said["path"] if said["quiet"] else None)
+        with limited(channel, left, limits.FETCH_SECONDS):
+            made = channel.fetch([path for (path,) in wanted.values()], manner)
+        for place, (path,) in wanted.items():
+            if path in made.found:
+                got = made.found[path]
+                yield place, pa.table({"body": pa.array([got.body], pa.string()), "trouble": [got.trouble]})
+        if made.error is not None:
+            raise made.error
+
+    def _written(self, one: Ask, wanted: Mapping[str, tuple[Any, ...]]) -> Iterator[tuple[str, pa.Table]]:
+        """As `_asked`, of prompts: many a request. A model has a time limit of its own (limits.AI_SECONDS)."""
+        began, connection_id = time.monotonic(), one.question.connection_id
+        channel = self._channels.get(connection_id)
+        if channel is None:
+            channel = self._channels[connection_id] = access.open_link(self._rows[connection_id])
+        db.session.remove()  # nothing is held while the model is waited for
+        made = ai_values.written(channel, one.question, wanted, lambda fresh: self._save(one, fresh))
+        self._until += time.monotonic() - began
+        yield from made.tables.items()
+        if made.error is not None:
+            raise made.error
+
+    def _left(self) -> float:
+        """Seconds that may still be waited."""
+        left = self._until - time.monotonic()
+        if left <= 0:
+            raise ConnectorError(
+                f"Fetching took longer than {limits.FETCH_SECONDS:g} s.",
+                code="target_timeout",
+                reason="timeout",
+            )
+        db.session.remove()  # nothing is held while a target is waited for
+        return left
+
+
+@contextmanager
+def _at(path: str) -> Iterator[None]:
+    """Failures of a connection, told at the field that asks it."""
+    try:
+        yield
+    except ConnectorError as error:
+        details = {**error.details, "path": path, "reason": error.reason, "hint": error.hint}
+        raise ApiError(error.code, f"{path}: {error.message}", details) from None
+    except ApiError as error:
+        if error.code != "validation_error":
+            error.details.setdefault("path", path)
+        raise

@@ -1,0 +1,161 @@
+"""Rows on demand, of saved templates and of drafts."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import orjson
+from flask import Blueprint, Response, g, request
+from pydantic import WithJsonSchema
+
+from webapp import limits
+from webapp.accounts.actors import Actor
+from webapp.engine.formats import FORMATS
+from webapp.errors import Fault
+from webapp.generation.services import generate
+from webapp.generation.services.generate import Generation, Preview
+from webapp.row_templates.schemas import DraftInput, DraftPreviewInput, GenerateInput, PreviewInput
+from webapp.row_templates.views.templates import TemplateInput
+from webapp.web.responses import Output, Raw, reply
+from webapp.web.routing import route
+
+bp = Blueprint("generate", __name__)
+
+_PRODUCES = tuple(kind.media_type for name, kind in FORMATS.items() if name != "json")
+_ROWS = Raw({"type": "array", "items": {"type": "object"}})
+_ERRORS = ("row_limit_exceeded", "quota_exceeded", "leak_found")
+
+
+class DraftIn(DraftInput):
+    """Rows of a template that is not saved: its definition, and generate's own keys beside it."""
+
+    @classmethod
+    def more_faults(cls, body: dict[str, Any]) -> list[Fault]:
+        """See `TemplateInput.more_faults`."""
+        return TemplateInput.more_faults(body)
+
+
+class DraftPreviewIn(DraftPreviewInput):
+    """Three rows of a template that is not saved: its definition, and preview's own keys beside it."""
+
+    @classmethod
+    def more_faults(cls, body: dict[str, Any]) -> list[Fault]:
+        """See `TemplateInput.more_faults`."""
+        return TemplateInput.more_faults(body)
+
+
+class PreviewIn(PreviewInput):
+    """Three rows of a template or, with `fields`, of an unsaved draft of it."""
+
+    @classmethod
+    def more_faults(cls, body: dict[str, Any]) -> list[Fault]:
+        """See `TemplateInput.more_faults`."""
+        return TemplateInput.more_faults(body)
+
+
+class BadCell(Output):
+    """A cell that is bad on purpose: its row, counted from 1, field, kind, and the good value behind it."""
+
+    row: int
+    field: str
+    kind: str
+    good: Annotated[Any, WithJsonSchema({})]
+
+
+class PreviewOut(Output):
+    """The first three rows, and the seed that makes them again; of a template with bad values also which cells are
+    bad on purpose."""
+
+    rows: Annotated[list[dict[str, Any]], WithJsonSchema({"type": "array", "items": {"type": "object"}})]
+    seed: str
+    warnings: list[dict[str, str]]
+    bad: list[BadCell] | None = None
+
+
+@route(
+    bp,
+    "/templates/<template_id>/generate",
+    ["POST"],
+    scope="generate",
+    body=GenerateInput,
+    returns=_ROWS,
+    reads=True,
+    with_rows=True,
+    errors=_ERRORS,
+    produces=_PRODUCES,
+)
+def saved(actor: Actor, template_id: str, body: GenerateInput) -> Response:
+    """Generate rows of a template, as a stream.
+
+    The headers X-Seed, X-Now, X-Template-Version, X-Vocabulary and X-Engine say how to have the same rows again.
+    """
+    return streamed(generate.saved(actor, template_id, body, format_by_accept()))
+
+
+@route(
+    bp,
+    "/generate",
+    ["POST"],
+    scope="generate",
+    body=DraftIn,
+    returns=_ROWS,
+    reads=True,
+    errors=_ERRORS,
+    produces=_PRODUCES,
+)
+def draft(actor: Actor, body: DraftIn) -> Response:
+    """Generate rows of a template that is not saved, as a stream."""
+    return streamed(generate.draft(actor, body, format_by_accept()))
+
+
+@route(
+    bp,
+    "/templates/<template_id>/preview",
+    ["POST"],
+    scope="read",
+    body=PreviewIn,
+    returns=PreviewOut,
+    reads=True,
+)
+def preview(actor: Actor, template_id: str, body: PreviewIn) -> Response:
+    """Make the first three rows of a template, or of an unsaved draft of it; no rows are spent.
+
+    They equal the first three rows that generate makes with the same seed.
+    """
+    return _previewed(generate.preview(actor, template_id, body))
+
+
+@route(bp, "/preview", ["POST"], scope="read", body=DraftPreviewIn, returns=PreviewOut, reads=True)
+def preview_draft(actor: Actor, body: DraftPreviewIn) -> Response:
+    """Make the first three rows of a template that is not saved; no rows are spent."""
+    return _previewed(generate.preview_draft(actor, body, body.fetch))
+
+
+def format_by_accept() -> str | None:
+    """`csv` where the Accept header asks for text/csv by name and likes no other type better; it then wins over
+    the body's format. No other Accept decides anything."""
+    if "text/csv" not in request.headers.get("Accept", "").lower():
+        return None
+    wanted: dict[str, float] = {}
+    for kind, quality in request.accept_mimetypes:
+        plain = (
+            kind.partition(";")[0].strip().lower()
+        )  # its parameters (charset, header) choose no other format
+        if plain != "*/*":
+            wanted[plain] = max(quality, wanted.get(plain, 0))
+    best = max(wanted.values(), default=0)
+    return "csv" if 0 < wanted.get("text/csv", 0) == best else None
+
+
+def streamed(made: Generation) -> Response:
+    """Rows as a response that a proxy does not buffer."""
+    headers = {**made.recipe.headers(), "X-Accel-Buffering": "no"}
+    return Response(made.body, headers=headers, content_type=made.recipe.content_type)
+
+
+def _previewed(made: Preview) -> Response:
+    rows: Any = orjson.Fragment(made.rows) if g.face == "program" else orjson.loads(made.rows)
+    data = {"rows": rows, "seed": made.seed, "warnings": made.warnings[: limits.MAX_FAULTS]}
+    if made.bad is not None:
+        data["bad"] = made.bad
+    return reply(data, headers=made.recipe.pins.headers())

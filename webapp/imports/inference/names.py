@@ -1,0 +1,441 @@
+"""What a column's name means beside the name of its table: a department's title is no "Mr.".
+
+The table's noun decides for columns that do not say whose name, title or code they hold (`countries.name`,
+`Category.CategoryName`, `city.city`); a column that names another thing (`books.publisher`) is read by that one.
+Other columns of the table and a sample tell persons from things, and forms of address from jobs.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from webapp.connectors.shape import Column, Entity
+from webapp.engine import guess
+from webapp.engine.fields import find
+from webapp.imports.inference.evidence import Asked
+
+Meaning = tuple[str, dict[str, Any], dict[str, Any]]
+"""A field type, its options, and common keys."""
+
+
+def _of(kind: str, options: dict[str, Any] | None = None, **common: Any) -> Meaning:
+    return kind, options or {}, common
+
+
+TITLED: Final = _of("words", {"count": 3}, text_case="title")
+"""What a book, an article or a project may be called."""
+NAMED: Final = _of("words", {"count": 2}, text_case="title")
+"""What a thing may be called of which no more is known."""
+PERSON: Final = _of("name")
+HONORIFIC: Final = _of("title")
+JOB: Final = _of("job_title")
+
+ABBREVIATED: Final = {
+    "acct": "account", "addr": "address", "cat": "category", "ctry": "country", "cur": "currency", "curr": "currency",
+    "cust": "customer", "dep": "department", "dept": "department", "desc": "description", "emp": "employee",
+    "fname": "first_name", "lang": "language", "lname": "last_name", "loc": "city",
+    "mfr": "manufacturer", "mgr": "manager", "nm": "name", "org": "organization", "prod": "product", "pub": "publisher",
+    "qty": "quantity", "tz": "timezone",
+}  # fmt: skip
+NOISE: Final = frozenset(
+    "tbl tb tab dim fact stg staging wp app core dbo mst master lookup lkp ref m2m my".split()
+)
+"""Parts of a table's name that say what it is for the database."""
+ABOUT: Final = frozenset(
+    "translation l10n i18n detail info data history archive record profile header".split()
+)
+"""Tables of these tell more of the thing before them."""
+
+PERSONS: Final = frozenset(
+    "person people customer client employee staff user member contact author actor artist writer director composer"
+    " singer musician performer student pupil teacher professor instructor tutor lecturer coach trainer patient doctor"
+    " physician nurse dentist surgeon lead guest passenger pilot driver manager supervisor boss agent candidate"
+    " applicant subscriber owner landlord resident citizen voter reviewer player athlete referee volunteer donor"
+    " beneficiary recipient sender buyer seller shopper worker colleague friend child parent spouse dependent husband"
+    " wife mother father participant attendee speaker organizer host tourist visitor admin administrator"
+    " operator technician mechanic engineer developer officer soldier lawyer attorney judge salesperson salesman"
+    " rep representative cashier clerk courier chef waiter borrower reader librarian assignee creator editor commenter"
+    " principal adviser advisor mentor individual holder cardholder insured policyholder".split()
+)
+EMPLOYED: Final = frozenset(
+    "employee staff contact worker manager rep representative salesperson colleague officer supervisor contractor"
+    " consultant faculty crew speaker executive lead person buyer".split()
+)
+"""Persons whose title is as likely what they work as."""
+NOT_PERSONS: Final = frozenset(
+    "order number folder container computer server letter newsletter offer paper poster tower layer filter header"
+    " footer banner counter register printer router sensor flavor sector error factor vector motor door floor plant"
+    " variant constant grant tenant committee coffee chapter parameter voucher transfer weather water other matter"
+    " power border center theater meter timer trigger ledger character cluster browser scanner monitor charger adapter"
+    " controller sticker planner tracker reminder parser checklist wishlist watchlist slider helper identifier"
+    " connector indicator elevator generator calculator simulator corridor mirror anchor quarter semester trimester"
+    " buffer cover datacenter barrier degree elephant warrant covenant".split()
+)
+VAGUE: Final = frozenset("host parent child lead port good gift holder individual principal head".split())
+"""Nouns that alone are something else in most tables: a server's host, the row above."""
+_AGENT: Final = re.compile(r".{3,}(er|or|ist|ian|ee|ant|man|woman)$")
+
+
+def is_person(noun: str) -> bool:
+    """Whether a noun, in the singular, stands for a person as far as one can tell."""
+    return noun in PERSONS or (noun not in NOT_PERSONS and noun not in THINGS and bool(_AGENT.match(noun)))
+
+
+WORKS: Final = frozenset(
+    "book film movie album track song post article page blog video course event chapter episode game show story report"
+    " document lesson task ticket issue todo project news topic thread ad advertisement campaign survey question recipe"
+    " playlist podcast photo image picture gallery magazine journal newspaper novel poem paper publication series"
+    " season artwork painting exhibition concert performance meeting appointment session seminar workshop conference"
+    " quiz exam test assignment milestone sprint epic feature bug incident case discussion forum board card note memo"
+    " presentation webinar tutorial guide faq announcement notification message newsletter poll review contract"
+    " proposal quest mission challenge program programme tour trip alert reminder template scenario chart dashboard"
+    " subject collection bookmark menu section module banner theme title vacancy opening opportunity deal".split()
+)
+"""Things that have a title."""
+
+_PLACES: Final = (
+    "city town municipality village locality warehouse office location depot airport station destination port"
+)
+_COMPANIES: Final = (
+    "company organization organisation supplier vendor manufacturer brand firm shipper carrier publisher employer"
+    " agency bank store shop merchant provider distributor label studio airline hotel restaurant retailer wholesaler"
+    " partner business insurer dealer enterprise institution competitor sponsor subsidiary maker"
+)
+_GOODS: Final = "product item merchandise article good inventory accessory gift"
+
+
+def _each(nouns: str, **parts: Meaning) -> dict[str, dict[str, Meaning]]:
+    return dict.fromkeys(nouns.split(), parts)
+
+
+THINGS: Final[dict[str, dict[str, Meaning]]] = {
+    **_each("country nation", name=_of("country"), code=_of("country_code"), demonym=_of("nationality")),
+    **_each("continent", name=_of("continent")),
+    **_each("state province", name=_of("state"), code=_of("state_abbr")),
+    **_each("region territory county district", name=_of("state")),
+    **_each(_PLACES, name=_of("city")),
+    **_each("street", name=_of("street_name")),
+    **_each("language locale", name=_of("language"), code=_of("language", {"format": "code"})),
+    **_each("currency", name=_of("currency_name"), code=_of("currency_code"), symbol=_of("currency_symbol")),
+    **_each("timezone", name=_of("time_zone"), code=_of("time_zone")),
+    **_each("nationality", name=_of("nationality")),
+    **_each("gender", name=_of("gender")),
+    **_each("sex", name=_of("sex")),
+    **_each("color colour", name=_of("color"), code=_of("hex_color"), hex=_of("hex_color")),
+    **_each("department division", name=_of("department")),
+    **_each("job position occupation profession role designation", name=JOB),
+    **_each(
+        _GOODS, name=_of("product_name"), code=_of("sku"), number=_of("sku"), type=_of("product_category")
+    ),
+    **_each("category subcategory", name=_of("product_category")),
+    **_each(_COMPANIES, name=_of("company_name")),
+    **_each("file attachment", name=_of("file_name")),
+    **_each("domain site", name=_of("domain_name")),
+    **_each("account", name=_of("account_name")),
+}
+THINGS["article"] = {**THINGS["article"], "title": TITLED}  # a text has a title, goods have a name
+"""What the name and the code of a thing are, by its noun; what else of it has a type of its own, beside."""
+
+CALLED: Final = frozenset(
+    ("name", "title", "label", "caption", "full_name", "display_name", "short_name", "long_name", "common_name",
+     "official_name", "english_name", "name_en", "en_name", "local_name", "description_name", "headline", "subject",
+     "fullname", "displayname", "shortname", "longname", "designation")
+)  # fmt: skip
+"""What columns are called that hold what a thing is called."""
+CODED: Final = frozenset(
+    ("code", "iso", "iso_code", "iso2", "iso3", "iso_2", "iso_3", "alpha2", "alpha3", "alpha_2", "alpha_3", "abbr",
+     "abbreviation", "short_code", "cd", "code2", "code3", "iso_alpha2", "iso_alpha3", "iso_code_2", "iso_code_3",
+     "isocode", "shortcode", "iso_code2", "iso_code3", "iso_alpha_2", "iso_alpha_3")
+)  # fmt: skip
+TITLES: Final = frozenset(("title", "headline", "subject", "caption"))
+PERSONAL: Final = frozenset(
+    ("first_name", "last_name", "firstname", "lastname", "surname", "given_name", "family_name", "birth_date",
+     "birthdate", "date_of_birth", "dob", "birthday", "gender", "sex", "hire_date", "salary", "ssn", "marital_status",
+     "middle_name", "honorific", "nationality", "born", "hired_at", "hired_on", "age")
+)  # fmt: skip
+"""Columns that only a table of persons has."""
+REACHED: Final = frozenset(("email", "phone", "mobile", "email_address", "phone_number", "telephone"))
+"""Columns of whom one can reach: persons, and companies."""
+HONORIFICS: Final = frozenset(
+    "mr mrs ms miss mx dr prof herr frau mme m mlle sr sra srta sir dame rev hon hr fru".split()
+)
+
+_IRREGULAR: Final = {
+    "people": "person", "children": "child", "men": "man", "women": "woman", "movies": "movie", "statuses": "status",
+    "news": "news", "series": "series", "staff": "staff", "goods": "good", "data": "data", "media": "media",
+    "addresses": "address", "buses": "bus", "taxes": "tax", "indices": "index", "analyses": "analysis",
+    "cookies": "cookie", "wives": "wife", "aliases": "alias", "bonuses": "bonus", "campuses": "campus",
+    "statistics": "statistics", "sales": "sale", "diagnoses": "diagnosis", "currencies": "currency",
+}  # fmt: skip
+
+
+def singular(noun: str) -> str:
+    """A noun in the singular, as far as its ending tells."""
+    if noun in _IRREGULAR:
+        return _IRREGULAR[noun]
+    if noun.endswith("ies") and len(noun) > 4:
+        return noun[:-3] + "y"
+    if noun.endswith(("sses", "shes", "ches", "xes", "zzes")):
+        return noun[:-2]
+    if noun.endswith("s") and not noun.endswith(("ss", "us", "is")) and len(noun) > 2:
+        return noun[:-1]
+    return noun
+
+
+def split(text: str) -> list[str]:
+    """The words of a name in small letters: `OrderItems`, `ORDER_ITEMS`, `order-items`."""
+    apart = re.sub(r"([a-z0-9])([A-Z])", r"\1 \2", re.sub(r"([A-Z]+)([A-Z][a-z])", r"\1 \2", text))
+    words = re.findall(r"[a-z0-9]+", apart.lower())
+    return [part for word in words for part in _whole(word).split("_")]
+
+
+def _whole(word: str) -> str:
+    return ABBREVIATED.get(word) or ABBREVIATED.get(word.removesuffix("s"), word)
+
+
+_GENERIC: Final = CALLED | CODED | {"id", "number", "type", "symbol", "hex"}
+NAMING: Final = frozenset(
+    "country city state continent language currency_name department job_title product_category company_name"
+    " color".split()
+)
+"""Types whose values are what a thing is called."""
+FEW: Final = NAMING | {"country_code", "currency_code", "state_abbr"}
+"""Types of few values that a unique column takes all the same, as long as they last."""
+_FORM_OF_ADDRESS: Final = 10  # chosen: characters up to which a person's title is "Mr." rather than a job
+_MEANT_ALIKE: Final[dict[str, tuple[str, dict[str, Any]]]] = {
+    **dict.fromkeys(("fax", "…_fax"), ("phone_number", {})),
+    **dict.fromkeys(("home_page", "webpage", "permalink"), ("url", {})),
+    **dict.fromkeys(("street1", "street2", "line1"), ("street_address", {})),
+    **dict.fromkeys(("title_of_courtesy", "salutation", "…_salutation"), ("title", {})),
+    "user_pass": ("password_hash", {}),
+    "subtitle": ("words", {"count": 4}),
+    "tagline": ("slogan", {}),
+    **dict.fromkeys(("excerpt", "summary"), ("sentences", {})),
+    **dict.fromkeys(("content", "body_html", "synopsis", "plot", "biography"), ("paragraphs", {})),
+    "nicename": ("username", {}),
+    "district": ("state", {}),  # mostly the region of an address
+    "product_type": ("product_category", {}),
+    "byline": ("name", {}),
+    "cell": ("mobile", {}),
+}
+"""By whole names, and by what names end with (after …)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Meant:
+    """A type that names suggest. `sure`: the thing is known, so that its values are what belongs here even where they
+    are few, or where a sample has but a shape."""
+
+    type: str
+    options: dict[str, Any]
+    common: dict[str, Any]
+    sure: bool = False
+
+
+def meant(asked: Asked) -> Meant:
+    """What the names of a column and its table mean together; words where they mean nothing."""
+    column, table = asked.column, Table.of(asked.entity)
+    name = split(column.name)
+    said = _alone(name, table)
+    if said is None and (named := _by_noun(name, table, asked)) is not None:
+        said = _fitted(named, column, asked.values)
+    if said is not None:
+        return said
+    kind = guess.type_of("_".join(name))
+    return Meant(kind, dict(guess.STARTERS.get(kind, {})), {})
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """The nouns of a table's name, and what its other columns tell of it."""
+
+    nouns: tuple[str, ...]
+    personal: bool
+    reached: bool
+    unnamed: bool
+    """No column says what a row is called."""
+
+    @classmethod
+    def of(cls, entity: Entity) -> Table:
+        """Of `shop.tbl_product_categories`: product, category."""
+        every = split(entity.parts[-1] if entity.parts else entity.name)
+        kept = [one for one in every if one not in NOISE] or every
+        while len(kept) > 1 and singular(kept[-1]) in (*ABOUT, "title"):
+            kept = kept[:-1]
+        beside = {"_".join(split(one.name)) for one in entity.fields}
+        return cls(
+            (*kept[:-1], singular(kept[-1])) if kept else (),
+            bool(beside & PERSONAL) or any(one.startswith("employee_") for one in beside),
+            bool(beside & REACHED),
+            not any(one in CALLED or one.endswith(("_name", "_title")) for one in beside),
+        )
+
+    @property
+    def noun(self) -> str:
+        """The thing that a row stands for: the last noun that is known, else the last."""
+        return _known(self.nouns) or (self.nouns[-1] if self.nouns else "")
+
+    @property
+    def is_person(self) -> bool:
+        """Whether a row stands for a person."""
+        noun = self.noun
+        if noun in THINGS or noun in WORKS:
+            return False
+        return self.personal or is_person(noun)
+
+
+def _known(nouns: Sequence[str]) -> str:
+    """The noun at the end of some that means something: also of two written as one (`productcategory`, `time zone`)."""
+    if not nouns:
+        return ""
+    last = singular(nouns[-1])
+    for one in ("".join((*nouns[-2:-1], last)), last):
+        if _means(one):
+            return one
+    glued = (
+        one
+        for one in (*THINGS, *WORKS, *PERSONS)
+        if len(one) >= _GLUED and last.endswith(one) and len(last) >= len(one) + _BEFORE
+    )
+    return max(glued, key=len, default="")
+
+
+_GLUED: Final = 7  # chosen: `productcategory` is a category, an export no port
+_BEFORE: Final = 3  # chosen: an allocation is no location
+
+
+def _means(noun: str) -> bool:
+    return noun in THINGS or noun in WORKS or noun in PERSONS
+
+
+def _alone(said: Sequence[str], table: Table) -> Meant | None:
+    """What a column's name means whatever its table is."""
+    joined, rest = "_".join(said), "_".join(_without(said, table.nouns))
+    for called in (joined, rest, f"…_{said[-1]}" if said else ""):
+        if called in _MEANT_ALIKE:
+            kind, options = _MEANT_ALIKE[called]
+            return Meant(kind, dict(options), {})
+    if joined in _GENERIC or tuple(said) == table.nouns:
+        return None
+    found = find("".join(said))
+    if found is None or (found.name == "title" and joined != "honorific"):
+        return None
+    return Meant(found.name, dict(guess.STARTERS.get(found.name, {})), {})
+
+
+_SHORT: Final = 60  # chosen: characters of a description that is a name
+
+
+def _by_noun(said: list[str], table: Table, asked: Asked) -> Meaning | None:
+    """By the thing that the column names, else by the one that the table does."""
+    rest = _without(said, table.nouns)
+    part = "_".join(rest) or "name"
+    if part == "description" and table.unnamed and (asked.column.max_length or 999) <= _SHORT:
+        part = "name"  # the only text that says which one it is
+    if part == table.noun[:1] + "name":  # DEPT.DNAME
+        part = "name"
+    if part in _GENERIC:
+        return _of_table(part, table, asked)
+    if part.removeprefix(f"{table.noun}_") in _GENERIC:
+        return _of_table(part.removeprefix(f"{table.noun}_"), table, asked)
+    for size in (2, 1):  # `country_name`, `state iso code`
+        if len(rest) > size and (ending := "_".join(rest[-size:])) in _GENERIC:
+            return _of_noun(rest[:-size], ending, asked)
+    return _of_noun(rest, "name", asked, whole=True)
+
+
+def _without(said: Sequence[str], nouns: Sequence[str]) -> list[str]:
+    """A column's words without those of its table at their front."""
+    rest = list(said)
+    for noun in nouns:
+        if rest and singular(rest[0]) == singular(noun):
+            rest = rest[1:]
+    return rest
+
+
+def _of_table(part: str, table: Table, asked: Asked) -> Meaning | None:
+    noun = table.noun
+    if noun in THINGS:
+        return _thing(noun, part, asked)
+    if part not in CALLED:
+        return None
+    if noun == "title" and table.personal:
+        return JOB
+    if noun in WORKS and not (table.personal and is_person(noun)):
+        return TITLED
+    if table.is_person:
+        return _of_person(noun, part, asked)
+    if part in TITLES:
+        return HONORIFIC if _addresses(asked.values) else TITLED
+    return PERSON if table.reached else NAMED
+
+
+def _of_person(noun: str, part: str, asked: Asked) -> Meaning:
+    if part not in TITLES:
+        return PERSON
+    if _addresses(asked.values):
+        return HONORIFIC
+    length = asked.column.max_length
+    if asked.values or (noun in EMPLOYED and (length is None or length > _FORM_OF_ADDRESS)):
+        return JOB
+    return HONORIFIC
+
+
+def _addresses(values: Sequence[Any]) -> bool:
+    """Whether a sample is of forms of address for the most part."""
+    found = [str(one).strip().rstrip(".").casefold() in HONORIFICS for one in values]
+    return bool(found) and 2 * sum(found) > len(found)
+
+
+def _thing(noun: str, part: str, asked: Asked) -> Meaning | None:
+    """A part of a thing: its name, its code. A text key of few characters is a code too."""
+    parts = THINGS[noun]
+    if part in parts:
+        return parts[part]
+    if part in CALLED:
+        return parts["name"]
+    if part in CODED or (
+        part == "id" and asked.column.type == "text" and (asked.column.max_length or 9) <= 3
+    ):
+        return parts.get("code")
+    return None
+
+
+def _of_noun(nouns: Sequence[str], part: str, asked: Asked, whole: bool = False) -> Meaning | None:
+    """By a noun that the column has itself. `whole`: it has no more than that (`publisher`, not `publisher_name`)."""
+    noun = singular(nouns[-1])
+    noun = noun if _means(noun) else (_known(nouns) if not whole else noun)
+    if whole and noun in VAGUE:
+        return None
+    if noun in THINGS:
+        return _thing(noun, part, asked)
+    if noun in PERSONS or (is_person(noun) and not whole):
+        return _of_person(noun, part, asked) if part in CALLED else None
+    if whole or part not in CALLED:
+        return None
+    if noun in WORKS or part in TITLES:
+        return TITLED
+    return NAMED if part == "name" and not _PERSONAL_NAME.fullmatch(nouns[-1]) else None
+
+
+_PERSONAL_NAME: Final = re.compile(
+    "first|last|middle|maiden|given|family|full|display|nick|legal|preferred|ship|bill|shipping|billing|birth|real|pen|stage"
+)
+
+
+def _fitted(made: Meaning, column: Column, values: Sequence[Any]) -> Meant | None:
+    """A meaning with what the column's length and a sample say of it; None where the sample contradicts it."""
+    kind, options, common = made
+    texts = [one.strip() for one in values if isinstance(one, str)]
+    if kind in ("country_code", "currency_code") or options.get("format") == "code":
+        if any(not re.fullmatch(r"[A-Za-z]{2,3}", one) for one in texts):
+            return None
+        size = max(map(len, texts), default=column.max_length or 2)
+        if kind == "country_code" and size == 3:
+            options = {"format": "alpha3"}
+    if kind == "name" and texts and all(re.fullmatch(r"[a-z0-9._-]+", one) for one in texts):
+        kind = "username"
+    return Meant(kind, dict(options), dict(common), sure=kind not in ("words", "sku"))

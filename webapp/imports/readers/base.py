@@ -1,0 +1,161 @@
+"""What a reader of one format makes of a file: tables, what they hold, and what could not be read."""
+
+from __future__ import annotations
+
+import codecs
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+import pyarrow as pa
+
+from webapp import limits
+from webapp.connectors.shape import Entity
+from webapp.imports.inference.columns import Found, State
+from webapp.imports.inference.evidence import definition
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """What was sent: its bytes, and the name of the file, or "" for a text."""
+
+    raw: bytes
+    name: str = ""
+
+    @property
+    def stem(self) -> str:
+        """The name without folders and ending."""
+        last = self.name.replace("\\", "/").rpartition("/")[2]
+        return last.rpartition(".")[0] or last
+
+    @property
+    def ending(self) -> str:
+        """`csv`, in small letters; "" for a text."""
+        return self.name.rpartition(".")[2].casefold() if "." in self.name else ""
+
+
+@dataclass(slots=True)
+class Table:
+    """One table. `ready` are columns that the reader has settled itself, by name; `notes` what else is to be told of
+    columns; `sample` has values of the columns, each column's by itself."""
+
+    entity: Entity
+    sample: pa.RecordBatch | None = None
+    ready: dict[str, Found] = field(default_factory=dict)
+    notes: dict[str, list[str]] = field(default_factory=dict)
+    reds: dict[str, str] = field(default_factory=dict)
+    """Columns that could not be read, with the reason."""
+
+    def note(self, column: str, text: str) -> None:
+        """Tells something of a column, which makes it yellow."""
+        self.notes.setdefault(column, []).append(text)
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """Something that was left out whole: a table, or a column beyond the limits ("" for all columns)."""
+
+    table: str
+    column: str
+    reason: str
+    state: State = "red"
+
+
+@dataclass(slots=True)
+class Read:
+    """A file as tables."""
+
+    format: str
+    tables: list[Table] = field(default_factory=list)
+    problems: list[Problem] = field(default_factory=list)
+
+
+class Unreadable(Exception):
+    """Nothing of a file could be read. The message says why, `hint` what to do."""
+
+    def __init__(self, message: str, hint: str = "") -> None:
+        super().__init__(message)
+        self.hint = hint
+
+
+FALLBACK: Final = "words"
+"""The type that stands for what cannot be made: it needs no options and fits beside anything."""
+
+
+def fallback(name: str, reason: str) -> Found:
+    """A red column: text stands for it, so that it keeps its place and its name."""
+    return Found(name, definition(name, FALLBACK, {"count": 2}), "red", f"Plain text stands for it: {reason}")
+
+
+_UNSEEN: Final = re.compile(
+    r"[\x00-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2066-\u2069\ufeff\ud800-\udfff]+"
+)
+
+
+def clean(name: Any) -> str:
+    """A name as one line of visible characters, no longer than names may be."""
+    text = str(name)[: limits.IMPORT_NAME_BYTES]
+    return " ".join(_UNSEEN.sub(" ", text).split())[: limits.MAX_NAME_CHARS].strip()
+
+
+def named(names: Iterable[Any], otherwise: str = "column") -> tuple[list[str], Mapping[str, str]]:
+    """Names that columns can have, in their order, and by name what is to be told of those that were changed: empty
+    ones are counted (`column_3`), of doubles the later ones get a number."""
+    found: list[str] = []
+    told: dict[str, str] = {}
+    taken: set[str] = set()
+    numbers: dict[str, int] = {}
+    for place, name in enumerate(names, 1):
+        plain = clean(name)
+        made = plain or f"{otherwise}_{place}"
+        beginning = (plain or otherwise)[: limits.MAX_NAME_CHARS - 6]
+        while made in taken:
+            numbers[beginning] = numbers.get(beginning, 1) + 1
+            made = f"{beginning}_{numbers[beginning]}"
+        if not plain:
+            told[made] = "It has no name in the file."
+        elif made != plain:
+            told[made] = f'The name "{plain}" stands in the file more than once.'
+        taken.add(made)
+        found.append(made)
+    return found, told
+
+
+# Bytes of unknown encoding as text.
+
+_MARKS: Final = (
+    (codecs.BOM_UTF32_LE, "utf-32"),  # before UTF-16, whose mark it begins with
+    (codecs.BOM_UTF32_BE, "utf-32"),
+    (codecs.BOM_UTF16_LE, "utf-16"),
+    (codecs.BOM_UTF16_BE, "utf-16"),
+    (codecs.BOM_UTF8, "utf-8-sig"),
+)
+_UTF16_SAMPLE_BYTES: Final = 4_096  # chosen: bytes in which UTF-16 without a mark is looked for
+
+
+def decoded(raw: bytes) -> tuple[str, str]:
+    """The text, and what is to be told of its encoding ("" where it is UTF-8).
+
+    By its mark; else UTF-8; else UTF-16 where every second byte is zero; else Windows-1252, in which every byte but
+    five means something. Raises `Unreadable` for what is no text.
+    """
+    for mark, encoding in _MARKS:
+        if raw.startswith(mark):
+            return _plain(raw.decode(encoding, "replace")), ""
+    head = raw[:_UTF16_SAMPLE_BYTES]
+    for place, encoding in ((1, "utf-16-le"), (0, "utf-16-be")):
+        zeros = head[place::2].count(0)
+        if zeros > len(head) // 3 and not head[1 - place :: 2].count(0):
+            return _plain(raw.decode(encoding, "replace")), ""
+    if head.count(0) > len(head) // 10:
+        raise Unreadable("This is no text.", "Send CSV, JSON, SQL or a schema as text, or an XLSX workbook.")
+    try:
+        return _plain(raw.decode()), ""
+    except UnicodeDecodeError:
+        text = _plain(raw.decode("cp1252", "replace"))
+        return text, "The file is not UTF-8; it was read as Windows-1252."
+
+
+def _plain(text: str) -> str:
+    return text.replace("\0", "") if "\0" in text else text

@@ -1,0 +1,104 @@
+"""Which format a file has, and its reader."""
+
+from __future__ import annotations
+
+import re
+from typing import Any, Final, Literal, get_args
+
+import orjson
+
+from webapp.engine.data.vocabulary import Vocabulary
+from webapp.imports.readers import avro, csv, json_rows, json_schema, mockaroo, protobuf, sql, workbook
+from webapp.imports.readers.base import Read, Source, Unreadable, decoded
+
+Format = Literal[
+    "auto", "csv", "json", "ndjson", "xlsx", "sql", "json_schema", "openapi", "avro", "protobuf", "mockaroo"
+]
+FORMATS: Final[tuple[str, ...]] = get_args(Format)
+_ENDINGS: Final = {
+    "csv": "csv", "tsv": "csv", "tab": "csv", "xlsx": "xlsx", "xlsm": "xlsx", "sql": "sql", "ddl": "sql",
+    "ndjson": "ndjson", "jsonl": "ndjson", "avsc": "avro", "proto": "protobuf",
+}  # fmt: skip
+_LOOKED: Final = 100_000  # chosen: characters by which the format of a text is found
+_ZIP: Final = b"PK\x03\x04"
+
+
+def read(source: Source, form: str, words: Vocabulary) -> Read:
+    """A file as tables; `form` is one of `FORMATS`. Raises `Unreadable` where nothing of it can be read."""
+    if not source.raw:
+        raise Unreadable("The file is empty.", "Send a file that holds rows or a schema.")
+    asked = format_of(source) if form == "auto" else form
+    if source.raw.startswith(_ZIP) and asked != "xlsx":
+        raise Unreadable("This is a ZIP archive, and no text.", "Send what it holds, or a workbook as xlsx.")
+    readers: dict[str, Any] = {
+        "csv": lambda: csv.read(source), "xlsx": lambda: workbook.read(source), "sql": lambda: sql.read(source),
+        "json": lambda: json_rows.read(source, words), "ndjson": lambda: json_rows.lines(source, words),
+        "json_schema": lambda: json_schema.read(source), "openapi": lambda: json_schema.of_openapi(source),
+        "avro": lambda: avro.read(source), "protobuf": lambda: protobuf.read(source),
+        "mockaroo": lambda: mockaroo.read(source, words),
+    }  # fmt: skip
+    found: Read = readers[asked]()
+    if not found.tables:
+        raise Unreadable(
+            found.problems[0].reason if found.problems else "Nothing of the file can be imported."
+        )
+    return found
+
+
+def format_of(source: Source) -> str:
+    """The format of a file, by what it holds first, then by its ending."""
+    if source.raw.startswith(_ZIP):
+        return "xlsx"
+    text, _ = decoded(source.raw)
+    head = text[:_LOOKED].lstrip("\ufeff \t\r\n")
+    if head[:1] in ("{", "["):
+        return _of_json(text)
+    if source.ending in _ENDINGS:
+        return _ENDINGS[source.ending]
+    if re.search(r"^[ \t]*(openapi|swagger)\s*:", head, re.M):
+        return "openapi"
+    if re.search(r"^[ \t]*(properties|\$schema)\s*:", head, re.M):
+        return "json_schema"
+    if re.search(r"^[ \t]*message\s+\w+\s*\{", head, re.M):
+        return "protobuf"
+    if sql.MENTIONED.search(text[:_LOOKED]) or re.search(r"\bCREATE\s[\w\s]{0,80}\bTABLE\b", text, re.I):
+        return "sql"
+    return "csv"
+
+
+def _of_json(text: str) -> str:
+    try:
+        value = orjson.loads(text)
+    except orjson.JSONDecodeError:
+        first, _, rest = text.strip().partition("\n")
+        return "ndjson" if rest and _is_object(first) else "json"
+    if isinstance(value, list):
+        return (
+            "avro"
+            if value and all(isinstance(one, dict) and one.get("type") == "record" for one in value)
+            else "json"
+        )
+    if not isinstance(value, dict):
+        return "json"
+    if "openapi" in value or "swagger" in value:
+        return "openapi"
+    if mockaroo.is_one(value):
+        return "mockaroo"
+    if value.get("type") == "record" and isinstance(value.get("fields"), list):
+        return "avro"
+    parts = [value.get(one) for one in ("properties", "$defs", "definitions", "items")]
+    typed = (
+        value.get("type") in ("object", "array") or "$schema" in value or "$ref" in value or "allOf" in value
+    )
+    return (
+        "json_schema"
+        if "$schema" in value or (typed and any(isinstance(one, dict) for one in parts))
+        else "json"
+    )
+
+
+def _is_object(line: str) -> bool:
+    try:
+        return isinstance(orjson.loads(line), dict)
+    except orjson.JSONDecodeError:
+        return False

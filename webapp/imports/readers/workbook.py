@@ -1,0 +1,98 @@
+"""XLSX: each sheet with a row of names is a table. A workbook is a ZIP archive whose parts may unpack to any size:
+each is unpacked only so far as the limits allow. Formulas are their last results, links and macros are nothing."""
+
+from __future__ import annotations
+
+import io
+import zipfile
+from datetime import date, datetime, time
+from typing import Any, Final
+
+import pyarrow as pa
+
+from webapp import limits
+from webapp.files import workbooks
+from webapp.imports.readers import csv
+from webapp.imports.readers.base import Problem, Read, Source, Unreadable, clean
+
+_TOO_MUCH: Final = "It unpacks to more than is looked at."
+
+
+def read(source: Source) -> Read:
+    """A table for each sheet that holds rows. Raises `Unreadable`."""
+    found = Read("xlsx")
+    try:
+        file = io.BytesIO(source.raw)
+        with workbooks.opened(file, limits.IMPORT_SHEET_BYTES, limits.IMPORT_STRINGS_BYTES) as book:
+            for sheet in book.worksheets[: limits.IMPORT_TABLES]:
+                _sheet(sheet, source, found)
+    except workbooks.TooMuchError:
+        raise Unreadable(
+            "The workbook unpacks to more than is read here.", "Send its sheets as CSV."
+        ) from None
+    except (Unreadable, MemoryError):
+        raise
+    except Exception:  # whatever a broken workbook makes of its reader
+        told = "The workbook cannot be read: it is damaged, protected, or no XLSX."
+        raise Unreadable(told, "Save it again as XLSX, or send CSV.") from None
+    if not found.tables and not found.problems:
+        raise Unreadable("The workbook holds no rows.", "Its first row must have the names of the columns.")
+    if len(found.tables) == 1 and source.stem and found.tables[0].entity.name.casefold().startswith("sheet"):
+        one = found.tables[0]
+        called = clean(source.stem)
+        one.entity = one.entity.__class__(called, (called,), one.entity.fields)
+    return found
+
+
+def _sheet(sheet: Any, source: Source, found: Read) -> None:
+    name = clean(sheet.title) or "sheet"
+    rows: list[list[Any]] = []
+    cells = 0
+    try:
+        sheet.reset_dimensions()  # else each row is filled up to what the sheet claims
+        for row in sheet.iter_rows(max_row=limits.IMPORT_ROWS + 1, values_only=True):
+            row = row[: limits.IMPORT_COLUMNS + 1]
+            if rows or any(cell not in (None, "") for cell in row):
+                rows.append(list(row))
+            cells += len(row)
+            if cells > limits.IMPORT_SHEET_CELLS:
+                break
+    except (workbooks.TooMuchError, zipfile.BadZipFile, ValueError, KeyError) as error:
+        told = _TOO_MUCH if isinstance(error, workbooks.TooMuchError) else "It is damaged."
+        found.problems.append(Problem(name, "", f"The sheet cannot be read: {told}"))
+        return
+    wide = max(
+        (place + 1 for row in rows for place, cell in enumerate(row) if cell not in (None, "")), default=0
+    )
+    if not wide:
+        return
+    heads = [_text(cell) or "" for cell in (rows[0] + [None] * wide)[:wide]]
+    body = rows[1:]
+    arrays = [
+        pa.array([_text(row[place]) if place < len(row) else None for row in body], pa.string())
+        for place in range(wide)
+    ]
+    found.tables.append(csv.table(name, heads, arrays, found))
+
+
+def _text(value: Any) -> str | None:
+    if value is None:
+        return None
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, datetime):
+        return (
+            value.date().isoformat()
+            if value.time() == time()
+            else value.isoformat(sep=" ", timespec="seconds")
+        )
+    if isinstance(value, date | time):
+        return value.isoformat()
+    if isinstance(value, float) and value.is_integer() and abs(value) <= limits.MAX_INTEGER:
+        return str(int(value))
+    return clean_cell(str(value))
+
+
+def clean_cell(text: str) -> str:
+    """A cell without the characters that no text may hold."""
+    return text.replace("\0", "").encode("utf-8", "replace").decode()

@@ -1,0 +1,284 @@
+"""Templates and field types from a description, by a model that knows the catalogue.
+
+What a model answers is no better than what a stranger types: it is parsed and compiled like any template, its faults
+are given back to it once, and a field that still does not fit becomes one of plain text that says so in the report.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any, Final
+
+from webapp import limits
+from webapp.accounts.actors import Actor
+from webapp.accounts.services import tenancy
+from webapp.connections.models import Connection
+from webapp.connections.services import access
+from webapp.connectors.ai import AiChannel
+from webapp.connectors.ai_chat import Prompt
+from webapp.connectors.base import ConnectorError
+from webapp.engine.errors import SpecError
+from webapp.engine.fields import REGISTRY, find
+from webapp.engine.plan import compile_plan
+from webapp.engine.spec import parse
+from webapp.errors import Fault, validation_error
+from webapp.extensions import db
+from webapp.generation.services import ai_values
+from webapp.row_templates.services import catalogue, compilation, templates
+
+Field = dict[str, Any]
+
+TEXT: Final = "words"
+_KEYS: Final = ("name", "type", "options", "unique", "percent_blank", "description")
+_OPTIONS_TOLD: Final = 8
+# They read what a description does not have: other templates, connections, fields inside fields.
+_APART: Final = frozenset(
+    "reference aggregate template foreign_key dataset_column db_response api_response ai"
+    " position_in_parent nested null".split()
+)
+_SYSTEM: Final = (
+    "You design templates of test data. A template has a name and fields; a field has a name, a type of the list below "
+    "and options of that type. Answer with JSON alone, in this form: "
+    '{"name": "...", "fields": [{"name": "...", "type": "...", "options": {}}]}. Use only types and options of the '
+    "list; leave options out where you are not sure. A field may read others that stand in the same template by their "
+    "names."
+)
+_FIELD: Final = {
+    "type": "object",
+    "properties": {
+        "name": {"type": "string"},
+        "type": {"type": "string"},
+        "options": {"type": "object"},
+        "unique": {"type": "boolean"},
+    },
+    "required": ["name", "type"],
+}
+_SCHEMA: Final = {
+    "type": "object",
+    "properties": {"name": {"type": "string"}, "fields": {"type": "array", "items": _FIELD}},
+    "required": ["name", "fields"],
+}
+
+
+@dataclass(slots=True)
+class Draft:
+    """One field of a described template. `state`: green, as the model had it; yellow, without its options; red, text
+    in place of what did not fit."""
+
+    field: Field
+    state: str = "green"
+    reason: str = ""
+
+    def told(self) -> dict[str, Any]:
+        """Its line in the report."""
+        kind = find(self.field["type"])
+        made = f"Made as {kind.label if kind else self.field['type']}."
+        return {
+            "field": self.field["name"],
+            "type": self.field["type"],
+            "state": self.state,
+            "reason": f"{made} {self.reason}".strip(),
+        }
+
+
+def template(
+    actor: Actor, description: str, *, connection_id: str | None, quantity: int, save: bool
+) -> dict[str, Any]:
+    """`{name, fields, report, template}` of a description; `template` is None unless it is saved (commits).
+
+    Errors: provider_missing, not_found, forbidden, validation_error (several models and none named), those of
+    connections; target_failed with the reason bad_answer where no template came of it.
+    """
+    connection = model_of(actor, connection_id)
+    with opened(connection) as channel:
+        name, fields = _asked(channel, description)
+    drafts = _settled(fields)
+    made = None
+    if save:
+        ready = [one.field for one in drafts]
+        made = templates.create(
+            actor,
+            name=name,
+            fields=ready,
+            quantity=quantity,
+            description=description[: limits.MAX_DESCRIPTION_CHARS],
+        )
+    return {
+        "name": name,
+        "fields": [one.field for one in drafts],
+        "quantity": quantity,
+        "report": [one.told() for one in drafts],
+        "template": made,
+    }
+
+
+def model_of(actor: Actor, connection_id: str | None) -> Connection:
+    """The model that was named, or the only one there is. Errors: not_found, forbidden, provider_missing,
+    validation_error."""
+    if connection_id is None:
+        return ai_values.only_model(actor)
+    found = tenancy.get(actor, Connection, connection_id, "write")
+    if found.type != "ai":
+        text = f'"{found.name}" is a connection of type {found.type}, and answers no prompts.'
+        raise validation_error([Fault("connection_id", "not_for_this_type", text, "Choose one of type ai.")])
+    return found
+
+
+class opened:  # noqa: N801 - reads as a verb where it is used
+    """A model that can be asked; what fails there is told as the API tells it. Nothing is held meanwhile."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+
+    def __enter__(self) -> AiChannel:
+        channel = access.open_link(self._connection)
+        assert isinstance(channel, AiChannel)
+        self._channel = channel
+        db.session.remove()
+        return channel
+
+    def __exit__(self, kind: Any, error: BaseException | None, _: object) -> None:
+        self._channel.close()
+        if isinstance(error, ConnectorError):
+            raise access.told(error) from None
+
+
+# --- Asking -------------------------------------------------------------------------------------------------
+
+
+@lru_cache(maxsize=1)
+def types_told() -> str:
+    """The catalogue for a model: a line for each type that a description can lead to."""
+    lines = []
+    for kind in REGISTRY:
+        if kind.name in _APART:
+            continue
+        schema = catalogue.options_schema(kind)
+        required = set(schema.get("required", ()))
+        names = sorted(schema.get("properties", {}), key=lambda one: one not in required)[:_OPTIONS_TOLD]
+        options = ", ".join(f"{one} (required)" if one in required else one for one in names)
+        lines.append(f"{kind.name}: {kind.description}" + (f" Options: {options}." if options else ""))
+    return "\n".join(lines)
+
+
+def _asked(channel: AiChannel, description: str) -> tuple[str, list[Field]]:
+    """Name and fields as the model has them at last. Raises ConnectorError."""
+    system = f"{_SYSTEM}\n\nThe types:\n{types_told()}"
+    first = channel.ask(
+        Prompt(system, f"Design a template for this description:\n{description}", _SCHEMA, strict=False)
+    )
+    found = _read(first.text)
+    told = (
+        [f"{fault.path}: {fault.message} {fault.hint or ''}".strip() for fault in faults(found[1])]
+        if found
+        else []
+    )
+    if found and not told:
+        return found
+    wrong = "\n".join(told[: limits.AI_FIELDS]) or "The answer was not JSON in the form that was asked for."
+    again = f"Design a template for this description:\n{description}\n\nYou answered:\n"
+    again += f"{first.text[: limits.AI_PROMPT_CHARS]}\n\nThat has faults:\n{wrong}\n\n"
+    again += "Answer with the whole template, mended."
+    found = _read(channel.ask(Prompt(system, again, _SCHEMA, strict=False)).text) or found
+    if found is None:
+        raise ConnectorError(
+            "The model answered with no template.",
+            reason="bad_answer",
+            hint="Describe the rows and their fields more plainly, or take a larger model.",
+        )
+    return found
+
+
+def _read(text: str) -> tuple[str, list[Field]] | None:
+    """Name and fields in what a model wrote; None where there are none."""
+    for document in ai_values.documents(text):
+        fields = document.get("fields") if isinstance(document, dict) else document
+        name = document.get("name") if isinstance(document, dict) else None
+        plain = [_plain(one) for one in fields if isinstance(one, dict)] if isinstance(fields, list) else []
+        named = [one for one in plain if one["name"]][: limits.AI_FIELDS]
+        if named:
+            _rename(named)
+            shown = " ".join(name.split())[: limits.MAX_NAME_CHARS] if isinstance(name, str) else ""
+            return shown or "Described", named
+    return None
+
+
+def _plain(given: Mapping[str, Any]) -> Field:
+    """A field with the keys that a description may lead to, as far as they are there."""
+    made = {key: given[key] for key in _KEYS if given.get(key) is not None}
+    made["name"] = " ".join(str(given.get("name") or "").split())[: limits.MAX_NAME_CHARS]
+    made["type"] = str(given.get("type") or TEXT)
+    if not isinstance(made.get("options"), dict):
+        made["options"] = {}
+    return made
+
+
+def _rename(fields: Sequence[Field]) -> None:
+    """Gives fields of one name names of their own."""
+    seen: set[str] = set()
+    for one in fields:
+        name, number = one["name"], 1
+        while one["name"] in seen:
+            number += 1
+            one["name"] = f"{name[: limits.MAX_NAME_CHARS - 5]}_{number}"
+        seen.add(one["name"])
+
+
+# --- What fits ----------------------------------------------------------------------------------------------
+
+
+def faults(fields: Sequence[Field]) -> list[Fault]:
+    """What is wrong with fields as a template of their own."""
+    apart = [
+        Fault(f"fields[{place}].type", "not_available", f"Fields of type {one['type']} cannot be described.")
+        for place, one in enumerate(fields)
+        if (kind := find(one["type"])) is not None and kind.name in _APART
+    ]
+    if apart:
+        return apart
+    try:
+        compile_plan(parse(list(fields)), compilation.vocabulary())
+    except SpecError as error:
+        return list(error.faults)
+    return []
+
+
+def _settled(fields: Sequence[Field]) -> list[Draft]:
+    """Fields that fit: first without the options that do not, then as text."""
+    drafts = [Draft(one) for one in fields]
+    for _ in range(2 * len(drafts) + 1):  # each field goes two steps at most
+        found = faults([one.field for one in drafts])
+        if not found:
+            return drafts
+        wrong: dict[int, Fault] = {}
+        for fault in found:
+            place = re.match(r"fields\[(\d+)\]", fault.path)
+            if place:
+                wrong.setdefault(int(place[1]), fault)
+        if not wrong:
+            break
+        for at, fault in wrong.items():
+            _step(drafts[at], fault)
+    return [Draft(_as_text(one.field), "red", "The fields did not fit together.") for one in drafts]
+
+
+def _step(draft: Draft, fault: Fault) -> None:
+    field = draft.field
+    if (
+        draft.state == "green"
+        and set(field) - {"name", "type"}
+        and fault.code not in ("unknown_type", "not_available")
+    ):
+        draft.field = {"name": field["name"], "type": field["type"], "options": {}}
+        draft.state, draft.reason = "yellow", f"Its options did not fit, and were left out: {fault.message}"
+    else:
+        asked = f' It was to be "{field["type"][:50]}".' if draft.state != "red" else ""
+        draft.field, draft.state = _as_text(field), "red"
+        draft.reason = f"Plain text stands for it: {fault.message}{asked}"
+
+
+def _as_text(field: Field) -> Field:
+    return {"name": field["name"], "type": TEXT, "options": {}}

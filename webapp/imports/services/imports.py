@@ -1,0 +1,148 @@
+"""Templates from a file or a schema: shown, or saved with their report; several tables as a dataset."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import IO, Any
+
+from sqlalchemy import select
+
+from webapp import clock, document_process, limits
+from webapp.accounts.actors import Actor
+from webapp.connectors.shape import Entity
+from webapp.datasets.services import datasets
+from webapp.extensions import db
+from webapp.imports.models import TemplateImport
+from webapp.imports.readers.base import Source
+from webapp.imports.services import drafts, process
+from webapp.imports.services import tables as imports_tables
+from webapp.imports.services.tables import HERE, Draft
+from webapp.row_templates.models import Template
+from webapp.row_templates.services import compilation, vocabularies
+
+
+@dataclass(frozen=True, slots=True)
+class Made:
+    """What an import came to, as the API shows it."""
+
+    format: str
+    templates: list[dict[str, Any]]
+    dataset: dict[str, Any] | None
+    report: drafts.Report
+
+
+@dataclass(frozen=True, slots=True)
+class Sent:
+    """What was sent: a document, and the name of its file, or "" for a text."""
+
+    document: bytes | IO[bytes]
+    name: str = ""
+
+
+def create(actor: Actor, sent: Sent, form: str, *, quantity: int, save: bool) -> Made:
+    """A template for each table of a file; with `save` they are saved (commits), several of them as a dataset too.
+
+    Columns that cannot be made are red in the report, and text stands for them. Error: validation_error (`unreadable`)
+    where nothing of the file can be read, unavailable.
+    """
+    read = opened("drafted", sent, form, quantity)
+    made = [Draft.from_json(one) for one in read["drafts"]]
+    told = read["report"]
+    if not save:
+        return Made(read["format"], [_shown(one, quantity) for one in made], None, told)
+    imports_tables.save(actor, made, lambda one: _described(one, sent), quantity)
+    for one in made:
+        assert one.made is not None
+        keep(
+            one.made,
+            read["format"],
+            sent,
+            one.entity.name,
+            drafts.told_of(told, one.entity.name),
+            columns_of(one),
+        )
+    db.session.commit()
+    return Made(read["format"], [_saved(one) for one in made], _dataset(actor, sent, made), told)
+
+
+def opened(function: str, sent: Sent, form: str, rows: int, **more: Any) -> dict[str, Any]:
+    """What a function of `in_process` makes of a document. Nothing is held in the database meanwhile. Error:
+    validation_error, unavailable."""
+    compilation.vocabulary()  # so that it is on the disk, where the process opens it
+    db.session.rollback()
+    arguments = {
+        "name": sent.name,
+        "form": form,
+        "vocabulary_folder": str(vocabularies.home()),
+        "rows": rows,
+        **more,
+    }
+    try:
+        return document_process.run(f"webapp.imports.services.process:{function}", sent.document, arguments)
+    except document_process.DocumentError as error:
+        raise process.unreadable(sent.name, error.message, error.hint) from None
+
+
+def columns_of(draft: Draft) -> dict[str, Any]:
+    """By column, the field that its schema leads to."""
+    return {one.column: one.field for one in draft.found}
+
+
+def keep(
+    template: dict[str, Any],
+    form: str,
+    sent: Sent,
+    entity: str,
+    report: drafts.Report,
+    columns: dict[str, Any],
+) -> None:
+    """Keeps what an import came to with its template."""
+    db.session.add(
+        TemplateImport(
+            template_id=template["id"],
+            version=template["version"],
+            format=form,
+            source=sent.name[: limits.MAX_FILE_NAME_CHARS],
+            entity=entity,
+            report=report,
+            columns=columns,
+            created_at=clock.now(),
+        )
+    )
+
+
+def last(template: Template) -> TemplateImport | None:
+    """The newest import onto a template."""
+    statement = select(TemplateImport).where(TemplateImport.template_id == template.id)
+    return db.session.scalar(statement.order_by(TemplateImport.id.desc()).limit(1))
+
+
+def _described(entity: Entity, sent: Sent) -> str:
+    where = f"Rows as in {sent.name}" if sent.name else "Rows as in the imported text"
+    return f"{entity.comment}. {where}" if entity.comment else where
+
+
+def _shown(draft: Draft, quantity: int) -> dict[str, Any]:
+    fields = []
+    for one in draft.fields:
+        asked = str(one["options"].get("template_id", ""))
+        options = {**one["options"], "template_id": asked.removeprefix(HERE)} if asked else one["options"]
+        fields.append({**one, "options": options})
+    return {"id": None, "name": draft.entity.name, "quantity": quantity, "version": None, "fields": fields}
+
+
+def _saved(draft: Draft) -> dict[str, Any]:
+    assert draft.made is not None
+    return {key: draft.made[key] for key in ("id", "name", "quantity", "version", "fields")}
+
+
+def _dataset(actor: Actor, sent: Sent, made: Sequence[Draft]) -> dict[str, Any] | None:
+    """The dataset of several templates, parents first; None for one, and for more than a dataset takes."""
+    if not 1 < len(made) <= limits.MAX_DATASET_TABLES:
+        return None
+    name = Source(b"", sent.name).stem or f"{made[0].entity.name} and {len(made) - 1} more"
+    tables = [
+        {"template_id": one.made["id"], "count": None, "name": None} for one in made if one.made is not None
+    ]
+    return datasets.create(actor, name=name[: limits.MAX_NAME_CHARS], templates=tables)

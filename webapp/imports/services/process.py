@@ -1,0 +1,84 @@
+"""What an import does in a document process: from the bytes of a file to drafts of templates, all of it.
+
+Each function gets the document as a file and answers JSON. Error of all: validation_error (`unreadable`), where
+nothing of the file can be read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import IO, Any
+
+from webapp.engine.data import vocabulary
+from webapp.engine.data.vocabulary import Vocabulary
+from webapp.errors import Fault, did_you_mean, validation_error
+from webapp.imports.readers import formats
+from webapp.imports.readers.base import Read, Source, Table, Unreadable
+from webapp.imports.services import drafts
+
+
+def drafted(file: IO[bytes], name: str, form: str, vocabulary_folder: str, rows: int) -> dict[str, Any]:
+    """A draft for each table: `format`, `drafts`, `report`. `rows`: of each template."""
+    words = vocabulary.default(Path(vocabulary_folder))
+    read = _read(file, name, form, words)
+    made = drafts.drafted(read, words, rows)
+    return {
+        "format": read.format,
+        "drafts": [one.to_json() for one in made],
+        "report": drafts.report(made, read.problems),
+    }
+
+
+def compared(
+    file: IO[bytes],
+    name: str,
+    form: str,
+    vocabulary_folder: str,
+    rows: int,
+    table: str | None,
+    likely: Sequence[str],
+    known: Sequence[str],
+) -> dict[str, Any]:
+    """The draft of one table beside those that it refers to: `format`, `draft`, `report`.
+
+    `table` is the one that was asked for, else it is the first of `likely` that is in the file, else the only one.
+    `known` are tables that have templates. Error: validation_error, also where the table is not in the file.
+    """
+    words = vocabulary.default(Path(vocabulary_folder))
+    read = _read(file, name, form, words)
+    chosen = _table(read, table, likely)
+    together = [one.entity for one in read.tables if one.entity.name in known or one is chosen]
+    draft = drafts.of_table(chosen, together, words, rows)
+    beside = [one for one in draft.waits if one in known]
+    others = [drafts.of_table(one, [], words, 1) for one in read.tables if one.entity.name in beside]
+    drafts.settled([draft, *others], words)
+    told = drafts.told_of(drafts.report([draft], read.problems), chosen.entity.name)
+    return {"format": read.format, "draft": draft.to_json(), "report": told}
+
+
+def _read(file: IO[bytes], name: str, form: str, words: Vocabulary) -> Read:
+    try:
+        return formats.read(Source(file.read(), name), form, words)
+    except Unreadable as error:
+        raise unreadable(name, str(error), error.hint) from None
+
+
+def unreadable(name: str, message: str, hint: str) -> Exception:
+    """The error for a document that cannot be read; `name` is that of the file, "" for a text."""
+    return validation_error([Fault("file" if name else "content", "unreadable", message, hint)])
+
+
+def _table(read: Read, asked: str | None, likely: Sequence[str]) -> Table:
+    """The table of the file that the template stands for."""
+    folded = {one.entity.name.casefold(): one for one in read.tables}
+    wanted = [asked] if asked else list(likely)
+    for name in wanted:
+        if name.casefold() in folded:
+            return folded[name.casefold()]
+    if len(read.tables) == 1 and not asked:
+        return read.tables[0]
+    names = [one.entity.name for one in read.tables]
+    text = f'There is no table "{wanted[0]}" in the file.'
+    hint = did_you_mean(wanted[0], names) or f"It has: {', '.join(names[:20])}. Name one as `table`."
+    raise validation_error([Fault("table", "unknown_entity", text, hint)])

@@ -1,0 +1,233 @@
+"""A changed schema onto the template that was made from it: what differs, column by column, and the accepted part.
+
+What the schema led to at the last import is the base: a column differs where it leads to something else now. Fields
+that were changed by hand since stay, unless their column is among the accepted ones.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, Literal
+
+from sqlalchemy import select
+
+from webapp.accounts.actors import Actor
+from webapp.errors import Fault, did_you_mean, validation_error
+from webapp.extensions import db
+from webapp.imports.models import TemplateImport
+from webapp.imports.services import drafts, imports
+from webapp.imports.services import tables as imports_tables
+from webapp.imports.services.imports import Sent
+from webapp.imports.services.tables import HERE, Draft
+from webapp.row_templates.models import Template
+from webapp.row_templates.services import templates
+
+Field = Mapping[str, Any]
+_OWN: Final = ("id", "description", "sensitive", "masking", "hidden")
+"""What a person says of a field, which an import does not know."""
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One column that differs. `before` is the template's field, `after` the one that the schema leads to now."""
+
+    column: str
+    change: Literal["added", "removed", "changed"]
+    before: Field | None
+    after: Field | None
+    state: str
+    reason: str
+
+    def as_dict(self) -> dict[str, Any]:
+        """As the API shows it."""
+        return {
+            "column": self.column,
+            "change": self.change,
+            "from": None if self.before is None else _core(self.before, {}),
+            "to": None if self.after is None else _named(self.after),
+            "state": self.state,
+            "reason": self.reason,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Compared:
+    """A template beside a schema. `taken` are the columns that were taken over; None where none were asked for."""
+
+    template: dict[str, Any]
+    table: str
+    format: str
+    changes: list[Change]
+    report: drafts.Report
+    taken: list[str] | None = None
+
+    def as_dict(self) -> dict[str, Any]:
+        """As the API shows it."""
+        return {
+            "template": self.template,
+            "table": self.table,
+            "format": self.format,
+            "columns": [one.as_dict() for one in self.changes],
+            "report": self.report,
+            "accepted": self.taken,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Opened:
+    """A schema that was read beside a template."""
+
+    draft: Draft
+    format: str
+    report: drafts.Report
+    known: Mapping[str, str]
+    """Templates of other tables, by their tables."""
+    sent: Sent
+
+
+def opened(actor: Actor, template: Template, sent: Sent, form: str, table: str | None) -> Opened:
+    """The table of a schema that a template stands for. Takes seconds: call it before the template is locked. Error:
+    validation_error for a file that cannot be read or a table that is not in it, unavailable."""
+    before = imports.last(template)
+    known = _known(actor, template)
+    likely = [name for name in (before.entity if before else "", template.name) if name]
+    rows = templates.version_of(template).spec["quantity"]
+    read = imports.opened("compared", sent, form, rows, table=table, likely=likely, known=list(known))
+    return Opened(Draft.from_json(read["draft"]), read["format"], read["report"], known, sent)
+
+
+def compare(actor: Actor, template: Template, schema: Opened, accept: Sequence[str] | None) -> Compared:
+    """How a locked template and a schema differ; with `accept`, the columns of these names are taken over as the next
+    version (commits). Error: validation_error for a column that is not there."""
+    before = imports.last(template)
+    draft, known, told = schema.draft, schema.known, schema.report
+    name = draft.entity.name
+    current = templates.version_of(template).spec["fields"]
+    tables = {one: table for table, one in known.items()}
+    base = _base(before, current, tables)
+    found = list(_changes(draft, current, base, tables, before is not None))
+    if accept is None:
+        return Compared(templates.show(template), name, schema.format, found, told)
+    taken = _accepted(found, accept)
+    shown = _taken(actor, template, draft, [one for one in found if one.column in taken], known)
+    kept = _columns(draft, base, found, taken)
+    imports.keep(shown, schema.format, schema.sent, name, told, kept)
+    db.session.commit()
+    return Compared(shown, name, schema.format, found, told, taken)
+
+
+def _known(actor: Actor, template: Template) -> dict[str, str]:
+    """The templates of the project that were imported, by their tables; those that this one refers to come first."""
+    statement = (
+        select(TemplateImport.entity, TemplateImport.template_id)
+        .join(Template, Template.id == TemplateImport.template_id)
+        .where(
+            Template.workspace_id == actor.workspace_id,
+            Template.project_id == template.project_id,
+            Template.deleted_at.is_(None),
+            Template.id != template.id,
+        )
+        .order_by(TemplateImport.id)
+    )
+    rows = [(row[0], row[1]) for row in db.session.execute(statement)]
+    used = {one["options"].get("template_id") for one in templates.version_of(template).spec["fields"]}
+    return {**dict(rows), **{table: one for table, one in rows if one in used}}
+
+
+def _core(field: Field, tables: Mapping[str, str]) -> dict[str, Any]:
+    """What of a field a schema decides; templates by the tables that they stand for."""
+    options = {key: value for key, value in field["options"].items() if value is not None}
+    if options.get("template_id") in tables:
+        options["template_id"] = HERE + tables[options["template_id"]]
+    made = {"type": field["type"], "options": options}
+    for key in ("unique", "percent_blank", "formula", "text_case"):
+        if field.get(key):
+            made[key] = field[key]
+    inner = options.get("fields")
+    if isinstance(inner, list):
+        options["fields"] = [{"name": one["name"], **_core(one, tables)} for one in inner]
+    return made
+
+
+def _named(field: Field) -> dict[str, Any]:
+    made = _core(field, {})
+    asked = str(made["options"].get("template_id", ""))
+    if asked.startswith(HERE):
+        made["options"] = {**made["options"], "template_id": asked.removeprefix(HERE)}
+    return made
+
+
+def _base(
+    before: TemplateImport | None, current: Sequence[Field], tables: Mapping[str, str]
+) -> dict[str, Any]:
+    if before is not None:
+        return {name: None if one is None else _core(one, tables) for name, one in before.columns.items()}
+    return {one["name"]: _core(one, tables) for one in current}
+
+
+def _changes(
+    draft: Draft, current: Sequence[Field], base: Mapping[str, Any], tables: Mapping[str, str], imported: bool
+) -> Any:
+    here = {one["name"]: one for one in current}
+    for one in draft.found:
+        now = None if one.field is None else _core(one.field, tables)
+        if one.column in here:
+            same = (
+                now is None
+                or now == _core(here[one.column], tables)
+                or (imported and now == base.get(one.column))
+            )
+            if not same:
+                yield Change(one.column, "changed", here[one.column], one.field, one.state, one.reason)
+        elif now is not None and one.column not in base:
+            yield Change(one.column, "added", None, one.field, one.state, one.reason)
+    there = {one.column for one in draft.found if one.field is not None}
+    for name in base:
+        if name in here and name not in there:
+            yield Change(name, "removed", here[name], None, "yellow", "The schema does not have it any more.")
+
+
+def _accepted(found: Sequence[Change], accept: Sequence[str]) -> list[str]:
+    names = [one.column for one in found]
+    faults = [
+        Fault(f"accept[{place}]", "unknown_column", f'"{name}" does not differ.', did_you_mean(name, names))
+        for place, name in enumerate(accept)
+        if name not in names
+    ]
+    if faults:
+        raise validation_error(faults)
+    return [name for name in names if name in set(accept)]
+
+
+def _taken(
+    actor: Actor, template: Template, draft: Draft, changes: Sequence[Change], known: Mapping[str, str]
+) -> dict[str, Any]:
+    """The next version, with the changes in it; the template as it is where there are none."""
+    if not changes:
+        return templates.show(template)
+    by_name = {one.column: one for one in changes}
+    linked = {one["name"]: one for one in imports_tables.linked(draft, known)}
+    fields: list[dict[str, Any]] = []
+    for one in templates.version_of(template).spec["fields"]:
+        change = by_name.get(one["name"])
+        if change is None:
+            fields.append(dict(one))
+        elif change.change == "changed" and one["name"] in linked:
+            fields.append({**linked[one["name"]], **{key: one[key] for key in _OWN}})
+    order = [one.column for one in draft.found]
+    for change in changes:
+        if change.change == "added" and change.column in linked:
+            above = set(order[: order.index(change.column)])
+            places = [place + 1 for place, one in enumerate(fields) if one["name"] in above]
+            fields.insert(max(places, default=0), linked[change.column])
+    return templates.change(actor, template, {"fields": fields})
+
+
+def _columns(
+    draft: Draft, base: Mapping[str, Any], found: Sequence[Change], taken: Sequence[str]
+) -> dict[str, Any]:
+    """The base of the next comparison: what was not accepted differs then too."""
+    refused = {one.column for one in found} - set(taken)
+    kept = {one.column: one.field for one in draft.found if one.column not in refused}
+    return {**kept, **{name: one for name, one in base.items() if name in refused}}

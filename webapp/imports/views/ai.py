@@ -1,0 +1,204 @@
+"""What a model helps with: a template from a description, a type for a field."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Final, Literal
+
+import orjson
+from flask import Blueprint, Response, g, render_template, request, url_for
+from pydantic import Field, JsonValue, WithJsonSchema
+
+from webapp import limits
+from webapp.accounts.actors import Actor
+from webapp.engine.fields import find
+from webapp.errors import ApiError
+from webapp.extensions import db
+from webapp.generation.services import ai_values
+from webapp.imports.inference import suggestions as imports_suggestions
+from webapp.imports.services import descriptions
+from webapp.row_templates.forms import draft
+from webapp.row_templates.schemas import FIELD_SCHEMA
+from webapp.row_templates.services import catalogue
+from webapp.row_templates.views import drafts
+from webapp.row_templates.views.templates import Quantity, TemplateOut
+from webapp.web.forms.page_form import Control, FormSpec
+from webapp.web.inputs import Input, parse
+from webapp.web.responses import Output, reply
+from webapp.web.routing import route
+
+bp = Blueprint("ai", __name__)
+
+_ERRORS = ("provider_missing", "target_failed", "target_timeout", "target_not_allowed", "unavailable")
+_ConnectionId = Annotated[str, Field(min_length=1, max_length=limits.MAX_NAME_CHARS)]
+
+
+class DescribeIn(Input):
+    """What rows are to be like, in any words. `connection_id`: the model; the project's only one, if not said. Nothing
+    is saved unless `save` is true."""
+
+    description: Annotated[str, Field(min_length=1, max_length=limits.AI_DESCRIPTION_CHARS, pattern=r"\S")]
+    connection_id: _ConnectionId | None = None
+    quantity: Quantity = limits.DEFAULT_QUANTITY
+    save: bool = False
+
+
+DESCRIBE: Final = FormSpec(
+    DescribeIn,
+    {
+        "save": Control(type="hidden"),
+        "description": Control(
+            "Description",
+            hint="It is sent to the model's server. An answer may take a minute.",
+            type="textarea",
+            placeholder="Orders of a bicycle shop: customer, e-mail, product, price, status and date of delivery",
+            attributes={"rows": 5},
+        ),
+        "connection_id": Control("Model"),
+    },
+)
+
+
+class DescribedField(Output):
+    """What one field came to. `state`: green, as the model had it; yellow, without options that did not fit; red,
+    plain text in its place."""
+
+    field: str
+    type: str
+    state: Literal["green", "yellow", "red"]
+    reason: str
+
+
+class DescribedOut(Output):
+    """A draft of a template, and the template where it was saved."""
+
+    name: str
+    quantity: int
+    fields: Annotated[list[dict[str, Any]], WithJsonSchema({"type": "array", "items": FIELD_SCHEMA})]
+    report: list[DescribedField]
+    template: TemplateOut | None
+
+
+class SuggestIn(Input):
+    """A field, and what is known of it. `sample`: some of its values, which a model is shown where one is asked."""
+
+    name: Annotated[str, Field(min_length=1, max_length=limits.MAX_NAME_CHARS, pattern=r"\S")]
+    description: Annotated[str, Field(max_length=limits.MAX_DESCRIPTION_CHARS)] = ""
+    sample: Annotated[list[JsonValue], Field(max_length=limits.INFER_SAMPLE_ROWS)] = Field(
+        default_factory=list
+    )
+    connection_id: _ConnectionId | None = None
+
+
+class Suggestion(Output):
+    """A type with options to begin with. `source` says what it follows from."""
+
+    type: str
+    options: dict[str, Any]
+    reason: str
+    source: Literal["name", "sample", "ai"]
+
+
+class SuggestOut(Output):
+    """Types, the likeliest first; at least one."""
+
+    suggestions: list[Suggestion]
+
+
+@route(bp, "/describe", scope="write", hidden=True, programs=False)
+def ask(actor: Actor) -> Response:
+    """The form that a description is written into."""
+    return _page(actor)
+
+
+def _page(actor: Actor, error: ApiError | None = None) -> Response:
+    models = ai_values.models(actor)
+    form = DESCRIBE.draw(
+        {"save": "true"},
+        sent=request.form if error else None,
+        error=error,
+        choices={"connection_id": [(one.id, one.name) for one in models]},
+        without=("connection_id",) if len(models) < 2 else (),
+    )
+    status = error.status if error else 200
+    return reply(template="templates/describe.html", status=status, models=models, form=form, error=error)
+
+
+@route(
+    bp, "/describe", ["POST"], scope="write", body=DescribeIn, returns=DescribedOut, idempotent=True,
+    errors=_ERRORS, on_fault=_page,
+)  # fmt: skip
+def describe(actor: Actor, body: DescribeIn) -> Response:
+    """Draft a template from a description.
+
+    A model of the project is asked for fields of the catalogue's types. What it answers is checked like any template;
+    a field that does not fit becomes plain text, and the report says so.
+    """
+    try:
+        made = descriptions.template(actor, **body.model_dump())
+    except ApiError as error:
+        if g.face != "person" or error.status < 500:
+            raise
+        db.session.rollback()
+        return _page(actor, error)  # the model's fault, not ours: what was typed is not lost by it
+    doubtful = [one["field"] for one in made["report"] if one["state"] != "green"]
+    told = f" Look at {', '.join(doubtful)}: what the model had there did not fit." if doubtful else ""
+    saved = made["template"]
+    where = url_for("templates.show", template_id=saved["id"]) if saved else None
+    return reply(made, see=where, flashed=f"Template {made['name']} drafted.{told}")
+
+
+@route(
+    bp, "/fields/suggest", ["POST"], scope="write", body=SuggestIn, returns=SuggestOut, reads=True,
+    errors=_ERRORS,
+)  # fmt: skip
+def suggest(actor: Actor, body: SuggestIn) -> Response:
+    """Suggest a type for a field.
+
+    By its name and a sample of its values; a model is asked where those say nothing and there is one, or where one is
+    named.
+    """
+    return reply({"suggestions": imports_suggestions.suggestions(actor, **body.model_dump())})
+
+
+@route(bp, "/builder/suggest", ["POST"], scope="write", programs=False, hidden=True, reads=True)
+def suggest_here(actor: Actor) -> Response:
+    """Types for one field of the builder's form, as its picker shows them; `model` names the one to be asked."""
+    wanted, model = drafts.pressed().partition(":")[2], request.form.get("model") or None
+    field = _field(draft.read(request.form)["fields"], wanted)
+    name = str(field.get("name", ""))
+    context: dict[str, Any] = {"name": name, "asked": model, "found": [], "error": None}
+    given = {"name": name, "description": str(field.get("description") or ""), "connection_id": model}
+    try:
+        if name:
+            body = parse(SuggestIn, given, strict=False)
+            found = imports_suggestions.suggestions(actor, **body.model_dump())
+            context["found"] = [_shown(one) for one in found]
+    except ApiError as error:
+        db.session.rollback()
+        context["error"] = error
+    context["models"] = ai_values.models(actor)
+    return Response(render_template("templates/suggested.html", **context), mimetype="text/html")
+
+
+def _field(fields: list[dict[str, Any]], wanted: str) -> dict[str, Any]:
+    """A field by its id, at any depth; an empty one where there is none."""
+    for one in fields:
+        inner = one["options"].get("fields")
+        if one["id"] == wanted:
+            return one
+        if isinstance(inner, list) and (found := _field(inner, wanted)):
+            return found
+    return {}
+
+
+def _shown(one: dict[str, Any]) -> dict[str, Any]:
+    """A suggestion with what the picker needs to choose it: `word` is the type, with its options where it has some."""
+    kind = find(one["type"])
+    entry = next(known for known in catalogue.entries() if known["name"] == kind.name) if kind else {}
+    word = f"{one['type']} {orjson.dumps(one['options']).decode()}" if one["options"] else one["type"]
+    return {
+        **one,
+        "word": word,
+        "label": entry.get("label", one["type"]),
+        "example": entry.get("example", ""),
+    }

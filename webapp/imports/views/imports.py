@@ -1,0 +1,255 @@
+"""Templates from files and schemas: made, and brought up to date with a changed schema. For programs and people."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Annotated, Any, Final, Literal
+
+from flask import Blueprint, Response, g, request
+from pydantic import Field, WithJsonSchema
+
+from webapp import limits
+from webapp.accounts.actors import Actor
+from webapp.datasets.views.datasets import DatasetOut
+from webapp.errors import ApiError, Fault, validation_error
+from webapp.extensions import db
+from webapp.files.services import file_store
+from webapp.files.services import files as files_files
+from webapp.imports.readers import formats
+from webapp.imports.readers.formats import Format
+from webapp.imports.services import imports, updates
+from webapp.imports.services.imports import Sent
+from webapp.imports.views.tables import ColumnReport
+from webapp.row_templates.models import Template
+from webapp.row_templates.schemas import FIELD_SCHEMA
+from webapp.row_templates.services import templates as row_templates_templates
+from webapp.row_templates.views.templates import Quantity, TemplateOut
+from webapp.web import versioned_routes
+from webapp.web.inputs import Input
+from webapp.web.responses import Output, reply
+from webapp.web.routing import route
+
+bp = Blueprint("imports", __name__)
+PAGE: Final = "imports/new.html"
+AGAIN: Final = "imports/again.html"
+MOST_BYTES: Final = limits.MAX_UPLOAD_BYTES + limits.UPLOAD_FORM_BYTES
+FORMAT_NAMES: Final = {
+    "auto": "Found from the file", "csv": "CSV",
+    "json": "JSON: rows or an example row", "ndjson": "NDJSON", "xlsx": "XLSX",
+    "sql": "SQL definitions (CREATE TABLE)", "json_schema": "JSON Schema", "openapi": "OpenAPI", "avro": "Avro schema",
+    "protobuf": "Protocol Buffers", "mockaroo": "Mockaroo schema file",
+}  # fmt: skip
+
+_Fields = Annotated[list[dict[str, Any]], WithJsonSchema({"type": "array", "items": FIELD_SCHEMA})]
+_Text = Annotated[str, Field(max_length=limits.IMPORT_TEXT_CHARS)]
+_File = Annotated[str, Field(max_length=limits.MAX_FILE_NAME_CHARS)]
+_Name = Annotated[str, Field(max_length=limits.MAX_FILE_NAME_CHARS)]
+_Table = Annotated[str, Field(max_length=limits.MAX_NAME_CHARS)]
+
+
+class SourceIn(Input):
+    """A file or a text. `file`: a file of the workspace, by name or id; or a part of multipart/form-data. `name`: what
+    a text is called, as a file would be."""
+
+    format: Format = "auto"
+    content: _Text | None = None
+    file: _File | None = None
+    name: _Name | None = None
+
+
+class ImportIn(SourceIn):
+    """What templates are made from. Nothing is saved where `save` is false; `quantity` is that of each template."""
+
+    save: bool = True
+    quantity: Quantity = limits.DEFAULT_QUANTITY
+
+
+class AgainIn(SourceIn):
+    """A schema beside a template. `table`: which one of several; `accept`: the columns that are taken over, by their
+    names. Without `accept` nothing is changed."""
+
+    table: _Table | None = None
+    accept: Annotated[list[_Table], Field(max_length=limits.IMPORT_COLUMNS)] | None = None
+
+
+class ImportedTemplate(Output):
+    """A template of an import; without an id where it was not saved."""
+
+    id: str | None
+    name: str
+    quantity: int
+    version: int | None
+    fields: _Fields
+
+
+class ImportOut(Output):
+    """The templates, what each column came to, and the dataset of several. A report without a column tells of a
+    table that was left out."""
+
+    format: str
+    templates: list[ImportedTemplate]
+    dataset: DatasetOut | None
+    report: list[ColumnReport]
+
+
+class ColumnChange(Output):
+    """A column that differs: the template's field, and the one that the schema leads to now."""
+
+    column: str
+    change: Literal["added", "removed", "changed"]
+    from_: Annotated[dict[str, Any] | None, Field(alias="from")]
+    to: dict[str, Any] | None
+    state: Literal["green", "yellow", "red"]
+    reason: str
+
+
+class AgainOut(Output):
+    """The template, how the schema differs from it, and which columns were taken over (null: none were asked for)."""
+
+    template: TemplateOut
+    table: str
+    format: str
+    columns: list[ColumnChange]
+    report: list[ColumnReport]
+    accepted: list[str] | None
+
+
+def _multipart(**more: Any) -> dict[str, Any]:
+    text = {"type": "string"}
+    return {
+        "type": "object",
+        "properties": {
+            "file": {"type": "string", "format": "binary", "description": "At most 50 MB."},
+            "content": text,
+            "format": {"type": "string", "enum": list(formats.FORMATS), "default": "auto"},
+            "name": text,
+            **more,
+        },
+    }
+
+
+@route(bp, "/import", scope="write", hidden=True, programs=False)
+def ask(actor: Actor) -> Response:
+    """The form that a file is dropped on, or a schema is pasted into."""
+    return reply(template=PAGE, formats=FORMAT_NAMES, made=None, error=None)
+
+
+def _again(actor: Actor, error: ApiError) -> Response:
+    return reply(template=PAGE, block="result", formats=FORMAT_NAMES, made=None, error=error)
+
+
+@route(
+    bp, "/import", ["POST"], scope="write", body=ImportIn, returns=ImportOut, status=201, idempotent=True,
+    max_body=MOST_BYTES, multipart=_multipart(save={"type": "boolean"}, quantity={"type": "integer"}),
+    also={200: ImportOut}, on_fault=_again,
+)  # fmt: skip
+def create(actor: Actor, body: ImportIn) -> Response:
+    """Make templates from a file or a schema.
+
+    CSV, JSON, NDJSON, XLSX, SQL definitions, JSON Schema, OpenAPI, Avro, Protocol Buffers and Mockaroo's schema files.
+    Several tables become linked templates and a dataset. A column that cannot be made is red in the report, and text
+    stands for it. 200 where nothing was to be saved.
+    """
+    with sent_by(actor, body) as sent:
+        made = imports.create(actor, sent, body.format, quantity=body.quantity, save=body.save)
+    told = {
+        "format": made.format,
+        "templates": made.templates,
+        "dataset": made.dataset,
+        "report": made.report,
+    }
+    context = {"formats": FORMAT_NAMES, "made": told, "saved": body.save, "error": None}
+    return reply(told, template=PAGE, block="result", status=201 if body.save else 200, **context)
+
+
+@route(bp, "/templates/<template_id>/import", scope="write", hidden=True, programs=False)
+def ask_again(actor: Actor, template_id: str) -> Response:
+    """The form that a changed schema of a template is given to."""
+    template = row_templates_templates.get(actor, template_id, "write")
+    return _page_again(template, None, None)
+
+
+def _faulty(actor: Actor, error: ApiError, template_id: str) -> Response:
+    return _page_again(row_templates_templates.get(actor, template_id, "write"), None, error)
+
+
+def _page_again(template: Template, found: Any, error: ApiError | None) -> Response:
+    context = {"formats": FORMAT_NAMES, "found": found, "error": error, "last": imports.last(template)}
+    data = found["template"] if found else row_templates_templates.show(template)
+    return reply(data, template=AGAIN, block="result", **context)
+
+
+@route(
+    bp, "/templates/<template_id>/import", ["POST"], scope="write", body=AgainIn, returns=AgainOut,
+    max_body=MOST_BYTES, errors=versioned_routes.CONFLICTS, on_fault=_faulty,
+    multipart=_multipart(table={"type": "string"}, accept={"type": "array", "items": {"type": "string"}}),
+)  # fmt: skip
+def compare(actor: Actor, template_id: str, body: AgainIn) -> Response:
+    """Compare a template with a changed schema, and take columns over.
+
+    Without `accept` the answer tells what differs; with it, these columns become the template's next version. Fields
+    that were changed by hand stay as they are unless their column is accepted.
+    """
+    with sent_by(actor, body) as sent:
+        template = row_templates_templates.get(actor, template_id, "write")
+        schema = updates.opened(actor, template, sent, body.format, body.table or None)
+    template = versioned_routes.matched(actor, row_templates_templates.KIND, template_id)
+    accept = body.accept
+    if g.face == "person":  # a form without a tick has no such name
+        accept = (accept or []) if request.args.get("do") == "accept" else None
+    found = updates.compare(actor, template, schema, accept)
+    if g.face == "person":
+        return _page_again(template, found.as_dict(), None)
+    return reply(found.as_dict())
+
+
+@contextmanager
+def sent_by(actor: Actor, body: SourceIn) -> Iterator[Sent]:
+    """The file that was sent, the one of the workspace that was named, or the text. Errors: validation_error,
+    not_found."""
+    files = [one for one in request.files.getlist("file") if one.filename]
+    content = body.content or None
+    given = [one for one in (content, body.file, *files) if one]
+    if len(given) != 1:
+        text = "Send one file, or one text." if given else "There is neither a file nor a text."
+        raise validation_error(
+            [Fault("content", "duplicate" if given else "missing", text, "content or file")]
+        )
+    name = (body.name or "").strip()
+    if files:
+        own = (files[0].filename or "").replace("\\", "/").rpartition("/")[2]
+        yield Sent(files[0].stream, name or own)
+    elif body.file:
+        file = files_files.find(actor, body.file)
+        with tempfile.TemporaryFile() as copy:
+            for piece in file_store.pieces(file.storage_key):
+                copy.write(piece)
+            yield Sent(copy, name or file.name)
+    else:
+        yield Sent((content or "").encode("utf-8", "replace"), name)
+
+
+@bp.app_template_filter("said")
+def said(core: dict[str, Any]) -> str:
+    """What a field has beside its type, in a few words."""
+    options = [
+        f"{key} {value}" for key, value in core["options"].items() if key not in ("fields", "template_id")
+    ]
+    more = [f"{key} {value}" for key, value in core.items() if key not in ("type", "options")]
+    return ", ".join([*options, *more])
+
+
+@bp.app_context_processor
+def helpers() -> dict[str, Any]:
+    """What the pages of templates call."""
+    if getattr(g, "face", "") != "person":
+        return {}
+    return {"imported": _imported, "import_echo": limits.IMPORT_ECHO_CHARS}
+
+
+def _imported(template_id: str) -> Any:
+    """The newest import onto a template, for its page."""
+    template = db.session.get(Template, template_id)
+    return None if template is None else imports.last(template)

@@ -1,0 +1,298 @@
+"""Telling of work that ended: deliveries to webhooks, and a mail to whoever started it.
+
+Every export, push and run that has ended and is not `noticed_at` is still to be told. That mark is part of the row, so
+whatever ends the work (a worker, a cancel, the sweeper) leaves the note in the very transaction that ends it, and no
+end is lost, whoever dies when. `tell` finds them, and writes what is to be sent together with the mark: once.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from types import MappingProxyType
+from typing import Any, Final
+
+from sqlalchemy import func, or_, select
+from sqlalchemy.orm import Session
+
+from webapp import clock, ids, limits
+from webapp.accounts.actors import Actor
+from webapp.accounts.models import ApiKey, Membership, Project, User, Workspace
+from webapp.audit.services import audit_log
+from webapp.errors import CODES, ApiError, Fault, validation_error
+from webapp.extensions import db, reading, writing
+from webapp.notifications.models import MAIL_CHOICES, Delivery, Mail, NoticeChoice, Webhook
+from webapp.notifications.services import events, limit_notifications
+from webapp.notifications.services import mail as notifications_mail
+from webapp.operations.models import END_STATES
+from webapp.pushes.services import completion
+from webapp.scenarios.models import Scenario
+from webapp.scenarios.services import run_completion
+
+log = logging.getLogger(__name__)
+
+MAIL_KIND: Final = "work"
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """When a person wants mail about work that they started: `mail` is never, failed or always, and then only of what
+    took longer than `minutes`."""
+
+    mail: str
+    minutes: int
+
+
+DEFAULT: Final = Choice(
+    "failed", limits.NOTICE_MINUTES
+)  # of who has said nothing; holds where mail is set up
+
+
+def tell(now: Callable[[], datetime] = clock.now) -> int:
+    """Tell of work that has ended. Returns of how many pieces. Called by the courier; any number of processes may."""
+    told = 0
+    for kind, model in events.MODELS.items():
+        ended = select(model.id).where(model.noticed_at.is_(None), model.status.in_(END_STATES))
+        with reading() as session:
+            found = session.scalars(ended.order_by(model.id).limit(limits.COURIER_BATCH)).all()
+        for work_id in found:
+            try:
+                told += _told(kind, model, work_id, now())
+            except Exception:  # the others are told whatever is wrong with this one, which is tried again
+                log.exception("%s %s has ended, and nobody was told", kind, work_id)
+    return told
+
+
+def _told(kind: str, model: Any, work_id: str, now: datetime) -> bool:
+    _settled(kind, model, work_id)
+    with writing() as session:
+        work = session.get(model, work_id, with_for_update=True)
+        if work is None or work.noticed_at is not None:
+            return False
+        work.noticed_at = now
+        _to_webhooks(session, kind, work, now)
+        try:
+            _to_starter(session, kind, work, now)
+        except ApiError as error:  # no key to seal a mail by: the webhooks are told all the same
+            log.warning("%s %s: no mail: %s", kind, work_id, error.message)
+    return True
+
+
+def _settled(kind: str, model: Any, work_id: str) -> None:
+    """See that the numbers of an end are final: whoever ended the work may have died before."""
+    with reading() as session:
+        work = session.get_one(model, work_id)
+    if kind == "push" and not work.request.get(completion.SETTLED):
+        completion.settle(work_id)
+    elif kind == "run" and work.closed_at is None:
+        run_completion.settle(work_id)
+
+
+def _to_webhooks(session: Session, kind: str, work: Any, now: datetime) -> None:
+    event = f"{kind}.{work.status}"
+    hooks = select(Webhook).where(
+        Webhook.workspace_id == work.workspace_id,
+        Webhook.deleted_at.is_(None),
+        Webhook.active.is_(True),
+        or_(Webhook.project_id.is_(None), Webhook.project_id == work.project_id),
+    )
+    for hook in session.scalars(hooks.order_by(Webhook.id)):
+        if events.wanted(hook.events, event):
+            delivery = Delivery(
+                id=ids.new("dlv"),
+                webhook_id=hook.id,
+                event=event,
+                object_id=work.id,
+                created_at=now,
+                next_at=now,
+            )
+            told = events.shown(kind, work)
+            delivery.body = events.body(delivery, work.workspace_id, work.project_id, told)
+            session.add(delivery)
+
+
+# --- Mail to whoever started the work ------------------------------------------------------------------------
+
+
+def _to_starter(session: Session, kind: str, work: Any, now: datetime) -> None:
+    if not notifications_mail.configured() or work.created_by is None:
+        return
+    choice = _choice(session, work.created_by)
+    took = (work.finished_at or now) - work.created_at
+    bad = work.status in ("failed", "timed_out") or bool(kind == "push" and work.failed + work.unknown)
+    wants = choice.mail == "always" or (choice.mail == "failed" and bad)
+    if not wants or took <= timedelta(minutes=choice.minutes) or _of_a_run(session, work.key_id):
+        return
+    user = session.get(User, work.created_by)
+    if user is None or user.disabled_at is not None or not _belongs(session, work):
+        return
+    since = now - timedelta(hours=1)
+    lately = select(func.count()).where(
+        Mail.user_id == user.id, Mail.created_at > since, Mail.kind == MAIL_KIND
+    )
+    count = session.scalar(lately) or 0
+    if count >= limits.NOTICE_MAILS_PER_HOUR:
+        return
+    letter = _letter(session, kind, work, user, last=count + 1 == limits.NOTICE_MAILS_PER_HOUR)
+    notifications_mail.post(session, letter, workspace_id=work.workspace_id, user_id=user.id, about=work.id)
+
+
+def _of_a_run(session: Session, key_id: str | None) -> bool:
+    """Whether a run's program started it: the run has a mail of its own."""
+    key = session.get(ApiKey, key_id) if key_id else None
+    return key is not None and key.run_id is not None
+
+
+def _belongs(session: Session, work: Any) -> bool:
+    """Whether its starter is still of the workspace, or of the team."""
+    mine = select(func.count()).where(
+        Membership.workspace_id == work.workspace_id,
+        Membership.user_id == work.created_by,
+        or_(Membership.team_id.is_(None), Membership.team_id == work.team_id),
+    )
+    return bool(session.scalar(mine))
+
+
+_WORDS: Final = {
+    "completed": "is complete",
+    "failed": "has failed",
+    "cancelled": "was cancelled",
+    "timed_out": "ran out of time",
+}
+
+
+def _letter(session: Session, kind: str, work: Any, user: User, last: bool) -> notifications_mail.Letter:
+    what, page = _NAMES[kind](session, work)
+    how = _how(kind, work)
+    lines = [f"{what} {how}."]
+    if why := _reason(kind, work):
+        lines.append(why)
+    if last:
+        lines.append("This is the last such mail for an hour: much of your work ends just now.")
+    workspace, project = session.get(Workspace, work.workspace_id), session.get(Project, work.project_id)
+    facts = [
+        ("Workspace", workspace.name if workspace else ""),
+        ("Project", project.name if project else ""),
+        ("Asked for", f"{work.created_at:%Y-%m-%d %H:%M:%S} UTC"),
+        ("Ended", f"{work.finished_at:%Y-%m-%d %H:%M:%S} UTC" if work.finished_at else ""),
+    ]
+    return notifications_mail.Letter(
+        kind=MAIL_KIND,
+        to=user.email,
+        name=user.name,
+        subject=f"{what} {how}",
+        lines=lines,
+        facts=[fact for fact in facts if fact[1]],
+        link=("Look at it", notifications_mail.link(page)),
+        because=f"You get this because you started it. When you get mail is set at {notifications_mail.link('/me')}",
+    )
+
+
+def _how(kind: str, work: Any) -> str:
+    left = work.failed + work.unknown if kind == "push" else 0
+    return _WORDS[work.status] + (f", {left:,} rows did not arrive" if left else "")
+
+
+def _export_name(_session: Session, work: Any) -> tuple[str, str]:
+    return f"Export {notifications_mail.plain(work.file_name or work.id)}", f"/exports/{work.id}"
+
+
+def _push_name(_session: Session, work: Any) -> tuple[str, str]:
+    word = {"retry": "Retry of a push", "undo": "Undo of a push"}.get(work.kind, "Push")
+    return f"{word} to {notifications_mail.plain(work.target)}", f"/pushes/{work.id}"
+
+
+def _run_name(session: Session, work: Any) -> tuple[str, str]:
+    scenario = session.get(Scenario, work.scenario_id)
+    return (
+        f"Run of {notifications_mail.plain(scenario.name if scenario else work.scenario_id)}",
+        f"/scenarios/{work.scenario_id}/runs/{work.id}",
+    )
+
+
+_NAMES: Final[Mapping[str, Callable[[Session, Any], tuple[str, str]]]] = MappingProxyType(
+    {"export": _export_name, "push": _push_name, "run": _run_name}
+)
+
+
+def _reason(kind: str, work: Any) -> str:
+    """What the code of its error stands for. The error's own words may repeat what a target says, and so data."""
+    code = work.error.get("code", "") if work.error else ""
+    if kind == "run" and code in run_completion.CODES:
+        return run_completion.CODES[code]
+    if code == "worker_lost":
+        return "Its workers were lost too often; it is not tried again."
+    return CODES[code][1] if code in CODES else ""
+
+
+# --- What the browser asks ------------------------------------------------------------------------------------
+
+
+def just_ended(actor: Actor, since: datetime | None) -> dict[str, Any]:
+    """`{now, items: [{id, text, href}]}`: the actor's longer work, and limits of the workspace, that were told of since
+    a moment, the newest last. With no moment there is only `now`, to begin from."""
+    # A little behind the present: what is being told just now is not committed yet.
+    now = clock.now() - timedelta(seconds=limits.NOTICE_BROWSER_LAG_SECONDS)
+    since = now if since is None else max(since, now - timedelta(seconds=limits.NOTICE_BROWSER_AGE_SECONDS))
+    found = []
+    with reading() as session:
+        for kind, model in events.MODELS.items():
+            mine = select(model).where(
+                model.noticed_at > since,
+                model.noticed_at <= now,
+                model.workspace_id == actor.workspace_id,
+                model.created_by == actor.user_id,
+            )
+            for work in session.scalars(
+                mine.order_by(model.noticed_at.desc()).limit(limits.NOTICE_BROWSER_ITEMS)
+            ):
+                took = (work.finished_at or now) - work.created_at
+                if took.total_seconds() >= limits.NOTICE_BROWSER_SECONDS and not _of_a_run(
+                    session, work.key_id
+                ):
+                    found.append((work.noticed_at, _item(session, kind, work)))
+        found += limit_notifications.lately(session, actor, since, now)
+    found.sort(key=lambda one: one[0])
+    return {"now": clock.to_text(now), "items": [item for _, item in found]}
+
+
+def _item(session: Session, kind: str, work: Any) -> dict[str, str]:
+    what, page = _NAMES[kind](session, work)
+    return {"id": work.id, "text": f"{what} {_how(kind, work)}.", "href": page}
+
+
+# --- What a person has chosen --------------------------------------------------------------------------------
+
+
+def _choice(session: Session, user_id: str) -> Choice:
+    said = session.get(NoticeChoice, user_id)
+    return Choice(said.mail, said.minutes) if said is not None else DEFAULT
+
+
+def choice_of(user_id: str) -> Choice:
+    """What somebody has chosen, or what holds for who has not."""
+    return _choice(db.session(), user_id)
+
+
+def choose(actor: Actor, chosen: Choice) -> None:
+    """Set when one gets mail about one's own work; commits. Error: validation_error."""
+    faults = []
+    if chosen.mail not in MAIL_CHOICES:
+        faults.append(Fault("mail", "not_allowed", f"Choose one of {', '.join(MAIL_CHOICES)}."))
+    if not 0 <= chosen.minutes <= limits.NOTICE_MOST_MINUTES:
+        told = f"Give whole minutes from 0 to {limits.NOTICE_MOST_MINUTES:,}."
+        faults.append(Fault("minutes", "out_of_range", told))
+    if faults:
+        raise validation_error(faults)
+    # The person's own row is the door: two forms sent at once do not both find nothing.
+    user = db.session.get_one(User, actor.user_id, with_for_update=True)
+    said = db.session.get(NoticeChoice, user.id)
+    if said is None:
+        db.session.add(NoticeChoice(user_id=user.id, mail=chosen.mail, minutes=chosen.minutes))
+    else:
+        said.mail, said.minutes = chosen.mail, chosen.minutes
+    user.updated_at = clock.now()
+    audit_log.record(actor, "user.notices", user, join=True, mail=chosen.mail, minutes=chosen.minutes)
+    db.session.commit()

@@ -1,0 +1,42 @@
+"""What a person is told of their own work: when there is mail, and what has just ended, for the browser."""
+
+from __future__ import annotations
+
+from flask import Blueprint, Response, url_for
+
+from webapp.accounts.actors import Actor
+from webapp.accounts.views.session import NOTICES, NoticesForm, profile_again
+from webapp.notifications.services import notifications
+from webapp.web.inputs import Moment, Query
+from webapp.web.responses import json_reply, reply
+from webapp.web.routing import route
+
+bp = Blueprint("notices", __name__)
+
+
+class EndedQuery(Query):
+    """Since when."""
+
+    since: Moment | None = None
+
+
+@route(
+    bp,
+    "/me/notices",
+    ["POST"],
+    scope="self",
+    body=NoticesForm,
+    hidden=True,
+    programs=False,
+    on_fault=profile_again(NOTICES),
+)
+def choose(actor: Actor, body: NoticesForm) -> Response:
+    """Set when one gets mail about one's own work."""
+    notifications.choose(actor, notifications.Choice(body.mail, body.minutes))
+    return reply(see=url_for("session.me"), flashed="When you get mail is changed.")
+
+
+@route(bp, "/notices", scope="self", query=EndedQuery, hidden=True, programs=False)
+def ended(actor: Actor, query: EndedQuery) -> Response:
+    """One's own longer work that has ended since a moment; asked by the browser now and then."""
+    return json_reply(notifications.just_ended(actor, query.since))

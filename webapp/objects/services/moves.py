@@ -1,0 +1,153 @@
+"""Objects from one project into another of the same workspace.
+
+What hangs together lies in one project: a template and those it refers to, its datasets, the connection it reads, the
+scenario that names it. So objects go together with all that names them or that they name; where not all of it was asked
+for, nothing moves and the rest is told. Within one team they may be left apart (`leave`): whoever reaches the one
+project reaches the other. A file that is shared with the whole workspace moves when it is asked for itself, and belongs
+to the project from then on. Secrets, and finished exports and pushes stay: the first do not lie in a project in this
+sense, the others are what was done in theirs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Literal
+
+from sqlalchemy import select, update
+
+from webapp import clock, limits
+from webapp.accounts.actors import Actor
+from webapp.accounts.models import Project
+from webapp.accounts.services import tenancy
+from webapp.audit.services import audit_log
+from webapp.connections.models import Connection
+from webapp.endpoints.models import Endpoint
+from webapp.errors import ApiError, Fault, validation_error
+from webapp.extensions import db
+from webapp.files.models import WorkspaceFile
+from webapp.files.services import file_store
+from webapp.objects.services import usages
+from webapp.operations.models import END_STATES
+from webapp.scenarios.models import Run, Scenario
+
+Related = Literal["refuse", "take", "leave"]
+
+
+def move(
+    actor: Actor, project: Project, object_ids: Sequence[str], related: Related = "refuse"
+) -> list[dict[str, str]]:
+    """Put templates, datasets, connections, endpoints, scenarios and files into a locked project; commits. Returns what
+    moved, `{type, id, name}`.
+
+    `related`: what else hangs together with them is asked for (`refuse`), goes along (`take`) or stays (`leave`).
+    Errors: not_found and forbidden (as for each object alone), in_use with `related`, what else has to move, or with
+    the runs that have not ended; conflict for a file whose name is taken there; validation_error.
+    """
+    asked = [_one(actor, place, one) for place, one in enumerate(dict.fromkeys(object_ids))]
+    moving = [one for one in asked if one.project_id != project.id]
+    faults = [] if related != "leave" else _apart(moving, project)
+    if faults:
+        raise validation_error(faults)
+    if related != "leave":
+        rest = _rest(actor, moving)
+        if rest and related == "refuse":
+            raise _also(rest)
+        moving += rest
+    if len(moving) > limits.MAX_MOVED:
+        text = f"At most {limits.MAX_MOVED:,} objects move at once; these are {len(moving):,}."
+        raise validation_error([Fault("objects", "too_long", text)])
+    _check_runs(moving)
+    if any(isinstance(one, WorkspaceFile) for one in moving):
+        file_store.lock(actor.workspace_id)
+    for one in moving:
+        before = one.project_id
+        if isinstance(one, WorkspaceFile):
+            _check_name(one, project)
+        _put(one, project)
+        db.session.flush()
+        audit_log.record(
+            actor, f"{usages.word_of(type(one))}.move", one, join=True, name=one.name,
+            project={"from": before, "to": project.id},
+        )  # fmt: skip
+    told = [_told(one) for one in moving]
+    db.session.commit()
+    return told
+
+
+def _one(actor: Actor, place: int, object_id: str) -> Any:
+    model = usages.kind_of(object_id)
+    if model is None:
+        text = "This is no object that lies in a project."
+        hint = "Templates, datasets, connections, endpoints, scenarios and files do."
+        raise validation_error([Fault(f"objects[{place}]", "not_allowed", text, hint)])
+    found = tenancy.get(actor, model, object_id, "write", lock=True)
+    if model is WorkspaceFile and found.project_id is None:
+        file_store.require_shared(actor)
+    if model is Connection and found.of_endpoint:
+        raise tenancy.not_found("connection", object_id)  # it goes with its endpoint and is shown to nobody
+    return found
+
+
+def _apart(moving: Sequence[Any], project: Project) -> list[Fault]:
+    if all(one.team_id == project.team_id for one in moving):
+        return []
+    text = "Only within one team may objects be left apart from what they hang together with."
+    return [Fault("related", "not_allowed", text, "Send take, or move the rest as well.")]
+
+
+def _rest(actor: Actor, moving: Sequence[Any]) -> list[Any]:
+    """What else hangs together with these in the projects they lie in, locked."""
+    ids = {one.id for one in moving}
+    wanted: set[str] = set()
+    for project_id in sorted({one.project_id for one in moving}):
+        names = usages.of_project(project_id)
+        wanted |= usages.closed(ids & names.keys(), names)
+    rest = []
+    for object_id in sorted(wanted - ids):
+        one = tenancy.get(actor, usages.kind_of(object_id), object_id, "write", lock=True)
+        if not (isinstance(one, Connection) and one.of_endpoint):
+            rest.append(one)
+    return rest
+
+
+def _also(rest: Sequence[Any]) -> ApiError:
+    told = [_told(one) for one in rest]
+    names = ", ".join(f'{one["type"]} "{one["name"]}"' for one in told[:3])
+    more = f" and {len(told) - 3} more" if len(told) > 3 else ""
+    return ApiError(
+        "in_use", f"{names}{more} hang together with it and must move as well.", {"related": told}
+    )
+
+
+def _check_runs(moving: Sequence[Any]) -> None:
+    ids = [one.id for one in moving if isinstance(one, Scenario)]
+    going = select(Run.id, Scenario.name).join(Scenario, Scenario.id == Run.scenario_id)
+    found = db.session.execute(going.where(Run.scenario_id.in_(ids), Run.status.not_in(END_STATES))).all()
+    if found:
+        users = [{"type": "run", "id": row.id, "name": row.name} for row in found]
+        raise ApiError("in_use", f"{users[0]['name']} runs just now. Wait for its end.", {"used_by": users})
+
+
+def _check_name(file: WorkspaceFile, project: Project) -> None:
+    """Error: conflict where the project has a file or folder of that name."""
+    others = file_store.rivals(file.workspace_id, project.id) & (WorkspaceFile.id != file.id)
+    taken = db.session.scalar(select(WorkspaceFile.id).where(others, WorkspaceFile.name == file.name))
+    if taken is not None:
+        text = f"The project {project.name} has a file called `{file.name}`. Delete one of the two first."
+        raise ApiError("conflict", text, {"name": file.name, "id": taken})
+    file_store.refuse_clash(file.workspace_id, file.name, project.id)
+
+
+def _put(one: Any, project: Project) -> None:
+    """The object itself, and what goes with it: a scenario's runs, an endpoint's own connection."""
+    there = {"project_id": project.id, "team_id": project.team_id}
+    if isinstance(one, Scenario):
+        db.session.execute(update(Run).where(Run.scenario_id == one.id).values(**there))
+    if isinstance(one, Endpoint):
+        own = update(Connection).where(Connection.id == one.connection_id, Connection.of_endpoint.is_(True))
+        db.session.execute(own.values(**there))
+    one.project_id, one.team_id, one.updated_at = project.id, project.team_id, clock.now()
+
+
+def _told(one: Any) -> dict[str, str]:
+    return {"type": usages.word_of(type(one)), "id": one.id, "name": one.name}

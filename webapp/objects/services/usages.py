@@ -1,0 +1,354 @@
+"""What uses an object: asked before it is deleted, and told with a refusal.
+
+A use that `blocks` must be gone first; the others lose something, and have it again when the object is restored.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+import orjson
+from sqlalchemy import ColumnElement, Select, Text, cast, or_, select
+
+from webapp import limits
+from webapp.accounts.actors import Actor, require
+from webapp.accounts.models import ApiKey, Membership, Project, Team, User
+from webapp.accounts.services import tenancy
+from webapp.connections.models import Connection, Secret
+from webapp.connections.services import secrets
+from webapp.datasets.models import Dataset, DatasetVersion
+from webapp.endpoints.models import Endpoint
+from webapp.errors import ApiError
+from webapp.extensions import db
+from webapp.files.models import WorkspaceFile
+from webapp.generation.models import Export
+from webapp.operations.models import END_STATES
+from webapp.pushes.models import Push
+from webapp.row_templates.models import Template, TemplateVersion
+from webapp.scenarios.models import Run, Scenario, ScenarioVersion
+
+# What lies in a project, by the front of its ids.
+KINDS: Final[Mapping[str, Any]] = {
+    "tpl": Template, "dst": Dataset, "scn": Scenario, "con": Connection, "end": Endpoint, "fil": WorkspaceFile,
+}  # fmt: skip
+_VERSIONS: Final[Mapping[Any, Any]] = {
+    Template: TemplateVersion, Dataset: DatasetVersion, Scenario: ScenarioVersion,
+}  # fmt: skip
+_ID: Final = re.compile(rb"(?:tpl|dst|scn|con|end)_[0-9A-Za-z]{26}")
+
+
+def word_of(model: Any) -> str:
+    """What an object of this kind is called: `template`."""
+    return "file" if model is WorkspaceFile else str(model.__name__).lower()
+
+
+def kind_of(object_id: str) -> Any:
+    """The kind whose ids look like this one; None for none."""
+    return KINDS.get(object_id.partition("_")[0])
+
+
+def named_in(said: Any) -> set[str]:
+    """The ids that stand anywhere in a JSON value."""
+    return {found.decode() for found in _ID.findall(orjson.dumps(said))}
+
+
+def files_of(spec: Mapping[str, Any]) -> set[str]:
+    """The names of the workspace files that the spec of a template reads."""
+
+    def inside(fields: Iterable[Any]) -> Iterable[str]:
+        for field in fields:
+            options = field.get("options") or {}
+            if field.get("type") == "dataset_column" and isinstance(options.get("file"), str):
+                yield options["file"]
+            if isinstance(options.get("fields"), list):
+                yield from inside(options["fields"])
+
+    source = (spec.get("source") or {}).get("file")
+    return {*inside(spec["fields"]), *([source] if source else [])}
+
+
+def of_project(project_id: str) -> dict[str, set[str]]:
+    """For each live object of a project the ids that it names, whether those lie in the project or not. Files, which
+    templates name by their names, count as far as they belong to the project."""
+    found: dict[str, set[str]] = {}
+    read_files: dict[str, set[str]] = {}
+    for model, version in _VERSIONS.items():
+        owner = getattr(version, f"{word_of(model)}_id")
+        more = [Scenario.env] if model is Scenario else [Template.made_from_id] if model is Template else []
+        newest = (
+            select(model.id, version.spec, *more)
+            .join(version, owner == model.id)
+            .where(
+                model.project_id == project_id, model.deleted_at.is_(None), version.number == model.version
+            )
+        )
+        for row in db.session.execute(newest):
+            found[row[0]] = named_in(list(row[1:])) - {row[0]}
+            if model is Template:
+                read_files[row[0]] = files_of(row.spec)
+    ends = select(Endpoint.id, Endpoint.connection_id).where(
+        Endpoint.project_id == project_id, Endpoint.deleted_at.is_(None)
+    )
+    found |= {row.id: {row.connection_id} for row in db.session.execute(ends)}
+    files = select(WorkspaceFile.name, WorkspaceFile.id).where(
+        WorkspaceFile.project_id == project_id, WorkspaceFile.deleted_at.is_(None)
+    )
+    by_name = {row.name: row.id for row in db.session.execute(files)}
+    for template_id, named in read_files.items():
+        found[template_id] |= {by_name[name] for name in named & by_name.keys()}
+    found |= {one: set() for one in by_name.values()}
+    own = select(Connection.id).where(Connection.project_id == project_id, Connection.deleted_at.is_(None))
+    return found | {one: set() for one in db.session.scalars(own)}
+
+
+def naming(model: Any, workspace_id: str, text: str) -> Select[Any]:
+    """A select of `id, name, team_id` of the live templates, datasets or scenarios of a workspace whose newest version
+    holds a text anywhere."""
+    version = _VERSIONS[model]
+    owner = getattr(version, f"{word_of(model)}_id")
+    stored = json.dumps(text)[1:-1]  # as it stands in a JSON column, which is ASCII
+    there: ColumnElement[bool] = cast(version.spec, Text).contains(stored, autoescape=True)
+    if model is Scenario:
+        there = or_(there, cast(Scenario.env, Text).contains(stored, autoescape=True))
+    return (
+        select(model.id, model.name, model.team_id)
+        .join(version, owner == model.id)
+        .where(model.workspace_id == workspace_id, model.deleted_at.is_(None))
+        .where(version.number == model.version, there)
+        .order_by(model.id)
+    )
+
+
+def closed(start: Iterable[str], names: Mapping[str, set[str]]) -> set[str]:
+    """`start` with all that it names, and all that names it, and so on, among the keys of `names`."""
+    around: dict[str, set[str]] = {one: set() for one in names}
+    for one, named in names.items():
+        for other in named & names.keys():
+            around[one].add(other)
+            around[other].add(one)
+    found, waiting = set(start), list(start)
+    while waiting:
+        fresh = around.get(waiting.pop(), set()) - found
+        found |= fresh
+        waiting += fresh
+    return found
+
+
+SCOPES: Final[Mapping[str, tuple[Any, str]]] = {
+    "tpl": (Template, "read"),
+    "dst": (Dataset, "read"),
+    "scn": (Scenario, "read"),
+    "con": (Connection, "read"),
+    "end": (Endpoint, "read"),
+    "fil": (WorkspaceFile, "read"),
+    "sec": (Secret, "secrets"),
+    "prj": (Project, "member"),
+    "team": (Team, "member"),
+}
+"""By the front of an id: its kind, and the right that looking takes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Use:
+    """One object that uses another. `how` in words. `team_id` is where it lies; None: in no team."""
+
+    type: str
+    id: str
+    name: str
+    how: str
+    blocks: bool = False
+    team_id: str | None = None
+
+
+def of(actor: Actor, object_id: str) -> tuple[Any, list[Use]]:
+    """An object by its id, and what uses it. Errors: not_found, forbidden."""
+    model, scope = SCOPES.get(object_id.partition("_")[0], (None, ""))
+    if model is None or "\0" in object_id:
+        raise tenancy.not_found("object", object_id)
+    if model is Secret:
+        require(actor, scope)
+    found = tenancy.get(actor, model, object_id, scope)
+    if model is Secret and found.name is None:
+        raise tenancy.not_found("secret", object_id)
+    return found, list(_TELLERS[model](actor, found))
+
+
+def told(actor: Actor, uses: Iterable[Use]) -> list[dict[str, Any]]:
+    """Uses as the API shows them; what lies in a team the actor is not in is told of without id and name."""
+    return [
+        {
+            "type": one.type,
+            "id": one.id if seen else None,
+            "name": one.name if seen else None,
+            "how": one.how,
+            "blocks": one.blocks,
+        }
+        for one in uses
+        for seen in [one.team_id is None or actor.role_in(one.team_id) is not None]
+    ]
+
+
+def refuse(actor: Actor, uses: Iterable[Use], what: str) -> None:
+    """`in_use` where some of the uses block a deletion; those that the actor may not see are only counted."""
+    blocking = told(actor, (one for one in uses if one.blocks))
+    if not blocking:
+        return
+    users = [{key: one[key] for key in ("type", "id", "name")} for one in blocking]
+    names = [f'{one["type"]} "{one["name"]}"' for one in users if one["name"] is not None][:3]
+    more = len(users) - len(names)
+    shown = ", ".join(names) + (f" and {more} more" if names and more else "")
+    shown = shown or f"{more} {'object' if more == 1 else 'objects'} in other teams"
+    raise ApiError(
+        "in_use", f"{shown} {'uses' if len(users) == 1 else 'use'} this {what}.", {"used_by": users}
+    )
+
+
+# --- The kinds ----------------------------------------------------------------------------------------------
+
+
+def _going(column: Any, object_id: str, *, blocks: bool) -> Iterator[Use]:
+    """Exports and pushes that have not ended."""
+    model = column.class_
+    name = Push.target if model is Push else Export.file_name
+    statement = select(model.id, name, model.team_id).where(
+        column == object_id, model.status.not_in(END_STATES)
+    )
+    for row in db.session.execute(statement.order_by(model.id).limit(limits.SHOWN_USES)):
+        yield Use(word_of(model), row[0], row[1] or row[0], "on its way", blocks, row[2])
+
+
+def _naming(model: Any, workspace_id: str, text: str, how: str) -> Iterator[Use]:
+    rows = db.session.execute(naming(model, workspace_id, text).limit(limits.SHOWN_USES))
+    for row in rows:
+        yield Use(word_of(model), row.id, row.name, how, team_id=row.team_id)
+
+
+def _of_template(_actor: Actor, template: Template) -> Iterator[Use]:
+    here, mine = template.workspace_id, template.id
+    yield from _naming(Dataset, here, mine, "has it as a table")
+    yield from (one for one in _naming(Template, here, mine, "refers to it") if one.id != mine)
+    yield from _naming(Scenario, here, mine, "its program names it")
+    yield from _going(Push.template_id, mine, blocks=False)
+    yield from _going(Export.template_id, mine, blocks=False)
+
+
+def _of_dataset(_actor: Actor, dataset: Dataset) -> Iterator[Use]:
+    yield from _naming(Scenario, dataset.workspace_id, dataset.id, "its program names it")
+    yield from _going(Push.dataset_id, dataset.id, blocks=False)
+    yield from _going(Export.dataset_id, dataset.id, blocks=False)
+
+
+def _of_scenario(_actor: Actor, scenario: Scenario) -> Iterator[Use]:
+    if scenario.next_run_at is not None:
+        yield Use("scenario", scenario.id, scenario.name, "runs by itself", team_id=scenario.team_id)
+    going = select(Run.id, Run.team_id).where(Run.scenario_id == scenario.id, Run.status.not_in(END_STATES))
+    for row in db.session.execute(going.limit(limits.SHOWN_USES)):
+        yield Use("run", row.id, scenario.name, "on its way", team_id=row.team_id)
+    yield from (
+        one
+        for one in _naming(Scenario, scenario.workspace_id, scenario.id, "its program names it")
+        if one.id != scenario.id
+    )
+
+
+def of_connection(connection: Connection) -> list[Use]:
+    """What uses a connection: pushes in progress, endpoints and templates of its team that read from it, all of which
+    must be gone before it is. Scenarios that name it, templates that were made from its tables, and what only refers to
+    it from another team do not keep it from being deleted: its team may not even see those."""
+    team_id = connection.team_id
+    found = list(_going(Push.connection_id, connection.id, blocks=True))
+    ends = select(Endpoint.id, Endpoint.name, Endpoint.team_id).where(
+        Endpoint.connection_id == connection.id, Endpoint.deleted_at.is_(None)
+    )
+    found += [
+        Use("endpoint", row.id, row.name, "sends over it", row.team_id == team_id, row.team_id)
+        for row in db.session.execute(ends)
+    ]
+    reading = set()
+    mark = orjson.dumps(connection.id)
+    newest = naming(Template, connection.workspace_id, connection.id).add_columns(TemplateVersion.spec)
+    for row in db.session.execute(newest):
+        said = [row.spec["fields"], row.spec.get("source")]
+        if mark in orjson.dumps(said):  # and not merely in its description
+            reading.add(row.id)
+            found.append(
+                Use("template", row.id, row.name, "reads from it", row.team_id == team_id, row.team_id)
+            )
+    made = select(Template.id, Template.name, Template.team_id).where(
+        Template.made_from_id == connection.id, Template.deleted_at.is_(None), Template.id.not_in(reading)
+    )
+    for row in db.session.execute(made.order_by(Template.id).limit(limits.SHOWN_USES)):
+        found.append(Use("template", row.id, row.name, "was made from a table of it", team_id=row.team_id))
+    found += _naming(Scenario, connection.workspace_id, connection.id, "its program names it")
+    return found
+
+
+def _of_endpoint(_actor: Actor, endpoint: Endpoint) -> Iterator[Use]:
+    yield from _going(Push.endpoint_id, endpoint.id, blocks=True)
+    yield from _naming(Scenario, endpoint.workspace_id, endpoint.id, "its program names it")
+
+
+def _of_file(_actor: Actor, file: WorkspaceFile) -> Iterator[Use]:
+    """Those of the file's project, or, of a shared file, of any."""
+
+    def there(model: Any, text: str) -> Select[Any]:
+        found = naming(model, file.workspace_id, text)
+        return found if file.project_id is None else found.where(model.project_id == file.project_id)
+
+    for row in db.session.execute(there(Template, file.name).add_columns(TemplateVersion.spec)):
+        if (row.spec.get("source") or {}).get("file") == file.name:
+            yield Use("template", row.id, row.name, "takes its rows from it", team_id=row.team_id)
+        elif file.name in files_of(row.spec):
+            yield Use("template", row.id, row.name, "reads values from it", team_id=row.team_id)
+    programs = there(Scenario, file.name.rpartition("/")[2]).limit(limits.SHOWN_USES)
+    for row in db.session.execute(programs):
+        yield Use("scenario", row.id, row.name, "its program names it", team_id=row.team_id)
+
+
+def _of_secret(_actor: Actor, secret: Secret) -> Iterator[Use]:
+    for one in secrets.using(secret.workspace_id, secret.name or ""):
+        yield Use(one["type"], one["id"], one["name"], "uses it", True)
+
+
+def _of_project(actor: Actor, project: Project) -> Iterator[Use]:
+    for model in (Template, Dataset, Scenario, Connection, Endpoint):
+        inside = select(model.id, model.name).where(
+            model.project_id == project.id, model.deleted_at.is_(None)
+        )
+        if model is Connection:
+            inside = inside.where(Connection.of_endpoint.is_(False))
+        for row in db.session.execute(inside.order_by(model.id.desc()).limit(limits.SHOWN_USES)):
+            yield Use(word_of(model), row.id, row.name, "lies in it", team_id=project.team_id)
+    held = select(ApiKey.id, ApiKey.name).where(
+        ApiKey.project_id == project.id, ApiKey.revoked_at.is_(None), ApiKey.run_id.is_(None)
+    )
+    if not actor.can("admin"):
+        held = held.where(ApiKey.created_by == actor.user_id)
+    for row in db.session.execute(held.order_by(ApiKey.id.desc()).limit(limits.SHOWN_USES)):
+        yield Use("api_key", row.id, row.name, "works in it", team_id=project.team_id)
+
+
+def _of_team(_actor: Actor, team: Team) -> Iterator[Use]:
+    inside = select(Project.id, Project.name).where(Project.team_id == team.id, Project.deleted_at.is_(None))
+    for row in db.session.execute(inside.order_by(Project.id)):
+        yield Use("project", row.id, row.name, "lies in it", True, team.id)
+    roles = select(Membership.id, Membership.role, User.email).join(User, User.id == Membership.user_id)
+    for row in db.session.execute(roles.where(Membership.team_id == team.id).limit(limits.SHOWN_USES)):
+        yield Use("member", row.id, row.email, f"is {row.role} in it", team_id=team.id)
+
+
+_TELLERS: Final[Mapping[Any, Callable[[Actor, Any], Iterable[Use]]]] = {
+    Template: _of_template,
+    Dataset: _of_dataset,
+    Scenario: _of_scenario,
+    Connection: lambda _actor, connection: of_connection(connection),
+    Endpoint: _of_endpoint,
+    WorkspaceFile: _of_file,
+    Secret: _of_secret,
+    Project: _of_project,
+    Team: _of_team,
+}

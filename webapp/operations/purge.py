@@ -1,0 +1,140 @@
+"""Removing what has run out: deletions past their restore time, used-up tokens, old answers. Called by the sweeper."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from typing import Any, Final
+
+from flask import current_app
+from sqlalchemy import and_, or_, select, update
+from sqlalchemy.orm import Session
+
+from webapp import limits, storage
+from webapp.accounts.models import BrowserSession, Invitation, Project, SignInLink, Team
+from webapp.accounts.services import workspace_deletion
+from webapp.compat.models import CompatObject, KeyMapEntry
+from webapp.connections.models import Connection, Fetched
+from webapp.connections.services import sqlite_files
+from webapp.datasets.models import Dataset
+from webapp.endpoints.models import Endpoint
+from webapp.extensions import reading, writing
+from webapp.files.models import WorkspaceFile
+from webapp.files.services import file_store
+from webapp.generation.models import Export, ExportPart
+from webapp.generation.services import kept_answers
+from webapp.notifications.models import Delivery, LimitWarning, Mail, Webhook
+from webapp.operations import batch_delete
+from webapp.operations.batch_delete import Turn
+from webapp.operations.models import IdempotencyRecord
+from webapp.pushes.models import Push
+from webapp.row_templates.models import Template
+from webapp.scenarios.models import Run, Scenario
+
+# Soft-deleted rows go after RESTORE_DAYS; children before parents, whose removal takes what is left in them along.
+_SOFT: Final[tuple[Any, ...]] = (
+    Export,
+    Dataset,
+    Template,
+    Connection,
+    Endpoint,  # after connections: one of its own goes, with its files, when the endpoint has gone
+    Scenario,
+    WorkspaceFile,
+    Webhook,
+    Project,
+    Team,
+)
+
+
+def purge(now: datetime, turn: Turn | None = None, *, bytes_too: bool = True) -> int:
+    """Remove what nobody can reach any more, with the files of exports, pushes and connections, the
+    workspace's files, and bytes that none of these names any more. Returns the number of rows.
+
+    A file goes before its row, so that a purge cut short leaves no file that nothing names. Ledgers and logs go a
+    little at a time, until the turn is over, and what they belong to after them. `bytes_too`: whether the storage is
+    looked through for bytes that nothing names.
+    """
+    gone, turn = now - timedelta(days=limits.RESTORE_DAYS), turn or Turn()
+    workspace_deletion.wind_up(gone)
+    _remove_files(gone, now)
+    if bytes_too:
+        file_store.sweep(now)
+        sqlite_files.sweep()
+    done = kept_answers.purge(now) + _drain(gone, turn)
+    if turn.over:
+        return done
+    for model, condition in (
+        *((model, _ended(model, gone)) for model in _SOFT),
+        (IdempotencyRecord, IdempotencyRecord.expires_at < now),
+        (SignInLink, SignInLink.expires_at < gone),
+        (Invitation, Invitation.expires_at < gone),
+        (BrowserSession, or_(BrowserSession.expires_at < gone, BrowserSession.ended_at < gone)),
+        (Delivery, Delivery.ended_at < now - timedelta(days=limits.WEBHOOK_DELIVERY_DAYS)),
+        (LimitWarning, LimitWarning.created_at < now - timedelta(days=limits.WEBHOOK_DELIVERY_DAYS)),
+        (Mail, Mail.ended_at < now - timedelta(days=limits.MAIL_DAYS)),
+    ):
+        done += batch_delete.rows(model, condition, turn)
+    return done + workspace_deletion.remove(gone, now, turn)
+
+
+def _drain(gone: datetime, turn: Turn) -> int:
+    """What may have a million rows hanging on it: pushes, and runs of scenarios or projects that are about to go, key
+    maps and saved sets of such projects. Returns the number of pushes, entries and sets."""
+    with reading() as session:
+        ended = session.execute(select(Push.workspace_id, Push.id).where(_going(Push, gone))).all()
+        programs = select(Scenario.id).where(_going(Scenario, gone))
+        of_them = session.scalars(select(Run.id).where(Run.scenario_id.in_(programs))).all()
+    done = batch_delete.pushes([(one.workspace_id, one.id) for one in ended], turn)
+    batch_delete.runs(of_them, turn)
+    projects = select(Project.id).where(
+        or_(Project.deleted_at < gone, Project.team_id.in_(select(Team.id).where(Team.deleted_at < gone)))
+    )
+    for model in (KeyMapEntry, CompatObject):
+        done += batch_delete.rows(model, model.project_id.in_(projects), turn)
+    return done
+
+
+def _remove_files(gone: datetime, now: datetime) -> None:
+    """Files of what is about to go: by its own deletion, or with its project or team."""
+    store = storage.of(current_app)
+    with writing() as session:  # a backup ignores the names of exports that are marked so
+        marked = update(Export).where(Export.file_removed_at.is_(None), _going(Export, gone))
+        session.execute(marked.values(file_removed_at=now), execution_options={"synchronize_session": False})
+    with reading() as session:
+        keys = session.scalars(
+            select(Export.storage_key).where(Export.storage_key.is_not(None), _going(Export, gone))
+        ).all()
+        for kept in (Connection.metadata_key, Connection.document_key):
+            keys = [*keys, *session.scalars(select(kept).where(kept.is_not(None), _going(Connection, gone)))]
+        files = select(WorkspaceFile.storage_key).where(_going(WorkspaceFile, gone))
+        keys = [*keys, *session.scalars(files)]
+        keys = [*keys, *_parts(session, gone)]
+    for key in keys:
+        store.delete(key)
+
+
+def _parts(session: Session, gone: datetime) -> list[str]:
+    """Files of the parts of exports that are about to go, less those that a retry which stays has taken over."""
+    going = select(Export.id).where(_going(Export, gone))
+    stays = select(ExportPart.storage_key).where(
+        ExportPart.storage_key.is_not(None), ExportPart.export_id.not_in(going)
+    )
+    mine = select(ExportPart.storage_key).where(
+        ExportPart.storage_key.is_not(None), ExportPart.export_id.in_(going)
+    )
+    return list(session.scalars(mine.where(ExportPart.storage_key.not_in(stays)).distinct()))
+
+
+def _ended(model: Any, gone: datetime) -> Any:
+    """Deleted long enough ago, or a connection that was made for an endpoint which has gone. A connection stays while
+    answers of it do, whose files their rows name."""
+    ended = model.deleted_at < gone
+    if model is not Connection:
+        return ended
+    alone = and_(Connection.of_endpoint, Connection.id.not_in(select(Endpoint.connection_id)))
+    return and_(or_(ended, alone), Connection.id.not_in(select(Fetched.connection_id)))
+
+
+def _going(model: Any, gone: datetime) -> Any:
+    with_project = model.project_id.in_(select(Project.id).where(Project.deleted_at < gone))
+    with_team = model.team_id.in_(select(Team.id).where(Team.deleted_at < gone))
+    return or_(_ended(model, gone), with_project, with_team)

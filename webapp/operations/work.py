@@ -1,0 +1,185 @@
+"""Looking after the work of a workspace: what goes on, what failed, and taking work from a worker that is stuck."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from types import MappingProxyType
+from typing import Any, Final
+
+from sqlalchemy import Select, select
+
+from webapp import clock, limits
+from webapp.accounts.actors import Actor, require
+from webapp.accounts.services.tenancy import not_found
+from webapp.audit.services import audit_log
+from webapp.errors import ApiError
+from webapp.extensions import db, redis_client
+from webapp.generation.models import Export, ExportPart
+from webapp.operations import health, jobs_queue
+from webapp.operations.health import Process
+from webapp.pushes.models import Push
+from webapp.scenarios.models import Run, Scenario
+from webapp.scenarios.services import run_completion
+
+# The kind of work that an id is of, by its prefix.
+KIND_OF: Final[Mapping[str, str]] = MappingProxyType(
+    {"exp": "export", "prt": "part", "psh": "push", "run": "run"}
+)
+_PARTS: Final = (health.WORKER, health.RUNNER, health.SWEEPER)
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """One piece of work. `of` is the id of the object whose page it is on: of a part its export, of a run its scenario.
+    `silent` is for how many seconds its worker has not been heard of; None where nobody holds it."""
+
+    kind: str
+    id: str
+    of: str
+    name: str
+    status: str
+    attempt: int
+    epoch: int
+    owner: str | None
+    silent: float | None
+    created_at: datetime
+    started_at: datetime | None
+    finished_at: datetime | None
+    error: Mapping[str, Any] | None
+
+    @property
+    def lost(self) -> bool:
+        """Whether the sweeper takes it from its worker now."""
+        return self.silent is not None and self.silent > limits.LEASE_SECONDS
+
+
+def processes(actor: Actor) -> list[Process]:
+    """Workers, runners and sweepers that are there. What one does is told where it is work of the actor's workspace,
+    else only of which kind it is. RedisError when Redis cannot be asked."""
+    require(actor, "admin")
+    found = [one for part in _PARTS for one in health.processes(redis_client(), part, health.since())]
+    return [_told(actor, one) for one in found]
+
+
+def _told(actor: Actor, process: Process) -> Process:
+    about = dict(process.about)
+    if "id" in about and _held(actor, about["kind"], about["id"]) is None:
+        about["id"] = None
+    return Process(process.part, process.host, process.pid, process.seen, about)
+
+
+def _statement(actor: Actor, kind: str) -> Select[Any]:
+    """Work of one kind in the workspace: its row, what its page is called by, and its name."""
+    if kind == "part":
+        joined = select(ExportPart, ExportPart.export_id, Export.file_name).join(
+            Export, Export.id == ExportPart.export_id
+        )
+        return joined.where(Export.workspace_id == actor.workspace_id)
+    if kind == "run":
+        named = select(Run, Run.scenario_id, Scenario.name).join(Scenario, Scenario.id == Run.scenario_id)
+        return named.where(Run.workspace_id == actor.workspace_id)
+    if kind == "push":
+        return select(Push, Push.id, Push.target).where(Push.workspace_id == actor.workspace_id)
+    whole = select(Export, Export.id, Export.file_name).where(Export.part_rows.is_(None))
+    return whole.where(Export.workspace_id == actor.workspace_id)
+
+
+def _held(actor: Actor, kind: str, work_id: str) -> Any:
+    model = jobs_queue.KINDS[kind].model
+    return db.session.execute(_statement(actor, kind).where(model.id == work_id)).first()
+
+
+def _piece(kind: str, row: Any, now: datetime) -> Piece:
+    work, of, name = row
+    until = work.lease_until
+    silent = (
+        limits.LEASE_SECONDS - (until - now).total_seconds() if until and work.status == "running" else None
+    )
+    return Piece(
+        kind=kind,
+        id=work.id,
+        of=of,
+        name=name or "",
+        status=work.status,
+        attempt=work.attempt,
+        epoch=work.epoch,
+        owner=work.lease_owner,
+        silent=None if silent is None else round(max(0.0, silent), 1),
+        created_at=work.created_at,
+        started_at=work.started_at,
+        finished_at=work.finished_at,
+        error=work.error,
+    )
+
+
+def going_on(actor: Actor) -> list[Piece]:
+    """Running work of the workspace, the most silent first, then what is queued, the oldest first; at most
+    STATUS_WORK. Error: forbidden."""
+    require(actor, "admin")
+    now, found = clock.now(), []
+    for kind, about in jobs_queue.KINDS.items():
+        model = about.model
+        mine = _statement(actor, kind).where(model.status.in_(("running", "queued")))
+        rows = db.session.execute(
+            mine.order_by(model.status.desc(), model.created_at).limit(limits.STATUS_WORK)
+        )
+        found += [_piece(kind, row, now) for row in rows]
+    found.sort(key=lambda one: (one.status != "running", -(one.silent or 0), one.created_at))
+    return found[: limits.STATUS_WORK]
+
+
+def failed(actor: Actor) -> list[Piece]:
+    """What failed or ran out of time in the last days, the newest first; at most STATUS_FAILED. Error: forbidden."""
+    require(actor, "admin")
+    now, found = clock.now(), []
+    since = now - timedelta(days=limits.STATUS_FAILED_DAYS)
+    for kind, about in jobs_queue.KINDS.items():
+        model = about.model
+        bad = _statement(actor, kind).where(
+            model.status.in_(("failed", "timed_out")), model.finished_at >= since
+        )
+        rows = db.session.execute(bad.order_by(model.finished_at.desc()).limit(limits.STATUS_FAILED))
+        found += [_piece(kind, row, now) for row in rows]
+    found.sort(key=lambda one: one.finished_at or now, reverse=True)
+    return found[: limits.STATUS_FAILED]
+
+
+def release(actor: Actor, work_id: str, epoch: int) -> Piece:
+    """Take running work from its worker; commits. The epoch rises, so the worker writes nothing more, and sends at
+    most the request in hand. An export, part or push is queued for the next worker; a run ends failed, since its
+    program may have acted.
+
+    `epoch` is the one that was seen: work that another worker has taken since is left alone. Errors: not_found,
+    forbidden, conflict (another epoch, or it does not run any more).
+    """
+    require(actor, "admin")
+    kind = KIND_OF.get(work_id.partition("_")[0])
+    if kind is None or "\0" in work_id or _held(actor, kind, work_id) is None:
+        raise not_found("work", work_id)
+    model = jobs_queue.KINDS[kind].model
+    locked = (
+        select(model).where(model.id == work_id).with_for_update().execution_options(populate_existing=True)
+    )
+    work = db.session.scalars(locked).one()
+    if work.status != "running" or work.epoch != epoch:
+        text = "This work is not held as you saw it any more: it ended, or another worker has it. Load the page again."
+        raise ApiError("conflict", text, {"id": work_id, "status": work.status, "epoch": work.epoch})
+    was, moment = work.lease_owner or "", clock.now()
+    work.epoch, work.lease_owner, work.lease_until = epoch + 1, None, None
+    if isinstance(work, Push):
+        work.retry_at = None  # one that waits for its target tries it now
+    if kind == "run":
+        text = "An admin took this run from its runner; it is not repeated."
+        work.status, work.finished_at = "failed", moment
+        work.error = run_completion.error("worker_lost", text, released=True)
+    details = {"owner": was, "epoch": epoch, "attempt": work.attempt}
+    audit_log.record(actor, f"{kind}.release", (kind, work_id), join=True, **details)
+    found = replace(_piece(kind, _held(actor, kind, work_id), moment), owner=was)
+    db.session.commit()
+    if kind == "run":
+        run_completion.settle(work_id)
+    else:
+        jobs_queue.ring(redis_client(), kind, work_id)
+    return found

@@ -1,0 +1,170 @@
+"""Lists: `{items, next_cursor, total}` by keyset, with signed opaque cursors.
+
+A cursor holds where the last page ended and what the list was (its name, workspace, search and order), signed,
+so it can be neither made nor carried over to another list.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Final, Generic, TypeVar
+
+from flask import current_app
+from sqlalchemy import ColumnElement, Select, Text, and_, cast, func, literal, or_, select
+from sqlalchemy.orm import InstrumentedAttribute
+
+from webapp import limits
+from webapp.errors import ApiError
+from webapp.extensions import db
+from webapp.security import sealing
+
+T = TypeVar("T")
+_KEY: Final = "rowsmith.cursor_key"
+
+
+@dataclass(frozen=True, slots=True)
+class Page(Generic[T]):
+    """One page of a list. `next_cursor` is None on the last; `total` counts all pages; `size` is the bytes of its
+    items' large columns."""
+
+    items: list[T]
+    next_cursor: str | None
+    total: int
+    size: int = 0
+
+    def as_dict(self, item: Callable[[T], Any]) -> dict[str, Any]:
+        """The JSON form, each item by `item`."""
+        return {"items": [item(x) for x in self.items], "next_cursor": self.next_cursor, "total": self.total}
+
+
+def page(
+    statement: Select[tuple[T]],
+    *,
+    name: str,
+    identity: InstrumentedAttribute[Any],
+    cursor: str | None = None,
+    limit: int = limits.PAGE_LIMIT_DEFAULT,
+    search: tuple[str | None, InstrumentedAttribute[str]] | None = None,
+    order: InstrumentedAttribute[Any] | None = None,
+    descending: bool = True,
+    of: Callable[[T], Any] | None = None,
+    context: str = "",
+    sizes: Sequence[ColumnElement[Any]] = (),
+) -> Page[T]:
+    """One page of `statement` (a select of one entity, already narrowed to the actor's workspace).
+
+    `identity` is the column that breaks ties; newest first by it unless `order` names another column, which
+    must not be NULL; `of` reads its value where it is a column of another entity. `search` is `(?q=, column)`:
+    a part of the text, without case. `context` is whatever else narrows the statement (the workspace, a state):
+    a cursor holds only where it is the same. `sizes` are columns of it that can be large: the page ends before the item
+    with which they exceed `PAGE_BYTES`, but has at least one item.
+    Errors: invalid_request for a bad limit, search or cursor.
+    """
+    if not 1 <= limit <= limits.PAGE_LIMIT_MAX:
+        raise ApiError(
+            "invalid_request", f"limit must be from 1 to {limits.PAGE_LIMIT_MAX}.", {"limit": limit}
+        )
+    text = (search[0] or "").strip() if search else ""
+    if len(text) > limits.MAX_QUERY_TEXT:
+        raise ApiError("invalid_request", f"q may have {limits.MAX_QUERY_TEXT} characters.")
+    if search and text:
+        statement = statement.where(contains(search[1], text))
+    total = db.session.scalar(select(func.count()).select_from(statement.order_by(None).subquery())) or 0
+    column = order if order is not None else identity
+    kind = [name, context, text, column.key, descending]
+    if cursor:
+        statement = statement.where(_after(_read(cursor, kind), column, identity, descending))
+    ends = [column.desc() if descending else column.asc()]
+    if column is not identity:
+        ends.append(identity.desc() if descending else identity.asc())
+    statement = statement.order_by(*ends)
+    size = 0
+    if sizes:
+        limit, size = _fitting(statement, sizes, limit)
+    rows = list(db.session.scalars(statement.limit(limit + 1)))
+    following = None
+    if len(rows) > limit:
+        last = rows[limit - 1]
+        ended = of(last) if of is not None else getattr(last, column.key)
+        at = [_text(ended), getattr(last, identity.key)]
+        following = sealing.sign(_sign_key(), [kind, at])
+    return Page(rows[:limit], following, total, size)
+
+
+def _fitting(statement: Select[Any], sizes: Sequence[ColumnElement[Any]], limit: int) -> tuple[int, int]:
+    """How many of the first `limit` rows take at most `PAGE_BYTES` together, at least one; and what these take."""
+    of_row = sum((func.coalesce(func.length(cast(column, Text)), 0) for column in sizes), start=literal(0))
+    total = 0
+    statement = statement.with_only_columns(of_row, maintain_column_froms=True).limit(limit)
+    for number, one in enumerate(db.session.scalars(statement).all()):
+        if number and total + one > limits.PAGE_BYTES:
+            return number, total
+        total += one
+    return limit, total
+
+
+def of_list(
+    found: Sequence[T], *, name: str, cursor: str | None = None, limit: int | None = None, context: str = ""
+) -> Page[T]:
+    """One page of a list that lies in memory, in its own order; all of it where no `limit` is asked for.
+
+    `context` as in `page`. Errors: invalid_request for a bad limit or cursor.
+    """
+    if limit is not None and not 1 <= limit <= limits.PAGE_LIMIT_MAX:
+        raise ApiError(
+            "invalid_request", f"limit must be from 1 to {limits.PAGE_LIMIT_MAX}.", {"limit": limit}
+        )
+    kind = [name, context]
+    start = int(_read(cursor, kind)[0]) if cursor else 0
+    end = len(found) if limit is None else start + limit
+    following = sealing.sign(_sign_key(), [kind, [end]]) if end < len(found) else None
+    return Page(list(found[start:end]), following, len(found))
+
+
+def cursor_of(name: str, context: str, at: list[Any]) -> str:
+    """A cursor of a list that finds its own pages: where the last one ended. See `read_cursor`."""
+    return sealing.sign(_sign_key(), [[name, context], at])
+
+
+def read_cursor(name: str, context: str, cursor: str) -> list[Any]:
+    """Where the last page ended, of a cursor by `cursor_of` of the same list: two values. Error: invalid_request."""
+    return _read(cursor, [name, context])
+
+
+def contains(column: InstrumentedAttribute[str], text: str) -> ColumnElement[bool]:
+    """Whether a column holds a text, without case, the wildcards of LIKE taken as they are."""
+    escaped = text.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_")
+    return func.lower(column).like(f"%{escaped.lower()}%", escape="\\")
+
+
+def _after(
+    at: list[Any], column: InstrumentedAttribute[Any], identity: InstrumentedAttribute[Any], descending: bool
+) -> ColumnElement[bool]:
+    value: Any = at[0]
+    if isinstance(value, dict):
+        value = datetime.fromisoformat(value["time"])
+    beyond: Callable[[Any, Any], Any] = (lambda c, v: c < v) if descending else (lambda c, v: c > v)
+    if column is identity:
+        return beyond(identity, value)
+    return or_(beyond(column, value), and_(column == value, beyond(identity, at[1])))
+
+
+def _text(value: Any) -> Any:
+    return {"time": value.isoformat()} if isinstance(value, datetime) else value
+
+
+def _read(cursor: str, kind: list[Any]) -> list[Any]:
+    value = sealing.unsign(_sign_key(), cursor)
+    if not isinstance(value, list) or len(value) != 2 or value[0] != kind:
+        raise ApiError("invalid_request", "This cursor is not one of this list.", {"cursor": cursor[:100]})
+    return value[1]
+
+
+def _sign_key() -> bytes:
+    found: bytes | None = current_app.extensions.get(_KEY)
+    if found is None:
+        found = sealing.derive(str(current_app.secret_key), "cursor")
+        current_app.extensions[_KEY] = found
+    return found

@@ -1,0 +1,186 @@
+"""The end of a push, whoever brought it about: rows in doubt, rows to give back, the trail."""
+
+from __future__ import annotations
+
+import logging
+from typing import Any, Final
+
+import numpy as np
+import redis
+from sqlalchemy import Select, func, insert, or_, select
+from sqlalchemy.orm import Session
+
+from webapp import clock, ids, limits
+from webapp.audit.models import AuditEntry
+from webapp.extensions import db, writing
+from webapp.generation.services.row_makers import Maker
+from webapp.operations import metrics
+from webapp.pushes.models import Push, PushLine, PushRow
+from webapp.pushes.services import rows as pushes_rows
+from webapp.pushes.services.ledger import read, write
+from webapp.pushes.services.ledger.write import IN_DOUBT, Chunk
+from webapp.usage.services import quotas
+from webapp.usage.services.quotas import Reservation
+
+log = logging.getLogger(__name__)
+
+SETTLED: Final = "settled"  # a word in `Push.request` of a push whose end was told
+_ENDS: Final = ("delivered", "failed", "unknown", "pending")
+
+
+def is_due(session: Session, push_id: str) -> bool:
+    """Whether a push may be taken now: it does not wait for its target."""
+    retry_at = session.scalar(select(Push.retry_at).where(Push.id == push_id))
+    return retry_at is None or retry_at <= clock.now()
+
+
+def due(statement: Select[Any]) -> Select[Any]:
+    """Narrow a statement over pushes to those that may be taken now."""
+    return statement.where(or_(Push.retry_at.is_(None), Push.retry_at <= clock.now()))
+
+
+def settle(push_id: str) -> None:
+    """See to the end of a push: it is told, if it was not, and rows that were never sent are given back. Does it once,
+    however often it is called, and nothing for a push that goes on.
+    """
+    with writing() as session:
+        push = session.get(Push, push_id, with_for_update=True)
+        if push is None or not push.ended:
+            return
+        close(session, push_id)
+        held = push.request.get("quota")
+        push.request = {name: value for name, value in push.request.items() if name != "quota"}
+        workspace_id, pending = push.workspace_id, _never_sent(session, push)
+        inside = push.request.get("records", 0)
+    if not held:
+        return
+    try:
+        unused = pending + inside * pending // max(1, held["rows"] - inside)
+        quotas.give_back(Reservation(workspace_id, held["rows"], held["second"]), unused)
+    except redis.RedisError as error:
+        log.warning("the rows of %s were not given back: %s", push_id, error)
+
+
+def _never_sent(session: Session, push: Push) -> int:
+    """Rows that were spent for this push and not sent. Of a retry's rows those that had been sent before were not."""
+    if push.kind != "retry":
+        return read.counts(push)["pending"]
+    left = 0
+    for place in range(len(push.tables)):
+        reached = read.spans_of(session, push.id, place)
+        left += read.size(read.without(read.pending_of(push, place), reached))
+    return left
+
+
+def close(session: Session, push_id: str) -> None:
+    """Tell the end of a push that has one, in the transaction that wrote it: a chunk that nobody can ask about any more
+    is in doubt, the log and the audit trail say how it ended. Does it once."""
+    push = session.get_one(Push, push_id)
+    if push.request.get(SETTLED):
+        return
+    chunk = (push.intent or {}).get("chunk")
+    if chunk:
+        write.close_unknown(session, push, Chunk(**chunk), IN_DOUBT)
+        if write.can_settle(push, Chunk(**chunk)):
+            push.unsettled = chunk
+    push.intent, push.retry_at, push.waiting = None, None, None
+    push.request = {**push.request, SETTLED: True}
+    counts = read.counts(push)
+    for outcome in _ENDS:
+        metrics.count(
+            "push_rows", counts[outcome], outcome=outcome if push.kind != "undo" else f"undo_{outcome}"
+        )
+    _tell(session, push, counts)
+    session.add(_entry(push, counts, _never_sent(session, push) if push.request.get("quota") else 0))
+
+
+def _tell(session: Session, push: Push, counts: dict[str, int]) -> None:
+    """The last line of the log."""
+    error = push.error or {"message": "", "details": {}}
+    why = f": {error['message']} {error['details'].get('hint', '')}".rstrip(" :")
+    words = {"delivered": "deleted"} if push.kind == "undo" else {}
+    done = ", ".join(f"{counts[name]:,} {words.get(name, name)}" for name in _ENDS)
+    text = write.line(f"{push.status}{why} ({done})")
+    last = session.scalar(select(func.max(PushLine.number)).where(PushLine.push_id == push.id)) or 0
+    session.execute(insert(PushLine).values(push_id=push.id, number=last + 1, at=clock.now(), text=text))
+
+
+def _entry(push: Push, counts: dict[str, int], given_back: int) -> AuditEntry:
+    """How it ended, in the trail. It counts no rows: those of the push's beginning do, less those given back here."""
+    details: dict[str, Any] = {
+        "kind": push.kind,
+        "status": push.status,
+        "target": push.target,
+        "attempt": push.attempt,
+        **{name: counts[name] for name in _ENDS},
+        "given_back": given_back,
+        "template_id": push.template_id or push.dataset_id,
+    }
+    return AuditEntry(
+        id=ids.new("aud"),
+        at=clock.now(),
+        workspace_id=push.workspace_id,
+        action="push.end",
+        object_type="push",
+        object_id=push.id,
+        project_id=push.project_id,
+        user_id=push.created_by,
+        key_id=push.key_id,
+        details=details,
+    )
+
+
+# What became of the rows of a push that were bad on purpose: refused, as hoped for, or taken.
+
+_WORDS: Final = ("bad", "refused", "taken", "unknown", "good_refused")
+
+
+def has_bad(push: Push) -> bool:
+    """Whether some of the rows that it sends are bad on purpose."""
+    return push.kind != "undo" and any(one.get("bad") for one in push.tables)
+
+
+def report(push: Push) -> dict[str, int]:
+    """`{bad, refused, taken, unknown, good_refused}`: how many of the rows that have their end were bad on purpose;
+    of these the target refused some, took others, and of some it is not known; and how many it refused that were
+    good.
+
+    Errors: those of `push_rows.makers_of`.
+    """
+    if not has_bad(push):
+        return dict.fromkeys(_WORDS, 0) | {"good_refused": push.failed if push.kind != "undo" else 0}
+    makers = pushes_rows.makers_of(push.pins, push.request["ask"], [one.get("given") for one in push.tables])
+    found = np.zeros(len(_WORDS), np.int64)
+    for place, one in enumerate(push.tables):
+        names = {each["field"] for each in one["columns"] if each.get("field")}
+        found += _of_table(push, place, makers[one.get("recipe", 0)], names)
+    return dict(zip(_WORDS, found.tolist(), strict=True))
+
+
+def _of_table(push: Push, place: int, maker: Maker, names: set[str]) -> np.ndarray:
+    one = push.tables[place]
+    total = np.zeros(len(_WORDS), np.int64)
+    for first in range(1, one["count"] + 1, limits.ANSWER_BLOCK_ROWS):
+        last = min(first + limits.ANSWER_BLOCK_ROWS - 1, one["count"])
+        numbers = read.ended(db.session(), push, place, first, last)
+        if not numbers.size:
+            continue
+        rows = (numbers - 1 + one["offset"]).astype(np.uint64)
+        bad = maker.bad_rows(rows, names)
+        refused, unknown = (
+            np.isin(numbers, _in_state(push.id, place, state, first, last)) for state in ("failed", "unknown")
+        )
+        masks = (bad, bad & refused, bad & ~refused & ~unknown, bad & unknown, ~bad & refused)
+        total += [int(mask.sum()) for mask in masks]
+    return total
+
+
+def _in_state(push_id: str, table: int, state: str, first: int, last: int) -> list[int]:
+    found = select(PushRow.row).where(
+        PushRow.push_id == push_id,
+        PushRow.table == table,
+        PushRow.state == state,
+        PushRow.row >= first,
+        PushRow.row <= last,
+    )
+    return list(db.session.scalars(found))

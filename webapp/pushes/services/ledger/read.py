@@ -1,0 +1,509 @@
+"""What the ledger of a push says: its counts, its rows, its log, its rate. Written by `ledger_book`.
+
+Delivered rows are ranges, all others a `PushRow` each, so a page of rows is put together from both.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Any, Final
+
+import numpy as np
+from sqlalchemy import ColumnElement, and_, or_, select
+from sqlalchemy.orm import Session
+
+from webapp import clock, limits
+from webapp.extensions import reading
+from webapp.operations.models import END_STATES
+from webapp.pushes.models import Push, PushLine, PushRange, PushRow
+
+Numbers = np.ndarray
+Span = tuple[int, int]
+"""Row numbers from one to another, both included."""
+_THERE: Final = ("delivered", "undone")  # of a PushRow: the target had it
+
+
+def first_of(session: Session, push: Push) -> Push:
+    """The push whose rows a retry or an undo has: itself for one that is neither."""
+    while push.of_id is not None:
+        push = session.get_one(Push, push.of_id)
+    return push
+
+
+def count_of(push: Push, table: int) -> int:
+    """The highest number that a row of a table can have."""
+    return int(push.tables[table]["count"])
+
+
+def belonging(session: Session, push: Push, table: int, first: int, last: int) -> Numbers:
+    """The numbers between two (both included) that a push has of a table, ascending."""
+    if push.kind == "push":
+        return np.arange(first, min(last, count_of(push, table)) + 1, dtype=np.int64)
+    if push.of_id is None:
+        return _numbers([])  # of a push that was removed since
+    if push.kind == "retry":
+        home = first_of(session, push)
+        taken = select(PushRow.row).where(
+            PushRow.push_id == home.id, PushRow.retried_by == push.id, *_within(PushRow, table, first, last)
+        )
+        marked = _numbers(session.scalars(taken).all())
+        return np.union1d(marked, unsent(push, table, first, last))
+    undone = session.get_one(Push, push.of_id)
+    found = delivered(session, undone, table, first, last)
+    for earlier in _undos(session, undone, push.id):
+        found = np.setdiff1d(found, delivered(session, earlier, table, first, last), assume_unique=True)
+    for later in retries(session, undone):
+        if later.id > push.id:  # it brought its rows when this undo was over
+            found = np.setdiff1d(found, belonging(session, later, table, first, last), assume_unique=True)
+    return found
+
+
+def pending_of(push: Push, table: int) -> list[Span]:
+    """The rows of a retry that had never been sent when it was asked for."""
+    return [(first, last) for first, last in push.tables[table].get("pending") or ()]
+
+
+def unsent(push: Push, table: int, first: int, last: int) -> Numbers:
+    """The numbers between two that `pending_of` holds, ascending."""
+    parts = [
+        np.arange(max(first, low), min(last, high) + 1, dtype=np.int64)
+        for low, high in pending_of(push, table)
+        if low <= last and high >= first
+    ]
+    return np.concatenate(parts) if parts else _numbers([])
+
+
+def sent_as(session: Session, push: Push, table: int, numbers: Sequence[int]) -> dict[int, str]:
+    """By which key a target tells some rows of a push apart. A row that is sent again because nobody knows of it keeps
+    the key that it had: who honours keys has it once."""
+    place = f"{table}." if table else ""
+    keys = {number: f"{push.id}-{place}{number}" for number in numbers}
+    if push.kind == "retry" and keys:
+        held = _unknown_as(session, push, table, min(keys), max(keys))
+        keys |= {number: key for number, key in held.items() if number in keys}
+    return keys
+
+
+def _unknown_as(session: Session, retry: Push, table: int, first: int, last: int) -> dict[int, str]:
+    home = first_of(session, retry)
+    found = select(PushRow.row, PushRow.native).where(
+        PushRow.push_id == home.id, PushRow.retried_by == retry.id, PushRow.state == "unknown", PushRow.native != "",
+        *_within(PushRow, table, first, last),
+    )  # fmt: skip
+    return dict(session.execute(found).all())
+
+
+def spans_of(
+    session: Session, push_id: str, table: int, first: int = 1, last: int | None = None
+) -> list[Span]:
+    """The ranges of a table's rows that have their end, those that touch the numbers between two, ascending."""
+    found = select(PushRange.first, PushRange.last).where(
+        PushRange.push_id == push_id, PushRange.table == table, PushRange.last >= first
+    )
+    if last is not None:
+        found = found.where(PushRange.first <= last)
+    return [(row.first, row.last) for row in session.execute(found.order_by(PushRange.first))]
+
+
+def ended(session: Session, push: Push, table: int, first: int, last: int) -> Numbers:
+    """The numbers between two that a push has and that have their end, ascending."""
+    parts = [
+        belonging(session, push, table, max(first, low), min(last, high))
+        for low, high in spans_of(session, push.id, table, first, last)
+    ]
+    return np.concatenate(parts) if parts else _numbers([])
+
+
+def delivered(session: Session, push: Push, table: int, first: int, last: int) -> Numbers:
+    """The numbers between two that a push brought to the target (an undo: took out of it), ascending."""
+    found = ended(session, push, table, first, last)
+    bad = select(PushRow.row).where(PushRow.push_id == push.id, *_within(PushRow, table, first, last))
+    bad = bad.where(PushRow.state.not_in(_THERE))
+    return np.setdiff1d(found, _numbers(session.scalars(bad).all()), assume_unique=True)
+
+
+def undone(session: Session, push: Push, table: int, first: int, last: int) -> Numbers:
+    """The numbers between two that undos have taken out of the target again."""
+    parts = [delivered(session, one, table, first, last) for one in _undos(session, push)]
+    return np.unique(np.concatenate(parts)) if parts else _numbers([])
+
+
+def retries(session: Session, push: Push) -> list[Push]:
+    """The retries of a push's rows, in the order they were asked for."""
+    home = first_of(session, push)
+    return list(
+        session.scalars(select(Push).where(Push.of_id == home.id, Push.kind == "retry").order_by(Push.id))
+    )
+
+
+def unsettled(session: Session, push: Push) -> list[Push]:
+    """The first push and its retries that ended with a chunk whose commit is in doubt, apart from `push` itself."""
+    home = first_of(session, push)
+    family = (home, *retries(session, home))
+    return [one for one in family if one.unsettled is not None and one.id != push.id]
+
+
+def upwards(session: Session, push: Push, table: int, after: int, most: int) -> Numbers:
+    """The next numbers of a push above one, at most so many, ascending. Empty at the end of the table."""
+    return _gathered(_windows_up(after + 1, count_of(push, table)), session, push, table, most)
+
+
+def downwards(session: Session, push: Push, table: int, before: int, most: int) -> Numbers:
+    """The next numbers of a push below one, at most so many, descending."""
+    return _gathered(_windows_down(before - 1), session, push, table, most, down=True)
+
+
+def _gathered(
+    windows: Iterator[tuple[int, int]],
+    session: Session,
+    push: Push,
+    table: int,
+    most: int,
+    down: bool = False,
+) -> Numbers:
+    parts: list[Numbers] = []
+    held = 0
+    for first, last in windows:
+        found = belonging(session, push, table, first, last)
+        parts.append(found[::-1] if down else found)
+        held += len(found)
+        if held >= most:
+            break
+    return np.concatenate(parts)[:most] if parts else _numbers([])
+
+
+def _windows_up(first: int, last: int) -> Iterator[tuple[int, int]]:
+    for start in range(first, last + 1, limits.PUSH_WINDOW_ROWS):
+        yield start, min(start + limits.PUSH_WINDOW_ROWS - 1, last)
+
+
+def _windows_down(last: int) -> Iterator[tuple[int, int]]:
+    for end in range(last, 0, -limits.PUSH_WINDOW_ROWS):
+        yield max(1, end - limits.PUSH_WINDOW_ROWS + 1), end
+
+
+def _undos(session: Session, push: Push, before: str | None = None) -> list[Push]:
+    """The undos that took rows of a push, or of its retries, out of the target: those made before another one."""
+    home = first_of(session, push)
+    family = select(Push.id).where(or_(Push.id == home.id, and_(Push.of_id == home.id, Push.kind == "retry")))
+    found = select(Push).where(Push.kind == "undo", Push.of_id.in_(family)).order_by(Push.id)
+    return list(session.scalars(found.where(Push.id < before) if before else found))
+
+
+# --- Spans ------------------------------------------------------------------------------------------------------
+
+
+def spans(numbers: Numbers) -> list[Span]:
+    """Ascending numbers as spans."""
+    if not len(numbers):
+        return []
+    breaks = np.flatnonzero(np.diff(numbers) > 1)
+    firsts, lasts = numbers[np.r_[0, breaks + 1]], numbers[np.r_[breaks, len(numbers) - 1]]
+    return list(zip(firsts.tolist(), lasts.tolist(), strict=True))
+
+
+def size(parts: Iterable[Span]) -> int:
+    """How many numbers spans hold, which do not overlap."""
+    return sum(last - first + 1 for first, last in parts)
+
+
+def joined(parts: Iterable[Span]) -> list[Span]:
+    """Spans put together where they touch, ascending."""
+    found: list[Span] = []
+    for first, last in sorted(parts):
+        if found and first <= found[-1][1] + 1:
+            found[-1] = (found[-1][0], max(found[-1][1], last))
+        else:
+            found.append((first, last))
+    return found
+
+
+def without(parts: Iterable[Span], others: Iterable[Span]) -> list[Span]:
+    """What spans hold that others do not, ascending."""
+    left = iter(joined(others))
+    found: list[Span] = []
+    other = next(left, None)
+    for first, last in joined(parts):
+        while other is not None and other[0] <= last:
+            if other[1] >= first:
+                if other[0] > first:
+                    found.append((first, other[0] - 1))
+                first = other[1] + 1
+            if other[1] > last:
+                break
+            other = next(left, None)
+        if first <= last:
+            found.append((first, last))
+    return found
+
+
+def _within(model: type[PushRow], table: int, first: int, last: int) -> tuple[ColumnElement[bool], ...]:
+    return model.table == table, model.row >= first, model.row <= last
+
+
+def _numbers(rows: object) -> Numbers:
+    return np.asarray(rows, dtype=np.int64)
+
+
+ROW_STATES: Final = ("delivered", "failed", "unknown", "undone")
+
+
+def counts(push: Push) -> dict[str, int]:
+    """`{total, delivered, failed, unknown, pending, undone}` of a push: the total is the sum of the others. `undone`
+    were delivered and taken out again by an undo; `delivered` of an undo itself are the rows it took out."""
+    return _counts(push.total, push.delivered, push.failed, push.unknown, push.undone)
+
+
+def _counts(total: int, delivered: int, failed: int, unknown: int, undone: int) -> dict[str, int]:
+    return {
+        "total": total,
+        "delivered": delivered,
+        "failed": failed,
+        "unknown": unknown,
+        "pending": total - delivered - failed - unknown - undone,
+        "undone": undone,
+    }
+
+
+def waiting(status: str, retry_at: datetime | None, held: dict[str, Any] | None) -> dict[str, Any] | None:
+    """Return `{since, tries, reason, message, next_try_at, next_try_in_seconds}` of a push that waits for its target,
+    None for any other."""
+    if status != "running" or retry_at is None or held is None:
+        return None
+    told = {name: held[name] for name in ("since", "tries", "reason", "message")}
+    seconds = max(0, round((retry_at - clock.now()).total_seconds()))
+    return {**told, "next_try_at": clock.to_text(retry_at), "next_try_in_seconds": seconds}
+
+
+def progress(push: Push) -> list[list[float]]:
+    """Points of the rate chart: `[seconds since the start, rows that have their end]`, at most
+    PUSH_PROGRESS_POINTS of them."""
+    return list(push.progress or ())
+
+
+# --- Followers ----------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class State:
+    """What a follower is told of a push."""
+
+    status: str
+    attempt: int
+    total: int
+    delivered: int
+    failed: int
+    unknown: int
+    undone: int
+    error: dict[str, Any] | None
+    retry_at: datetime | None = None
+    held: dict[str, Any] | None = None
+
+    @property
+    def ended(self) -> bool:
+        """Whether nothing will change any more."""
+        return self.status in END_STATES
+
+    @property
+    def mark(self) -> str:
+        """What tells this state from the ones before it; the id of its event."""
+        wait = f"-{self.retry_at.timestamp():.0f}" if self.retry_at else ""
+        return (
+            f"{self.attempt}-{self.status}-{self.delivered}-{self.failed}-{self.unknown}-{self.undone}{wait}"
+        )
+
+    def counts(self) -> dict[str, Any]:
+        """The data of a `progress` event."""
+        return {
+            "status": self.status,
+            "attempt": self.attempt,
+            "counts": _counts(self.total, self.delivered, self.failed, self.unknown, self.undone),
+            "waiting": waiting(self.status, self.retry_at, self.held),
+        }
+
+    def end(self) -> dict[str, Any]:
+        """The data of the `end` event."""
+        return {**self.counts(), "exit_code": None, "error": self.error}
+
+
+def state(push_id: str) -> State | None:
+    """The present state of a push; None when it is gone. A short read of its own."""
+    columns = (
+        Push.status,
+        Push.attempt,
+        Push.total,
+        Push.delivered,
+        Push.failed,
+        Push.unknown,
+        Push.undone,
+        Push.error,
+        Push.retry_at,
+        Push.waiting,
+    )
+    with reading() as session:
+        row = session.execute(select(*columns).where(Push.id == push_id)).one_or_none()
+    return State(*row) if row is not None else None
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """A line of a push's log."""
+
+    number: int
+    at: datetime
+    text: str
+
+
+def lines(push_id: str, after: int = 0, limit: int = limits.PAGE_LIMIT_MAX) -> list[Line]:
+    """The lines of a push's log whose number is above `after`, in order, at most `limit`. A short read of its own."""
+    found = select(PushLine.number, PushLine.at, PushLine.text).where(
+        PushLine.push_id == push_id, PushLine.number > after
+    )
+    with reading() as session:
+        return [Line(*row) for row in session.execute(found.order_by(PushLine.number).limit(limit))]
+
+
+def last_lines(push_id: str, limit: int) -> list[Line]:
+    """The last lines of a push's log, in order. A short read of its own."""
+    found = select(PushLine.number, PushLine.at, PushLine.text).where(PushLine.push_id == push_id)
+    with reading() as session:
+        rows = session.execute(found.order_by(PushLine.number.desc()).limit(limit)).all()
+    return [Line(*row) for row in reversed(rows)]
+
+
+# --- Rows ---------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class RowEnd:
+    """What became of one row. `row` is counted from 1; what is not known of a row is None or empty."""
+
+    table: int
+    row: int
+    state: str
+    attempts: int = 1
+    status_code: int | None = None
+    code: str = ""
+    native: str = ""
+    column: str | None = None
+    message: str = ""
+    key: dict[str, Any] | None = None
+    ms: int | None = None
+
+    def as_json(self, tables: list[Any]) -> dict[str, Any]:
+        """As the API shows it; `tables` are the push's."""
+        return {
+            "table": tables[self.table]["name"],
+            "row": self.row,
+            "state": self.state,
+            "attempts": self.attempts,
+            "status_code": self.status_code,
+            "code": self.code,
+            "native": self.native,
+            "column": self.column,
+            "message": self.message,
+            "key": self.key,
+            "ms": self.ms,
+        }
+
+
+def rows(
+    push_id: str,
+    *,
+    state: str | None = None,
+    table: int | None = None,
+    after: tuple[int, int] = (0, 0),
+    limit: int = limits.PAGE_LIMIT_DEFAULT,
+) -> list[RowEnd]:
+    """Rows of a push that have their end, in the order of (table, row), above `after`, at most `limit`.
+
+    `state` is one of ROW_STATES; None: all. `failed`, `unknown` and `undone` are quick however large the push.
+    """
+    with reading() as session:
+        push = session.get_one(Push, push_id)
+        tables = range(len(push.tables)) if table is None else (table,)
+        found: list[RowEnd] = []
+        for place in tables:
+            beyond = after[1] if place == after[0] else 0 if place > after[0] else None
+            if beyond is None:
+                continue
+            missing = limit - len(found)
+            if state in ("failed", "unknown"):
+                found += _exceptions(session, push, place, beyond, missing, state)
+            else:
+                found += _ended(session, push, place, beyond, missing, state)
+            if len(found) >= limit:
+                break
+    return found
+
+
+def count_rows(push: Push, state: str | None = None) -> int:
+    """How many rows `rows` has in all."""
+    held = counts(push)
+    return held["total"] - held["pending"] if state is None else held.get(state, 0)
+
+
+def _exceptions(
+    session: Session, push: Push, table: int, after: int, limit: int, state: str | None = None, last: int = 0
+) -> list[RowEnd]:
+    found = select(PushRow).where(PushRow.push_id == push.id, PushRow.table == table, PushRow.row > after)
+    if state is not None:
+        found = found.where(PushRow.state == state)
+    if last:
+        found = found.where(PushRow.row <= last)
+    return [_row_end(row) for row in session.scalars(found.order_by(PushRow.row).limit(limit))]
+
+
+def _row_end(row: PushRow) -> RowEnd:
+    return RowEnd(
+        row.table,
+        row.row,
+        row.state,
+        row.attempts,
+        row.status_code,
+        row.code,
+        row.native,
+        row.column,
+        row.message,
+        row.key,
+        row.ms,
+    )
+
+
+def _ended(
+    session: Session, push: Push, table: int, after: int, limit: int, state: str | None
+) -> list[RowEnd]:
+    """Rows of every state but failed and unknown alone, a window of numbers at a time."""
+    spans = spans_of(session, push.id, table)
+    found: list[RowEnd] = []
+    if not spans:
+        return found
+    first, last = max(after + 1, spans[0][0]), spans[-1][1]
+    while first <= last and len(found) < limit:
+        end = min(last, first + limits.PUSH_WINDOW_ROWS - 1)
+        found += _window(session, push, table, (first, end), limit - len(found), state)
+        first = end + 1
+    return found
+
+
+def _window(
+    session: Session, push: Push, table: int, window: tuple[int, int], limit: int, state: str | None
+) -> list[RowEnd]:
+    numbers = ended(session, push, table, *window)
+    odd = {
+        one.row: one
+        for one in _exceptions(session, push, table, window[0] - 1, len(numbers), None, window[1])
+    }
+    gone = set() if push.kind == "undo" else set(undone(session, push, table, *window).tolist())
+    found = []
+    for number in numbers.tolist():
+        end = odd.get(number) or RowEnd(table, number, "delivered", status_code=push.status_code)
+        if number in gone and end.state == "delivered":
+            end = replace(end, state="undone")
+        if state in (None, end.state):
+            found.append(end)
+            if len(found) == limit:
+                break
+    return found

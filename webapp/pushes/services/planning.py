@@ -1,0 +1,515 @@
+"""Planning a push: which columns of which tables are written with what, by which keys, in which order.
+
+A plan is `Push.tables`, one JSON object for each table in the order of sending:
+
+    {name, template_id, version, target, count, offset, mode, key_columns, columns, capture, from_parent, later,
+     create, definition, recipe, given, bad}
+
+`columns` are `{column, field | formula | object_id, list, nested, mixed}`; `from_parent` are columns that take a key
+which the target made for the parent's row; `later` are columns that are sent null and written in a second pass;
+`definition` are the columns of a table that is made; `recipe` is the place among what makes rows, `given` the storage's
+key of rows that came with the request; `bad` says that some rows are bad on purpose.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Final
+
+import pyarrow as pa
+from flask import current_app
+
+from webapp import limits, storage
+from webapp.connections.models import Connection
+from webapp.connections.services import access
+from webapp.connectors import KINDS
+from webapp.connectors.base import Capabilities, Link, Writing
+from webapp.connectors.shape import Column, Entity, Relation
+from webapp.endpoints.models import Endpoint
+from webapp.engine.expressions import types
+from webapp.errors import ApiError, Fault, did_you_mean
+from webapp.extensions import db, reading
+from webapp.generation.services.row_makers import Faulty, Field, Maker, unknown_field
+from webapp.pushes.models import Push
+from webapp.pushes.services import created_keys, mapping, rows, targets
+from webapp.pushes.services.created_keys import KeySpool
+from webapp.pushes.services.ledger import read
+from webapp.pushes.services.mapping import Asked, Mapped
+from webapp.pushes.services.rows import TableRows
+from webapp.row_templates.services import relations
+from webapp.row_templates.services.relations import Edge
+
+_NUMBERED: Final = frozenset({"row_number", "sequence", "uuid", "ulid", "mongodb_objectid"})
+
+
+def new_entity(target: str, maker: Maker, count: int, asked: Asked, can: Capabilities) -> Entity:
+    """The table that the rows would fill: a column for each visible field, and for each formula."""
+    columns = []
+    named = {
+        name.partition(".")[0] for name, to in asked.mapping.items() if to and not can.sql and "." in name
+    }
+    for one in maker.fields.values():
+        if one.name in named - asked.mapping.keys() and pa.types.is_struct(one.dtype):
+            continue
+        name = asked.mapping.get(one.name, one.name if "." not in one.name and not one.hidden else None)
+        if name is not None:
+            columns.append(_new_column(name, one, count))
+    for name, source in asked.computed.items():
+        try:
+            expression = maker.formula(source, "")
+            dtype, longest = expression.dtype, expression.longest
+        except Faulty:  # told where the mapping is made
+            dtype, longest = pa.string(), None
+        columns.append(_new_column(name, Field(name, dtype, longest=longest), count))
+    keys = tuple(asked.key_columns) or _new_key(maker.fields, columns, asked)
+    fields = tuple(
+        replace(one, key=True, nullable=False) if one.name in keys else one
+        for one in {one.name: one for one in columns}.values()
+    )
+    if not can.sql:
+        return Entity(target, (target,), fields, "collection", keys=keys)
+    return Entity(target, tuple(target.split(".", 1)), fields, keys=keys)
+
+
+def long_names(entity: Entity, asked: Asked, can: Capabilities) -> list[Fault]:
+    """Faults of names that the target would cut."""
+    text = f"Names have {can.name_chars} characters there at most."
+    long = [column.name for column in entity.fields if len(column.name) > can.name_chars]
+    found = [
+        Fault(asked.mapping_path, "too_long", f'"{one[:60]}…": {text}', "Map it to a shorter one.")
+        for one in long
+    ]
+    if max(map(len, entity.parts)) > can.name_chars:
+        found.insert(0, Fault("target", "too_long", text, "Take a shorter one."))
+    return found
+
+
+def _new_column(name: str, one: Field, rows: int) -> Column:
+    kind = mapping.kinds_of(one)[0]
+    if kind == "timestamptz" and one.dtype.tz is None:
+        kind = "timestamp"
+    precision = scale = None
+    if kind == "decimal":
+        scale = one.dtype.scale
+        bounds = one.column.bounds(rows) if one.column is not None else None
+        digits = max(len(str(abs(end))) for end in bounds or (types.MOST,))
+        precision = min(38, max(digits, scale + 1))
+    length = one.longest if kind == "text" else None
+    bits = 64 if kind == "integer" else None
+    return Column(
+        name,
+        "text" if kind == "other" else kind,
+        "",
+        True,
+        length,
+        precision=precision,
+        scale=scale,
+        bits=bits,
+    )
+
+
+def _new_key(fields: Mapping[str, Field], columns: Sequence[Column], asked: Asked) -> tuple[str, ...]:
+    """The column by which rows are known: one whose values are made never to repeat."""
+    for one in fields.values():
+        made = one.column
+        if made is None or made.blank is not None or one.hidden or "." in one.name:
+            continue
+        numbered = made.type.name in _NUMBERED and made.formula is None
+        name = asked.mapping.get(one.name, one.name)
+        if name is not None and (numbered or made.type.primary or made.spec.common.unique):
+            return (name,)
+    return ()
+
+
+def defined(column: Column) -> dict[str, Any]:
+    """A column as JSON, what is not said left out."""
+    told = {
+        "name": column.name,
+        "type": column.type,
+        "declared": "",
+        "nullable": column.nullable,
+        "max_length": column.max_length,
+        "precision": column.precision,
+        "scale": column.scale,
+        "bits": column.bits,
+        "key": column.key,
+    }
+    return {key: value for key, value in told.items() if value is not None}
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """One table of a push as it was asked for. `entity` is None where it is to be made."""
+
+    name: str
+    target: str
+    maker: Maker
+    count: int
+    asked: Asked
+    entity: Entity | None
+    offset: int = 0
+    template_id: str | None = None
+    version: int | None = None
+    recipe: int = 0
+    given: str | None = None
+    path: str = ""
+    """What stands before the paths of faults: `tables.orders.`."""
+
+
+@dataclass(slots=True)
+class Planned:
+    """One table, planned: its object in `Push.tables`, and what that was made from."""
+
+    wanted: Wanted
+    entity: Entity
+    mapped: Mapped
+    spec: dict[str, Any]
+    faults: list[Fault] = field(default_factory=list)
+
+    def rows(self, place: int) -> TableRows:
+        """Its rows."""
+        return TableRows(place, self.spec, self.wanted.maker)
+
+
+def table(wanted: Wanted, can: Capabilities, push_id: str, place: int) -> Planned:
+    """One table, by itself; see `related` for keys from parents."""
+    entity = wanted.entity or new_entity(wanted.target, wanted.maker, wanted.count, wanted.asked, can)
+    asked = wanted.asked
+    faults: list[Fault] = []
+    if asked.mode not in can.modes:
+        told = f"This kind of connection has no mode {asked.mode}."
+        faults.append(Fault(f"{wanted.path}mode", "not_allowed", told, f"It has {', '.join(can.modes)}."))
+    named, more = _named(asked.key_columns, entity, f"{wanted.path}key_columns")
+    faults += more
+    if not named and asked.mode != "insert":
+        named = list(entity.keys)
+    found = mapping.mapped(wanted.maker.fields, entity, replace(asked, key_columns=named))
+    faults += found.faults
+    nested = entity.kind in mapping.DOCUMENTS
+    columns = [_column(cell, wanted.maker, faults, asked, nested) for cell in found.cells if cell.filled]
+    spec: dict[str, Any] = {
+        "name": wanted.name,
+        "template_id": wanted.template_id,
+        "version": wanted.version,
+        "target": entity.name,
+        "count": wanted.count,
+        "offset": wanted.offset,
+        "mode": asked.mode,
+        "key_columns": [],
+        "columns": columns,
+        "capture": [],
+        "from_parent": {},
+        "later": [],
+        "create": wanted.entity is None,
+        "recipe": wanted.recipe,
+    }
+    if wanted.maker.spoils(one["field"] for one in columns if "field" in one):
+        spec["bad"] = True
+    if wanted.entity is None:
+        spec["definition"] = [defined(column) for column in entity.fields]
+        faults += long_names(entity, asked, can)
+    if wanted.given is not None:
+        spec["given"] = wanted.given
+    planned = Planned(wanted, entity, found, spec, faults)
+    if entity.kind == "collection" and "_id" not in found.columns() and asked.mode == "insert":
+        # Rows of targets without transactions carry keys of ours, so that sending one twice does not double it.
+        columns.insert(0, {"column": "_id", "object_id": f"{push_id}:{place}"})
+        spec["key_columns"] = ["_id"]
+    elif not faults:
+        _key(planned, named, can)
+    return planned
+
+
+def _column(
+    cell: mapping.Cell, maker: Maker, faults: list[Fault], asked: Asked, nested: bool
+) -> dict[str, Any]:
+    name = cell.column.name
+    if cell.formula is not None:
+        try:
+            dtype = maker.formula(cell.formula, f"{asked.computed_path}.{name}").dtype
+        except Faulty as error:
+            faults += error.faults
+            dtype = pa.null()
+        made: dict[str, Any] = {"column": name, "formula": cell.formula}
+    else:
+        assert cell.field is not None
+        dtype, made = maker.fields[cell.field].dtype, {"column": name, "field": cell.field}
+    if nested and cell.field is not None and maker.fields[cell.field].mixed:
+        made["mixed"] = True
+    if nested and (pa.types.is_nested(dtype) or (cell.field is not None and maker.fields[cell.field].json)):
+        made["nested"] = True
+    elif cell.column.type == "array" and pa.types.is_list(dtype) and not pa.types.is_nested(dtype.value_type):
+        made["list"] = True
+    return made
+
+
+def field_faults(maker: Maker, asked: Asked) -> list[Fault]:
+    """What is wrong with a mapping and formulas whatever the table is: fields that are not there, formulas that cannot
+    be read."""
+    shown = [one.name for one in maker.fields.values() if not one.hidden]
+    faults = [
+        unknown_field(f"{asked.mapping_path}.{name}", name, shown)
+        for name in asked.mapping
+        if name not in maker.fields
+    ]
+    for name, formula in asked.computed.items():
+        try:
+            maker.formula(formula, f"{asked.computed_path}.{name}")
+        except Faulty as error:
+            faults += error.faults
+    return faults
+
+
+def writing_of_new(planned: Planned) -> Writing:
+    """What is written to a table that is not there yet."""
+    cells = planned.mapped.columns()
+    names = [one["column"] for one in planned.spec["columns"]]
+    columns = tuple(cells[name].column if name in cells else Column(name, "objectid", "") for name in names)
+    return Writing(planned.entity, columns, "insert", tuple(planned.spec["key_columns"]))
+
+
+# --- Keys -------------------------------------------------------------------------------------------------------
+
+
+def _named(wanted: Iterable[str], entity: Entity, path: str) -> tuple[list[str], list[Fault]]:
+    found, faults = [], []
+    known = {column.name.casefold(): column.name for column in entity.fields}
+    for place, name in enumerate(wanted):
+        real = entity.column(name)
+        if real is not None or name.casefold() in known or entity.kind == "collection":
+            found.append(real.name if real else known.get(name.casefold(), name))
+        else:
+            text = f'The table "{entity.name}" has no column "{name}".'
+            faults.append(
+                Fault(f"{path}[{place}]", "unknown_column", text, did_you_mean(name, known.values()))
+            )
+    return list(dict.fromkeys(found)), faults
+
+
+def _key(planned: Planned, named: Sequence[str], can: Capabilities) -> None:
+    """By which columns rows are found again: for upsert and update, for undo, for the ledger."""
+    entity, spec, mode = planned.entity, planned.spec, planned.spec["mode"]
+    filled, asked = planned.mapped.columns(), planned.wanted.asked
+    path = f"{planned.wanted.path}key_columns"
+    if asked.key_columns:
+        for place, name in enumerate(named):
+            if name not in filled:
+                text = f'No field goes into the key column "{name}".'
+                planned.faults.append(Fault(f"{path}[{place}]", "missing_column", text, "Map a field to it."))
+        if mode == "upsert" and can.sql and not _identifies(entity, named):
+            text = f"The columns {', '.join(named)} are no key of the table: an upsert needs a unique constraint."
+            planned.faults.append(Fault(path, "not_a_key", text, _keys_hint(entity)))
+        spec["key_columns"] = list(named)
+    elif mode == "insert" and entity.keys and can.capture and _made_there(entity, filled):
+        spec["key_columns"] = list(entity.keys)
+        spec["capture"] = [name for name in entity.keys if name not in filled]
+    else:
+        known = [
+            list(entity.keys),
+            *map(list, entity.uniques),
+            *([c.name] for c in entity.fields if c.unique),
+        ]
+        fit = next((names for names in known if names and set(names) <= filled.keys()), [])
+        spec["key_columns"] = fit
+        if not fit and mode != "insert":
+            text = f"No field goes into a key of the table, by which {mode} could find its rows."
+            planned.faults.append(Fault(path, "missing_keys", text, _keys_hint(entity)))
+    if mode == "update" and set(filled) <= set(spec["key_columns"]):
+        text = "Only key columns are written: there is nothing to update."
+        planned.faults.append(Fault(asked.mapping_path, "nothing_mapped", text, "Map more fields."))
+
+
+def _made_there(entity: Entity, filled: Mapping[str, Any]) -> bool:
+    """Whether the target makes what rows lack of the primary key."""
+    lacking = [entity.column(name) for name in entity.keys if name not in filled]
+    return bool(lacking) and all(
+        one is not None and (one.generated == "identity" or one.default is not None) for one in lacking
+    )
+
+
+def _identifies(entity: Entity, names: Sequence[str]) -> bool:
+    known = [entity.keys, *entity.uniques, *((c.name,) for c in entity.fields if c.unique)]
+    return any(one and set(one) == set(names) for one in known)
+
+
+def _keys_hint(entity: Entity) -> str:
+    known = [entity.keys, *entity.uniques, *((c.name,) for c in entity.fields if c.unique)]
+    told = [" + ".join(one) for one in dict.fromkeys(known) if one]
+    return f"Its keys: {'; '.join(told)}." if told else "It has no key; use insert."
+
+
+# --- Keys from parents ------------------------------------------------------------------------------------------
+
+
+def ordered(tables: list[Planned], edges: Sequence[Edge]) -> list[Edge]:
+    """Puts tables into the order of sending, parents first. A ring is opened where the column that has to wait may be
+    null. Returns the edges that this order cannot keep."""
+    by_id = {one.wanted.template_id: one for one in tables}
+
+    def may_wait(edge: Edge) -> bool:
+        child = by_id[edge.child_template_id]
+        cell = _cell(child, edge)
+        return cell is None or (cell.column.nullable and bool(child.spec["key_columns"]))
+
+    found = relations.order([one for one in by_id if one is not None], edges, may_wait)
+    tables.sort(key=lambda one: found.template_ids.index(one.wanted.template_id or ""))
+    return list(found.broken)
+
+
+def _cell(child: Planned, edge: Edge) -> mapping.Cell | None:
+    """What is written of a reference; None where it is left out."""
+    return next((one for one in child.mapped.cells if one.field == edge.child_field), None)
+
+
+def related(
+    tables: Sequence[Planned], edges: Sequence[Edge], broken: Sequence[Edge], can: Capabilities
+) -> None:
+    """Feeds keys that the target makes to the children, and puts off what closes a ring. `tables` stand in the order
+    of sending; `broken` are the edges that this order cannot keep."""
+    place = {one.wanted.template_id: at for at, one in enumerate(tables)}
+    rings = {(edge.child_template_id, edge.child_field) for edge in broken if not edge.to_itself}
+    for edge in edges:
+        if edge.child_template_id not in place or edge.parent_template_id not in place:
+            continue
+        child, parent = tables[place[edge.child_template_id]], tables[place[edge.parent_template_id]]
+        cell = _cell(child, edge)
+        if cell is None:
+            continue
+        made = _key_made(child.entity, cell.column.name, parent, edge.parent_field)
+        if made is not None and can.capture and parent.spec["mode"] == "insert":
+            if made not in parent.spec["capture"]:
+                parent.spec["capture"].append(made)
+            at = place[edge.parent_template_id]
+            child.spec["from_parent"][cell.column.name] = {
+                "table": at, "column": made, "field": edge.child_field,
+            }  # fmt: skip
+        ring = (edge.child_template_id, edge.child_field) in rings
+        if ring or (edge.to_itself and made is not None):
+            _put_off(child, cell.column, can)
+
+
+def _key_made(child: Entity, column: str, parent: Planned, parent_field: str) -> str | None:
+    """The column of the parent's table whose value the target makes, and that a child's column takes; None where the
+    rows bring it themselves."""
+    relation = relation_of(child, column)
+    filled = parent.mapped.columns()
+    if relation is not None and relation.entity == parent.entity.name:
+        name = relation.entity_columns[relation.columns.index(column)]
+    elif any(cell.field == parent_field for cell in filled.values()):
+        return None
+    elif parent.entity.kind == "endpoint":
+        brought = [one.name for one in parent.entity.fields if not one.name.startswith("@")]
+        name = parent_field if parent_field in brought else brought[0] if len(brought) == 1 else ""
+    elif len(parent.entity.keys) != 1:
+        return None
+    else:
+        name = parent.entity.keys[0]
+    there = parent.entity.column(name)
+    if name in filled or there is None:
+        return None
+    return name if there.generated == "identity" or there.default is not None else None
+
+
+def relation_of(entity: Entity, column: str) -> Relation | None:
+    """The foreign key that a column is part of."""
+    return next((one for one in entity.relations if column in one.columns), None)
+
+
+def _put_off(child: Planned, column: Column, can: Capabilities) -> None:
+    path = child.wanted.asked.mapping_path
+    if can.by_row:
+        text = (
+            f'"{column.name}" refers to rows that are not there yet, and cannot be set afterwards over HTTP.'
+        )
+        hint = "Leave it out by mapping it to null, or take one of the references of the ring away."
+        child.faults.append(Fault(path, "cycle", text, hint))
+    elif not column.nullable:
+        text = f'The column "{column.name}" may not be null, and the rows it refers to are not there yet.'
+        hint = "Let it be null, or take one of the references of the ring away."
+        child.faults.append(Fault(path, "cycle", text, hint))
+    elif not child.spec["key_columns"]:
+        text = f'Without a key the column "{column.name}" cannot be written afterwards.'
+        child.faults.append(Fault(path, "missing_keys", text, "Give the table a key."))
+    elif column.name not in child.spec["later"]:
+        child.spec["later"].append(column.name)
+
+
+# What a worker needs to carry out a push: its rows, its target, where captured keys lie.
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """A push to be carried out. `open` connects to its target and raises `ConnectorError`."""
+
+    push: Push
+    tables: list[TableRows]
+    open: Callable[[], Link]
+    can: Capabilities
+    spool: KeySpool
+
+    @property
+    def transactions(self) -> bool:
+        """A chunk of this target is all or nothing."""
+        return self.can.transactions
+
+    @property
+    def ask(self) -> dict[str, Any]:
+        """The body as accepted."""
+        return self.push.request["ask"]
+
+    @property
+    def canary(self) -> int:
+        """Rows to be tried before all others; 0 where none are."""
+        asked = self.ask.get("canary") if self.push.kind == "push" else None
+        return limits.PUSH_CANARY_ROWS if asked is True else int(asked or 0)
+
+    def idempotency_keys(self, place: int, numbers: Sequence[int]) -> list[str]:
+        """By what a target tells rows of a table apart: see `ledger_rows.sent_as`."""
+        with reading() as session:
+            keys = read.sent_as(session, self.push, place, numbers)
+        return [keys[number] for number in numbers]
+
+    @property
+    def wait_seconds(self) -> int:
+        """How long the push waits for a target that is away."""
+        asked = self.ask.get("target_wait_seconds")
+        return int(current_app.config["SETTINGS"].target_wait_seconds if asked is None else asked)
+
+    @property
+    def stops(self) -> bool:
+        """The first refused row is the end."""
+        return self.ask.get("on_error") == "stop"
+
+    @property
+    def stops_when_all_fail(self) -> bool:
+        """A table whose first rows all fail for one reason ends the push."""
+        return self.ask.get("on_error") == "stop_when_all_fail"
+
+
+def order(push_id: str) -> Order:
+    """What it takes to carry out a push. Needs no request.
+
+    Errors: not_found (its connection or template is gone), those of `push_rows.tables`.
+    """
+    with reading() as session:
+        push = session.get_one(Push, push_id)
+        first = read.first_of(session, push)
+        connection = session.get(Connection, push.connection_id) if push.connection_id else None
+        endpoint = session.get(Endpoint, push.endpoint_id) if push.endpoint_id else None
+    if connection is None or connection.deleted_at is not None:
+        raise ApiError("not_found", "The connection of this push is gone.")
+    app = current_app._get_current_object()  # type: ignore[attr-defined]
+    spool = KeySpool(storage.of(app), created_keys.folder_of(first.workspace_id, first.id))
+    changed = targets.changed_settings(endpoint, push.request["ask"])
+    return Order(
+        push, rows.tables(push), lambda: _opened(connection, changed), KINDS[connection.type].can, spool
+    )
+
+
+def _opened(connection: Connection, changed: Mapping[str, Any]) -> Link:
+    """Connect, and leave nothing of our own database open: a push takes long."""
+    try:
+        return access.open_link(connection, changed=changed)
+    finally:
+        db.session.remove()

@@ -1,0 +1,425 @@
+"""From a request to a push that could be sent: rows, tables and columns, with every fault at once."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, ParamSpec
+
+import pyarrow as pa
+
+from webapp import clock, ids
+from webapp.accounts.actors import Actor, require
+from webapp.accounts.services import tenancy
+from webapp.connections.models import Connection
+from webapp.connectors.base import Capabilities
+from webapp.datasets.schemas import DatasetExportInput
+from webapp.datasets.services import datasets, rows
+from webapp.engine.plan import ENGINE
+from webapp.errors import ApiError, Fault, Gathered, did_you_mean, validation_error
+from webapp.extensions import db, may_write, only_reads
+from webapp.generation.services import external_values, generate, row_makers
+from webapp.generation.services import rows as generation_rows
+from webapp.generation.services.pins import Pins
+from webapp.generation.services.row_makers import GivenRows, Maker, TemplateRows
+from webapp.generation.services.rows import Recipe
+from webapp.pushes.schemas import DatasetPushInput, ExportInput, PushInput, SendingInput, TableInput
+from webapp.pushes.services import planning, request_faults
+from webapp.pushes.services import targets as pushes_targets
+from webapp.pushes.services.mapping import Asked
+from webapp.pushes.services.planning import Planned, Wanted
+from webapp.pushes.services.targets import Catalogue, Destination, Places
+from webapp.real_data.services import sources
+from webapp.row_templates.models import Template
+from webapp.row_templates.schemas import GenerateInput
+from webapp.row_templates.services import relations
+from webapp.row_templates.services.compiled_plans import Source
+from webapp.row_templates.services.relations import Edge
+from webapp.usage.services import quotas
+
+
+@dataclass(slots=True)
+class Prepared:
+    """A push that is planned and not saved. `head` are columns of its row, `of` and `told` go into the audit trail."""
+
+    push_id: str
+    destination: Destination
+    tables: list[Planned]
+    pins: dict[str, Any]
+    ask: SendingInput
+    target: str
+    head: dict[str, Any]
+    of: tuple[str, str]
+    told: dict[str, Any] = field(default_factory=dict)
+    given: tuple[str, pa.Table] | None = None
+    """Rows that came with the request, and the storage's key for them."""
+
+    @property
+    def total(self) -> int:
+        """Rows of all tables."""
+        return sum(one.spec["count"] for one in self.tables)
+
+    @property
+    def records(self) -> int:
+        """Objects in arrays of all tables, which are spent like rows."""
+        return sum(one.rows(place).records() for place, one in enumerate(self.tables))
+
+    @property
+    def largest(self) -> int:
+        """Rows of the largest table."""
+        return max(one.spec["count"] for one in self.tables)
+
+    @property
+    def connection(self) -> Connection:
+        """The connection that its rows go through."""
+        return self.destination.connection
+
+    @property
+    def can(self) -> Capabilities:
+        """What the target can do."""
+        return self.destination.can
+
+    @property
+    def targets(self) -> list[str]:
+        """The tables' names there."""
+        return [one.spec["target"] for one in self.tables]
+
+    def faults(self) -> list[Fault]:
+        """What is wrong with it."""
+        return [fault for one in self.tables for fault in one.faults]
+
+    def check(self) -> None:
+        """Error: validation_error with every fault."""
+        found = self.faults()
+        if found:
+            raise validation_error(found)
+
+
+P = ParamSpec("P")
+
+
+def _looking(prepare: Callable[P, Prepared]) -> Callable[P, Prepared]:
+    """Preparing reads, and asks the target, which may take its time: nobody else's writing waits for it."""
+
+    @functools.wraps(prepare)
+    def run(*args: P.args, **kwargs: P.kwargs) -> Prepared:
+        db.session.remove()
+        only_reads()
+        try:
+            prepared = prepare(*args, **kwargs)
+            # It is looked at when this session is gone; fetching values from outside has begun another one meanwhile.
+            connection = prepared.destination.connection = db.session.merge(prepared.connection)
+            db.session.refresh(connection)
+            return prepared
+        finally:
+            db.session.remove()
+            may_write()
+
+    return run
+
+
+# --- Of a template ----------------------------------------------------------------------------------------------
+
+
+@_looking
+def of_template(
+    actor: Actor, template_id: str, ask: PushInput, *, keep: bool = True, path: str | None = None
+) -> Prepared:
+    """A push of a template's newest version. `keep`: what was fetched from outside is kept for a worker; `path`: what
+    names the template in the body, where the address does not.
+
+    Errors: not_found, forbidden, row_limit_exceeded, read_only_connection, those of connections, validation_error for
+    what has nothing to do with the mapping (that is in `Prepared.faults`), and with the mapping's faults where there is
+    something else.
+    """
+    gathered, template = Gathered(), None
+    with gathered.check(path or ""):
+        template = tenancy.get(actor, Template, template_id, "push")
+    if template is None and path is None:
+        gathered.raise_all()
+    destination = pushes_targets.destination_of(actor, ask, gathered)
+    if template is None:
+        gathered.raise_all()
+        raise tenancy.not_found("template", template_id)
+    found = generate.Head(template.id, template.version, template.project_id, template.team_id)
+    source = _source(found, ask, gathered)
+    if not gathered:
+        with gathered.check():
+            source = sources.opened(actor, source, keep=keep)
+    count = source.count(ask.count)
+    with gathered.check("count"):
+        quotas.check_rows(actor, count)
+    recipe = _recipe(actor, source, ask, count, gathered, keep)
+    maker, asked = TemplateRows(recipe.bound), Asked(ask.mapping, ask.computed, ask.mode, ask.key_columns)
+    if destination is None:
+        gathered.raise_all(planning.field_faults(maker, asked))
+    assert destination is not None
+    prepared = Prepared(
+        ids.new("psh"),
+        destination,
+        [],
+        recipe.pins.to_json(),
+        ask,
+        "",
+        {
+            "project_id": found.project_id,
+            "team_id": found.team_id,
+            "template_id": found.id,
+            "template_version": found.version,
+        },
+        ("template", found.id),
+        {"version": found.version, "seed": recipe.pins.seed, "offset": ask.offset},
+    )
+    wanted_table = {
+        "maker": maker, "count": count, "offset": ask.offset, "template_id": found.id, "version": found.version,
+    }  # fmt: skip
+    _one_table(actor, prepared, ask, source.name, wanted_table, gathered)
+    own = [(found.id, found.version)]
+    edges = [one for one in _edges(own) if one.to_itself]
+    if not prepared.faults():
+        planning.related(prepared.tables, edges, edges, prepared.can)
+    return _complete(prepared, gathered)
+
+
+def _complete(prepared: Prepared, gathered: Gathered) -> Prepared:
+    """A push whose requests are checked, too. Errors: all that were gathered, with the faults of the mapping."""
+    with gathered.check():
+        request_faults.add(prepared.destination, prepared.tables)
+    if gathered:
+        gathered.raise_all(prepared.faults())
+    return prepared
+
+
+def _source(found: generate.Head, ask: PushInput, gathered: Gathered) -> Source:
+    """The template, compiled; without the request's locale and related rows where these have faults."""
+    with gathered.check():
+        return generate.saved_source(found, ask.locale, rows_of=ask.rows)
+    with gathered.check():
+        return generate.saved_source(found, None)
+    raise gathered.error() or ApiError("internal_error")
+
+
+def _recipe(
+    actor: Actor, source: Source, ask: PushInput, count: int, gathered: Gathered, keep: bool
+) -> Recipe:
+    """The rows. Where something is wrong already, or with the request for rows, nothing is fetched from outside, and
+    the rows are those that the mapping can be checked with."""
+    wanted = GenerateInput(
+        count=count, seed=ask.seed, overrides=ask.overrides, offset=ask.offset, locale=ask.locale, now=ask.now,
+        rows=ask.rows,
+    )  # fmt: skip
+    fetch = not gathered
+    with gathered.check():
+        return external_values.recipe(actor, source, wanted, fetch=fetch, keep=keep and fetch)
+    with gathered.check():
+        return external_values.recipe(
+            actor, source, GenerateInput(count=1, seed=ask.seed, rows=ask.rows), fetch=False
+        )
+    raise gathered.error() or ApiError("internal_error")
+
+
+def _one_table(
+    actor: Actor,
+    prepared: Prepared,
+    ask: TableInput,
+    name: str,
+    wanted: Mapping[str, Any],
+    gathered: Gathered,
+) -> None:
+    asked = Asked(ask.mapping, ask.computed, ask.mode, ask.key_columns)
+    target = ask.target or prepared.destination.operation
+    with gathered.check():
+        catalogue = pushes_targets.catalogue_of(actor, prepared.destination)
+        prepared.tables = [_planned(catalogue, prepared, ask, asked, target, name, "target", dict(wanted), 0)]
+    if not prepared.tables:
+        gathered.raise_all(planning.field_faults(wanted["maker"], asked))
+    prepared.target = prepared.tables[0].spec["target"]
+
+
+def _planned(
+    catalogue: Catalogue | Places,
+    prepared: Prepared,
+    ask: SendingInput,
+    asked: Asked,
+    target: str | None,
+    name: str,
+    path: str,
+    wanted: dict[str, Any],
+    place: int,
+) -> Planned:
+    """One table against what the target has; read anew where something is missing there. Error: validation_error
+    for a table that is not there and is not to be made."""
+    create = ask.create_table and prepared.can.create_table
+    if create:
+        catalogue.look([target] if target else pushes_targets.spellings(name))
+    for _ in range(2):
+        entity = catalogue.entity(target) if target else catalogue.fitting(name)
+        if entity is None and not create:
+            raise validation_error([catalogue.unknown(path, target or name)])
+        where = entity.name if entity else target or generation_rows.slug(name)
+        made = Wanted(name, where, asked=asked, entity=entity, **wanted)
+        planned = planning.table(made, prepared.can, prepared.push_id, place)
+        if entity is None or not planned.faults or not catalogue.renewed():
+            break
+    return planned
+
+
+def _edges(versions: Sequence[tuple[str, int]]) -> list[Edge]:
+    fields = datasets.fields_of(dict(versions))
+    return relations.among(relations.edges(fields), list(fields))
+
+
+# --- Of a dataset -----------------------------------------------------------------------------------------------
+
+
+@_looking
+def of_dataset(actor: Actor, dataset_id: str, ask: DatasetPushInput) -> Prepared:
+    """A push of all tables of a dataset's newest version, parents first. Errors as of `of_template`, for any table."""
+    gathered = Gathered()
+    dataset = datasets.get(actor, dataset_id, "push")
+    version = datasets.version_of(dataset)
+    datasets.known_templates(actor, version.spec, "push")
+    destination = pushes_targets.destination_of(actor, ask, gathered)
+    members = rows.members(version.spec, version.pins["templates"])
+    gathered.add(_unknown_tables(ask, [one.name for one in members]))
+    if all(ask.targets.get(one.name, one.name) is None for one in members):
+        gathered.add([Fault("targets", "nothing_mapped", "Every table is left out.")])
+    if destination is None:
+        gathered.raise_all()
+    assert destination is not None
+    wanted = DatasetExportInput(seed=ask.seed, now=ask.now, format="json")
+    bundle = rows.of_version(actor, version.spec, (dataset.id, version.number), members, wanted)
+    prepared = Prepared(
+        ids.new("psh"),
+        destination,
+        [],
+        bundle.pins(),
+        ask,
+        dataset.name,
+        {
+            "project_id": dataset.project_id,
+            "team_id": dataset.team_id,
+            "dataset_id": dataset.id,
+            "dataset_version": version.number,
+        },
+        ("dataset", dataset.id),
+        {"version": version.number, "seed": bundle.seed, "tables": len(members)},
+    )
+    with gathered.check("count"):
+        quotas.check_rows(actor, max(made.count for made in bundle.recipes))
+    _dataset_tables(actor, prepared, ask, bundle, gathered)
+    edges = _edges([(one.template_id, one.version) for one in members])
+    if not gathered and not prepared.faults():
+        ring = planning.ordered(prepared.tables, edges)
+        planning.related(prepared.tables, edges, ring, prepared.can)
+    return _complete(prepared, gathered)
+
+
+def _dataset_tables(
+    actor: Actor, prepared: Prepared, ask: DatasetPushInput, bundle: rows.Bundle, gathered: Gathered
+) -> None:
+    catalogue: Catalogue | Places | None = None
+    with gathered.check():
+        found = pushes_targets.catalogue_of(actor, prepared.destination)
+        if ask.create_table and prepared.can.create_table:
+            names = [one.name for one in bundle.members if ask.targets.get(one.name, one.name) is not None]
+            told = [
+                [target] if (target := ask.targets.get(name)) else pushes_targets.spellings(name)
+                for name in names
+            ]
+            found.look(name for names in told for name in names)
+        catalogue = found
+    for recipe, (member, made) in enumerate(zip(bundle.members, bundle.recipes, strict=True)):
+        name = member.name
+        if name in ask.targets and ask.targets[name] is None:
+            continue
+        asked = Asked(
+            ask.mappings.get(name, {}),
+            ask.computed.get(name, {}),
+            ask.mode,
+            ask.key_columns.get(name, ()),
+            f"mappings.{name}",
+            f"computed.{name}",
+        )
+        wanted = {
+            "maker": TemplateRows(made.bound),
+            "count": made.count,
+            "template_id": member.template_id,
+            "version": member.version,
+            "recipe": recipe,
+            "path": f"{name}.",
+        }
+        planned = None
+        if catalogue is not None:
+            with gathered.check():
+                planned = _planned(
+                    catalogue, prepared, ask, asked, ask.targets.get(name), name, f"targets.{name}", wanted,
+                    len(prepared.tables),
+                )  # fmt: skip
+        if planned is None:
+            gathered.add(planning.field_faults(wanted["maker"], asked))
+        else:
+            prepared.tables.append(planned)
+
+
+def _unknown_tables(ask: DatasetPushInput, known: Sequence[str]) -> list[Fault]:
+    given = {
+        "targets": ask.targets,
+        "mappings": ask.mappings,
+        "computed": ask.computed,
+        "key_columns": ask.key_columns,
+    }
+    return [
+        Fault(
+            f"{key}.{name}",
+            "unknown_table",
+            f'The dataset has no table "{name}".',
+            did_you_mean(name, known) or f"Its tables are {', '.join(known)}.",
+        )
+        for key, one in given.items()
+        for name in one
+        if name not in known
+    ]
+
+
+# --- Of rows that are given -------------------------------------------------------------------------------------
+
+
+@_looking
+def of_rows(actor: Actor, ask: ExportInput) -> Prepared:
+    """A push of rows that came with the request. They are stored when the push is saved.
+
+    Errors as of `of_template`.
+    """
+    assert ask.rows is not None
+    require(actor, "push")
+    gathered = Gathered()
+    destination = pushes_targets.destination_of(actor, ask, gathered)
+    with gathered.check("rows"):
+        quotas.check_rows(actor, len(ask.rows))
+    table = row_makers.given_table(ask.rows)
+    push_id, now = ids.new("psh"), clock.now().replace(microsecond=0)
+    pins = Pins(seed=push_id, now=now, vocabulary="", engine=ENGINE)
+    maker: Maker = GivenRows(table, pins.seed, pins.now)
+    if destination is None:
+        asked = Asked(ask.mapping, ask.computed, ask.mode, ask.key_columns)
+        gathered.raise_all(planning.field_faults(maker, asked))
+    assert destination is not None
+    prepared = Prepared(
+        push_id,
+        destination,
+        [],
+        pins.to_json(),
+        ask,
+        "",
+        tenancy.here(actor),
+        ("push", push_id),
+        {"given": True},
+    )
+    key = f"pushes/{actor.workspace_id}/{push_id}/rows.arrow"
+    name = ask.target or "rows"
+    _one_table(actor, prepared, ask, name, {"maker": maker, "count": len(ask.rows), "given": key}, gathered)
+    prepared.head.pop("workspace_id")
+    prepared.given = (key, table)
+    return _complete(prepared, gathered)

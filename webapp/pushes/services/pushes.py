@@ -1,0 +1,357 @@
+"""Pushes: rows sent to a connection by a worker; asked for, looked at, followed, cancelled.
+
+A push keeps its request and its pins, so whichever worker takes it up makes the same rows. `request` is `{ask, quota}`:
+the body as accepted, and the rows that were spent for it. What became of each row is the ledger's (`ledger.py`).
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import numpy as np
+
+from webapp import clock, limits, pagination
+from webapp.accounts.actors import Actor
+from webapp.accounts.services import tenancy
+from webapp.audit.services import audit_log
+from webapp.connectors.base import Session
+from webapp.errors import ApiError, Fault, Gathered, did_you_mean
+from webapp.extensions import db, redis_client
+from webapp.generation.services import pins
+from webapp.generation.services.row_makers import Field
+from webapp.operations import jobs_queue
+from webapp.pushes.models import Push
+from webapp.pushes.schemas import ExportDbInput, ExportInput, PushInput
+from webapp.pushes.services import completion, planning, request_checks, targets, value_checks
+from webapp.pushes.services import rows as pushes_rows
+from webapp.pushes.services.ledger import read
+from webapp.pushes.services.preparation import Prepared
+from webapp.row_templates.models import Template
+from webapp.usage.services import quotas, stored_json
+
+KIND: Final = "push"
+
+
+def as_json(push: Push) -> dict[str, Any]:
+    """A push as the API shows it. `tables` stand in the order of sending; `progress` are points of the rate chart."""
+    first = push.tables[0]
+    return {
+        "id": push.id,
+        "kind": push.kind,
+        "of_id": push.of_id,
+        "status": push.status,
+        "counts": read.counts(push),
+        "connection_id": push.connection_id,
+        "endpoint_id": push.endpoint_id,
+        "template_id": push.template_id,
+        "template_version": push.template_version,
+        "dataset_id": push.dataset_id,
+        "dataset_version": push.dataset_version,
+        "target": push.target,
+        "mode": first["mode"],
+        "tables": [_table(one) for one in push.tables],
+        "seed": push.pins["seed"],
+        "now": push.pins["now"],
+        "offset": first["offset"],
+        "attempt": push.attempt,
+        "progress": read.progress(push),
+        "pins": pins.shown(push.pins),
+        "request": {key: value for key, value in push.request["ask"].items() if key != "rows" or value},
+        "leaks": push.leaks,
+        "waiting": read.waiting(push.status, push.retry_at, push.waiting),
+        "error": push.error,
+        "project_id": push.project_id,
+        "team_id": push.team_id,
+        "created_by": push.created_by,
+        "created_at": clock.to_text(push.created_at),
+        "started_at": clock.to_text(push.started_at),
+        "finished_at": clock.to_text(push.finished_at),
+        "cancel_requested_at": clock.to_text(push.cancel_requested_at),
+    }
+
+
+def _table(one: dict[str, Any]) -> dict[str, Any]:
+    return {
+        "name": one["name"],
+        "template_id": one["template_id"],
+        "template_version": one["version"],
+        "target": one["target"],
+        "count": one["count"],
+        "offset": one["offset"],
+        "mode": one["mode"],
+        "key_columns": one["key_columns"],
+        "columns": [
+            {"column": each["column"], "field": each.get("field"), "formula": each.get("formula")}
+            for each in one["columns"]
+        ],
+        "from_parent": {name: parent["table"] for name, parent in one["from_parent"].items()},
+        "create": one["create"],
+    }
+
+
+# --- Asking for one ---------------------------------------------------------------------------------------------
+
+
+def queue(actor: Actor, prepared: Prepared, action: str, **columns: Any) -> Push:
+    """Spend the rows of a push, save it with its audit entry and ring for a worker; commits. `columns` are others of
+    its row. Errors: validation_error, row_limit_exceeded, quota_exceeded."""
+    prepared.check()
+    _first_rows(prepared)
+    ask = prepared.ask.model_dump(mode="json", exclude={"rows"} if prepared.given else None)
+    ask["canary"] = getattr(prepared.ask, "canary_rows", None)
+    records = prepared.records
+    stored_json.take(actor, ask, prepared.pins)
+    reservation = quotas.reserve_rows(actor, prepared.total + records, largest=prepared.largest)
+    try:
+        if prepared.given is not None:
+            pushes_rows.store_rows(*prepared.given)
+        push = Push(
+            id=prepared.push_id,
+            workspace_id=actor.workspace_id,
+            connection_id=prepared.connection.id,
+            endpoint_id=prepared.destination.endpoint.id if prepared.destination.endpoint else None,
+            target=prepared.target[: limits.MAX_NAME_CHARS],
+            total=prepared.total,
+            tables=[one.spec for one in prepared.tables],
+            request={
+                "ask": ask,
+                "records": records,
+                "quota": {"rows": reservation.rows, "second": reservation.second},
+            },
+            pins=prepared.pins,
+            created_by=actor.user_id,
+            key_id=actor.key_id,
+            **{**prepared.head, **columns},
+        )
+        db.session.add(push)
+        db.session.flush()
+        told = {"push": push.id, "connection": prepared.connection.id, "target": push.target, **prepared.told}
+        told |= quotas.records_told(records)
+        audit_log.record(actor, action, prepared.of, join=True, rows=push.total, **told)
+        jobs_queue.after_commit(db.session, redis_client(), KIND, push.id)
+        db.session.commit()
+    except BaseException:
+        db.session.rollback()
+        quotas.give_back(reservation, reservation.rows)
+        raise
+    return push
+
+
+def _first_rows(prepared: Prepared) -> None:
+    """Make one row of each table and throw it away: what cannot be made is refused here and not by a worker."""
+    for place, one in enumerate(prepared.tables):
+        rows = one.rows(place)
+        rows.batch(
+            np.arange(rows.offset, rows.offset + min(1, rows.count), dtype=np.uint64), value_checks.NoKeys()
+        )
+
+
+# --- Looking before sending -------------------------------------------------------------------------------------
+
+
+def plan(prepared: Prepared) -> dict[str, Any]:
+    """The mapping of each table, for a person to look at: what every column gets, and what may not fit. Faults of the
+    mapping are part of the answer."""
+    tables = []
+    for one in prepared.tables:
+        doubts: dict[str, list[dict[str, Any]]] = {}
+        for doubt in value_checks.by_schema(one):
+            doubts.setdefault(doubt.column, []).append(doubt.as_json())
+        cells = [
+            {
+                **cell.as_json(),
+                "misfits": doubts.get(cell.column.name, []),
+                **_parent(one.spec, cell.column.name),
+            }
+            for cell in one.mapped.cells
+        ]
+        tables.append(
+            {
+                "name": one.spec["name"],
+                "target": one.spec["target"],
+                "create": one.spec["create"],
+                "mode": one.spec["mode"],
+                "count": one.spec["count"],
+                "key_columns": one.spec["key_columns"],
+                "capture": one.spec["capture"],
+                "later": one.spec["later"],
+                "columns": cells,
+                "fields": [_field(each) for each in one.wanted.maker.fields.values() if not each.hidden],
+                "unused": one.mapped.unused,
+                "faults": [fault.as_dict() for fault in one.faults],
+            }
+        )
+    environment = prepared.connection.environment
+    return {
+        "connection_id": prepared.connection.id,
+        "needs_confirmation": prepared.connection.name if environment == "prod" else None,
+        "modes": list(prepared.can.modes),
+        "create_table": prepared.can.create_table,
+        "statements": prepared.can.sql,
+        "total": prepared.total,
+        "tables": tables,
+    }
+
+
+def _field(one: Field) -> dict[str, Any]:
+    return {"name": one.name, "type": str(one.dtype), "label": one.label, "sensitive": one.sensitive}
+
+
+def _parent(spec: dict[str, Any], column: str) -> dict[str, Any]:
+    return {"from_parent": spec["from_parent"].get(column, {}).get("table")}
+
+
+def dry_run(prepared: Prepared) -> dict[str, Any]:
+    """`{statements, misfits, checked_rows, tables}`: the statements of the first three rows of each table, and every
+    value of the first rows that will not fit. Spends no rows, changes nothing at the target.
+
+    Errors: validation_error with every fault of the mapping, those of connections.
+    """
+    prepared.check()
+    db.session.remove()
+    if prepared.can.by_row:
+        return request_checks.dry_run(prepared)
+    found, checked, tables = [], 0, []
+    with targets.session_of(prepared.connection) as session:
+        for place, one in enumerate(prepared.tables):
+            rows = one.rows(place)
+            statements = _statements(one, rows, session)
+            sent = [each for each in prepared.targets if each != one.spec["target"]]
+            told, count = value_checks.check(one, rows, session, sent, prepared.connection.type)
+            found += told
+            checked += count
+            tables.append(
+                {"name": rows.name, "target": rows.target, "statements": statements, "requests": None}
+            )
+    return {
+        "statements": [text for one in tables for text in one["statements"]],
+        "requests": None,
+        "misfits": [one.as_json() for one in found],
+        "checked_rows": checked,
+        "tables": tables,
+    }
+
+
+def _statements(one: planning.Planned, rows: pushes_rows.TableRows, session: Session) -> list[str]:
+    few = np.arange(rows.offset, rows.offset + min(limits.PREVIEW_ROWS, rows.count), dtype=np.uint64)
+    if not one.spec["create"]:
+        target = session.target(rows.writing(session))
+        return list(target.statements(rows.batch(few, value_checks.NoKeys())))
+    columns, keys = rows.new_columns
+    made = session.create_statement(rows.target, columns, keys)
+    writing = planning.writing_of_new(one)
+    return [made, *session.target(writing).statements(rows.batch(few, value_checks.NoKeys()))]
+
+
+# --- Looking at them --------------------------------------------------------------------------------------------
+
+
+def get(actor: Actor, push_id: str, scope: str = "read", *, lock: bool = False) -> Push:
+    """One push. Errors: not_found, forbidden."""
+    return tenancy.get(actor, Push, push_id, scope, lock=lock)
+
+
+def listing(
+    actor: Actor,
+    *,
+    cursor: str | None = None,
+    limit: int = limits.PAGE_LIMIT_DEFAULT,
+    q: str | None = None,
+    template_id: str | None = None,
+    dataset_id: str | None = None,
+    connection_id: str | None = None,
+    of_id: str | None = None,
+    status: str | None = None,
+) -> pagination.Page[Push]:
+    """A page of the project's pushes, newest first. `q` searches targets."""
+    narrowed = {
+        "template_id": template_id,
+        "dataset_id": dataset_id,
+        "connection_id": connection_id,
+        "of_id": of_id,
+        "status": status,
+    }
+    statement = tenancy.listing(actor, Push)
+    for name, value in narrowed.items():
+        if value is not None:
+            statement = statement.where(getattr(Push, name) == value)
+    return pagination.page(
+        statement,
+        name="pushes",
+        identity=Push.id,
+        cursor=cursor,
+        limit=limit,
+        search=(q, Push.target),
+        context=f"{actor.project_id} {sorted(narrowed.items(), key=str)}",
+        sizes=(Push.request, Push.pins, Push.tables, Push.leaks, Push.progress),
+    )
+
+
+def is_waiting(push: Push) -> bool:
+    """Whether a push waits for its target and no worker has it."""
+    return push.status == "running" and push.retry_at is not None and push.lease_owner is None
+
+
+def table_of(push: Push, name: str | None) -> int | None:
+    """The place of a table by its name; None for no name. Error: invalid_request."""
+    if name is None:
+        return None
+    names = [one["name"] for one in push.tables]
+    if name not in names:
+        told = f'This push has no table "{name[:100]}".'
+        raise ApiError("invalid_request", told, {"hint": did_you_mean(name, names), "tables": names})
+    return names.index(name)
+
+
+def values_of(push: Push, ends: list[read.RowEnd]) -> list[dict[str, Any]]:
+    """What the rows of some ends hold, made again; keys that the target made are null, sensitive values cut."""
+    tables = pushes_rows.tables(push)
+    told: dict[tuple[int, int], dict[str, Any]] = {}
+    for place in {one.table for one in ends}:
+        numbers = [one.row for one in ends if one.table == place]
+        rows = np.array(numbers, np.uint64) - np.uint64(1) + np.uint64(tables[place].first)
+        shown = tables[place].shown(rows, value_checks.NoKeys())
+        told |= {(place, number): values for number, values in zip(numbers, shown, strict=True)}
+    return [told[one.table, one.row] for one in ends]
+
+
+def cancel(actor: Actor, push: Push) -> Push:
+    """Ask for the end of a locked push; commits. One that is queued ends at once, a running one when its worker looks.
+    Error: run_finished for one that has ended."""
+    if push.ended:
+        raise ApiError("run_finished", "This push has ended.", {"status": push.status})
+    if push.cancel_requested_at is None:
+        push.cancel_requested_at = clock.now()
+        audit_log.record(actor, "push.cancel", push, join=True, **read.counts(push))
+    if push.status == "queued" or is_waiting(push):
+        push.status, push.finished_at, push.epoch = "cancelled", clock.now(), push.epoch + 1
+    db.session.commit()
+    completion.settle(push.id)
+    return push
+
+
+def asked_for_rows(actor: Actor, ask: ExportInput) -> PushInput | None:
+    """The push of a template that `/export/db` or `/export/rest` asks for; None where it brings its rows. Error:
+    validation_error, with what is wrong with the destination, too."""
+    faults = []
+    if (ask.rows is None) == (ask.template_id is None):
+        faults.append(Fault("rows", "missing", "Specify either rows or a template_id."))
+    table = ask.table if isinstance(ask, ExportDbInput) else None
+    if table is not None and ask.target is not None and table != ask.target:
+        faults.append(Fault("table", "contradiction", "table and target name two tables."))
+    if isinstance(ask, ExportDbInput) and table is None and ask.target is None and ask.rows is not None:
+        faults.append(Fault("table", "missing", "The table is needed."))
+    if ask.rows is not None and not ask.rows:
+        faults.append(Fault("rows", "too_short", "There are no rows."))
+    if faults:
+        gathered = Gathered()
+        gathered.add(faults)
+        if ask.template_id is not None:
+            with gathered.check("template_id"):
+                tenancy.get(actor, Template, ask.template_id, "push")
+        targets.destination_of(actor, ask, gathered)
+        gathered.raise_all()
+    if ask.rows is not None:
+        return None
+    told = ask.model_dump(exclude={"rows", "table", "template_id"}, exclude_unset=True)
+    return PushInput(**{**told, "target": table or ask.target})

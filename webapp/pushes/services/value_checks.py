@@ -1,0 +1,448 @@
+"""What will not fit its column, told before anything is sent: by what fields and columns say, and by real values.
+
+The values are those of the first rows, a block at most. What only the whole push shows (a value that repeats in row
+90,000) is told where the fields say that it may happen.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date, datetime
+from decimal import Decimal
+from typing import Any, Final
+
+import numpy as np
+import orjson
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from webapp import limits
+from webapp.connectors.base import Session
+from webapp.connectors.shape import Column, Entity
+from webapp.engine.budget import TooLarge
+from webapp.generation.services.row_makers import Field
+from webapp.pushes.services.mapping import kinds_of
+from webapp.pushes.services.planning import Planned
+from webapp.pushes.services.rows import HIDDEN, TableRows
+
+Bad = tuple[str, pa.Array, str, str]
+"""Reason, where, message, hint."""
+
+
+# MySQL 8.0 Reference Manual, 11.2.4 The YEAR Type; 0000 aside.
+_YEAR: Final = (Decimal(1901), Decimal(2155))
+
+
+def limit_of(column: Column) -> tuple[Decimal, Decimal] | None:
+    """The least and the greatest number that a column takes."""
+    if column.type == "integer" and column.declared.casefold().startswith("year"):
+        return _YEAR
+    if column.type == "integer" and column.bits:
+        if column.unsigned:
+            return Decimal(0), Decimal(2**column.bits - 1)
+        half = 2 ** (column.bits - 1)
+        return Decimal(-half), Decimal(half - 1)
+    if column.type == "decimal" and column.precision is not None:
+        most = Decimal(10) ** (column.precision - (column.scale or 0)) - Decimal(10) ** -(column.scale or 0)
+        return -most, most
+    return None
+
+
+def bad_values(column: Column, values: pa.Array, kind: str) -> Iterator[Bad]:
+    """What of the values does not fit a column of a kind of connection: reason, where, message, hint."""
+    dtype = values.type
+    if pa.types.is_string(dtype):
+        yield from _bad_texts(column, values)
+    elif pa.types.is_integer(dtype) or pa.types.is_decimal(dtype) or pa.types.is_floating(dtype):
+        yield from _bad_numbers(column, values)
+    elif pa.types.is_date(dtype) or pa.types.is_timestamp(dtype):
+        yield from _bad_dates(column, values, kind)
+    if column.type in _NOT_FROM_OTHERS and not _takes(column, dtype):
+        text = f"The column is {column.declared or column.type}."
+        yield "wrong_type", values.is_valid(), text, "Map another field, or write a formula in computed."
+
+
+_NOT_FROM_OTHERS: Final = frozenset(
+    {"integer", "decimal", "float", "date", "timestamp", "timestamptz", "uuid"}
+)
+
+
+def _takes(column: Column, dtype: pa.DataType) -> bool:
+    if pa.types.is_string(dtype) or pa.types.is_null(dtype):
+        return True
+    return column.type in kinds_of(Field("", dtype)) or (
+        pa.types.is_boolean(dtype) and column.type == "integer"
+    )
+
+
+def _bad_texts(column: Column, values: pa.Array) -> Iterator[Bad]:
+    length = column.max_length
+    if length is not None and column.type in ("text", "other"):
+        text = f"The column takes {length:,} characters."
+        yield "too_long", pc.greater(pc.utf8_length(values), length), text, "Make the field's texts shorter."
+    if length is not None and column.type == "binary":
+        long = pc.greater(pc.binary_length(values), length)
+        yield "too_long", long, f"The column takes {length:,} bytes.", "Make the field's texts shorter."
+    if column.choices:
+        strange = pc.invert(pc.is_in(values, value_set=pa.array(column.choices)))
+        hint = f"It takes {', '.join(column.choices[:20])}."
+        yield "enum", pc.and_(values.is_valid(), strange), "The column has no such choice.", hint
+    pattern = _WRITTEN.get(column.type)
+    if pattern is not None:
+        odd = pc.invert(pc.match_substring_regex(values, pattern))
+        text = f"This cannot be read as {column.declared or column.type}."
+        yield "wrong_type", odd, text, "Map another field, or write a formula in computed."
+    if column.type == "json":
+        odd = pa.array([value is not None and not _is_json(value) for value in values.to_pylist()])
+        yield "wrong_type", odd, "This is no JSON.", "Map an object or an array, or quote the text."
+
+
+# How texts must be written for a column; RE2.
+_WRITTEN: Final[Mapping[str, str]] = {
+    "integer": r"^\s*[-+]?\d+\s*$",
+    "decimal": r"^\s*[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?\s*$",
+    "float": r"(?i)^\s*[-+]?(\d+\.?\d*|\.\d+|inf(inity)?|nan)(e[-+]?\d+)?\s*$",
+    "uuid": r"(?i)^\{?[0-9a-f]{8}-?([0-9a-f]{4}-?){3}[0-9a-f]{12}\}?$",
+    "date": r"^\s*\d{4}-\d\d?-\d\d?",
+    "timestamp": r"^\s*\d{4}-\d\d?-\d\d?",
+    "timestamptz": r"^\s*\d{4}-\d\d?-\d\d?",
+    "boolean": r"(?i)^\s*(t|true|y|yes|on|1|f|false|n|no|off|0)\s*$",
+}
+
+
+def _is_json(text: str) -> bool:
+    try:
+        orjson.loads(text)
+    except orjson.JSONDecodeError:
+        return False
+    return True
+
+
+def _bad_numbers(column: Column, values: pa.Array) -> Iterator[Bad]:
+    limit, decimal = limit_of(column), pa.types.is_decimal(values.type)
+    if limit is not None:
+        low, high = limit
+        # A comparison in doubles is exact enough: what is at the very edge of 38 digits, the target tells.
+        numbers = values.cast(pa.float64()) if not pa.types.is_integer(values.type) else values
+        if pa.types.is_integer(values.type):
+            ends = (max(int(low), -(2**63)), min(int(high), 2**63 - 1))
+        else:
+            ends = (float(low), float(high))
+        bad = pc.or_(pc.less(numbers, ends[0]), pc.greater(numbers, ends[1]))
+        text = f"The column takes {low:f} to {high:f}."
+        yield "out_of_range", bad, text, "Narrow the field's min and max."
+    whole = column.type == "integer"
+    scale = 0 if whole else column.scale
+    if scale is not None and decimal and column.type in ("integer", "decimal") and values.type.scale > scale:
+        lost = pc.not_equal(pc.round(values, scale), values)
+        text = (
+            "The column takes whole numbers."
+            if whole
+            else f"The column keeps {scale} digits after the point."
+        )
+        yield ("wrong_type" if whole else "precision"), lost, text, "Set the field's decimals."
+    if whole and pa.types.is_floating(values.type):
+        lost = pc.not_equal(pc.floor(values), values)
+        yield (
+            "wrong_type",
+            lost,
+            "The column takes whole numbers.",
+            "Round the field: a formula such as round(x).",
+        )
+
+
+# The years that a type has, where they are fewer than four digits can say: MySQL 8.0 Reference Manual, 11.2.2; SQL
+# Server, "datetime" and "smalldatetime".
+_YEARS: Final[Mapping[tuple[str, str], tuple[int, int]]] = {
+    ("mysql", "datetime"): (1000, 9999),
+    ("mysql", "timestamp"): (1970, 2037),
+    ("mssql", "datetime"): (1753, 9999),
+    ("mssql", "smalldatetime"): (1900, 2078),
+}
+
+
+def _bad_dates(column: Column, values: pa.Array, kind: str) -> Iterator[Bad]:
+    years = _YEARS.get((kind, column.declared.partition("(")[0].casefold()))
+    if years is not None:
+        found = pc.year(values)
+        bad = pc.or_(pc.less(found, years[0]), pc.greater(found, years[1]))
+        text = f"The column takes the years {years[0]} to {years[1]}."
+        yield "out_of_range", bad, text, "Narrow the field's dates."
+
+
+@dataclass(frozen=True, slots=True)
+class Misfit:
+    """A value that will not fit, or (`row` None) what may bring one. `row` is counted from 1. `reason` is a word of
+    `connectors.REASONS`, or `precision` (digits are rounded away), or `enum`."""
+
+    table: str
+    column: str
+    field: str | None
+    reason: str
+    message: str
+    hint: str
+    row: int | None = None
+    value: Any = None
+
+    def as_json(self) -> dict[str, Any]:
+        """As the API shows it."""
+        return {
+            "table": self.table,
+            "column": self.column,
+            "field": self.field,
+            "row": self.row,
+            "value": self.value,
+            "reason": self.reason,
+            "message": self.message,
+            "hint": self.hint,
+        }
+
+
+def check(
+    planned: Planned, rows: TableRows, session: Session | None, sent: Sequence[str], kind: str
+) -> tuple[list[Misfit], int]:
+    """The misfits of one table, and how many rows were looked at. `sent` are the targets of the same push, whose rows
+    are not there yet; `kind` is the connection's; without a session nobody is asked what the target holds. Raises
+    `ConnectorError`."""
+    count, batch = _first_rows(rows)
+    look = _Look(planned, rows, batch, kind)
+    found = list(look.values())
+    found += look.repeated()
+    if session is not None:
+        found += look.strangers(session, sent)
+    if session is not None and planned.spec["mode"] == "insert" and not planned.spec["create"]:
+        found += look.there_already(session)
+    shown = {(one.column, one.reason) for one in found}
+    return [one for one in by_schema(planned) if (one.column, one.reason) not in shown] + found, count
+
+
+def _first_rows(rows: TableRows) -> tuple[int, pa.RecordBatch]:
+    """The first rows of a table and their number: BLOCK_ROWS, or as many as fit the budget of a block."""
+    count = min(rows.count, limits.BLOCK_ROWS)
+    while True:
+        try:
+            return count, rows.batch(np.arange(rows.offset, rows.offset + count, dtype=np.uint64), NoKeys())
+        except TooLarge:
+            if count < 2:
+                raise
+        count = max(1, count // limits.BLOCK_STEP)
+
+
+class NoKeys:
+    """Stands for keys that the target has not made yet."""
+
+    def take(self, table: int, column: str, rows: np.ndarray) -> pa.Array:
+        """Nulls."""
+        return pa.nulls(rows.size)
+
+
+# --- By what fields and columns say -----------------------------------------------------------------------------
+
+
+def by_schema(planned: Planned) -> Iterator[Misfit]:
+    """What may not fit, whatever the values are. A column of a key of several may repeat."""
+    for cell in planned.mapped.cells:
+        if cell.field is None:
+            continue
+        one, column = planned.wanted.maker.fields[cell.field], cell.column
+        alone = column.unique or planned.entity.keys == (column.name,)
+        alone = alone and not _follows(one, planned.wanted.maker.fields.values())
+        for reason, message, hint in _doubts(one, column, planned.wanted.count, planned.spec["mode"], alone):
+            yield Misfit(planned.wanted.name, column.name, cell.field, reason, message, hint)
+
+
+def _doubts(one: Field, column: Column, rows: int, mode: str, alone: bool) -> Iterator[tuple[str, str, str]]:
+    length, made = column.max_length, one.column
+    if length is not None and one.longest is not None and one.longest > length and column.type == "text":
+        text = f"Texts may have {one.longest:,} characters; the column takes {length:,}."
+        yield (
+            "too_long",
+            text,
+            "Make the field's texts shorter, or cut them: a formula such as left(this, n).",
+        )
+    if not column.nullable and made is not None and made.blank is not None:
+        share = made.blank[0] / made.blank[1]
+        yield (
+            "not_null",
+            f"{share:g} % of the values are blank; the column takes no null.",
+            "Set percent_blank to 0.",
+        )
+    if not _suits(one, column):
+        text = f"The field holds {kinds_of(one)[0]} values, the column is {column.declared or column.type}."
+        yield "wrong_type", text, "Map another field, or write a formula in computed."
+    bounds = made.bounds(rows) if made is not None else None
+    limit = limit_of(column)
+    if bounds is not None and limit is not None:
+        scale = one.dtype.scale if pa.types.is_decimal(one.dtype) else 0
+        low, high = (Decimal(end).scaleb(-scale) for end in bounds)
+        if low < limit[0] or high > limit[1]:
+            text = f"Numbers go from {low:f} to {high:f}; the column takes {limit[0]:f} to {limit[1]:f}."
+            yield "out_of_range", text, "Narrow the field's min and max."
+    if alone and made is not None and not _never_repeats(one) and rows > 1 and mode == "insert":
+        yield "unique", "The column is unique, and the field's values may repeat.", "Set unique on the field."
+
+
+def _never_repeats(one: Field) -> bool:
+    made = one.column
+    assert made is not None
+    if made.spec.common.unique or made.spec.common.unique_together:
+        return True
+    return made.formula is None and (
+        made.type.primary
+        or made.type.name in ("row_number", "sequence", "uuid", "ulid", "mongodb_objectid", "reference")
+    )
+
+
+_OF_COUNTRY: Final = frozenset({"country", "country_code"})
+
+
+def _follows(one: Field, fields: Iterable[Field]) -> bool:
+    """A country whose code never repeats, or the other way round: of a group both belong to one place."""
+    if one.column is None or one.column.type.name not in _OF_COUNTRY:
+        return False
+    beside = [other for other in fields if other is not one and other.column is not None]
+    return any(
+        other.column.type.name in _OF_COUNTRY
+        and other.column.spec.common.group == one.column.spec.common.group
+        and _never_repeats(other)
+        for other in beside
+        if other.column is not None
+    )
+
+
+def _suits(one: Field, column: Column) -> bool:
+    kinds = kinds_of(one)
+    text = pa.types.is_string(one.dtype)
+    return column.type in ("other", "text", "enum", *kinds) or text or kinds == ["other"]
+
+
+# --- By real values ---------------------------------------------------------------------------------------------
+
+
+class _Look:
+    """One look at the first rows of a table."""
+
+    def __init__(self, planned: Planned, rows: TableRows, batch: pa.RecordBatch, kind: str) -> None:
+        self.planned, self.cut, self.kind = planned, rows.sensitive, kind
+        self.entity: Entity = planned.entity
+        self.waiting = {*rows.from_parent, *rows.later}
+        self.columns: dict[str, pa.Array] = {
+            name: values.dictionary_decode() if pa.types.is_dictionary(values.type) else values
+            for name, values in zip(batch.schema.names, batch.columns, strict=True)
+        }
+        self.fields = {one["column"]: one.get("field") for one in planned.spec["columns"]}
+
+    def values(self) -> Iterator[Misfit]:
+        """Values that do not fit their column, each by itself."""
+        for name, values in self.columns.items():
+            column = self.entity.column(name)
+            if column is None or name in self.waiting:
+                continue
+            if not column.nullable and not column.generated and values.null_count:
+                yield from self._told(name, values.is_null(), "not_null", "The column takes no null.", _BLANK)
+            for reason, bad, text, hint in bad_values(column, values, self.kind):
+                yield from self._told(name, bad, reason, text, hint)
+
+    def repeated(self) -> Iterator[Misfit]:
+        """Values of unique columns that come twice in the rows."""
+        for names in self._uniques():
+            encoded = _encoded([self.columns[name] for name in names])
+            if encoded is None:
+                continue
+            codes, valid = encoded
+            _, firsts, back = np.unique(codes, return_index=True, return_inverse=True)
+            first = firsts[back]
+            bad = valid & (first != np.arange(codes.size))
+            for row in np.flatnonzero(bad)[: limits.MISFITS_SHOWN].tolist():
+                text = f"The same as in row {first[row] + 1:,}, and {' + '.join(names)} must be unique."
+                yield self._one(names[0], row, "unique", text, "Set unique on the field.")
+
+    def strangers(self, session: Session, sent: Sequence[str]) -> Iterator[Misfit]:
+        """Foreign keys of rows that are not in the target."""
+        for relation in self.entity.relations:
+            names = relation.columns
+            if relation.entity in (*sent, self.entity.name) or not set(names) <= self.columns.keys():
+                continue
+            parent = None if self.waiting & set(names) else session.entity(relation.entity)
+            if parent is None:
+                continue
+            there, valid = self._known(session, parent, relation.entity_columns, names)
+            text = f"There is no such row in {relation.entity}."
+            hint = f"Use a field of type foreign_key, or send rows of {relation.entity} first."
+            yield from self._told(names[0], pa.array(valid & ~there), "foreign_key", text, hint)
+
+    def there_already(self, session: Session) -> Iterator[Misfit]:
+        """Values of unique columns that the target has already."""
+        for names in self._uniques():
+            there, valid = self._known(session, self.entity, names, names)
+            text = f"There is a row with this {' + '.join(names)} already."
+            hint = "Use another seed or offset, or the mode upsert."
+            yield from self._told(names[0], pa.array(valid & there), "unique", text, hint)
+
+    def _uniques(self) -> list[tuple[str, ...]]:
+        known = [self.entity.keys, *self.entity.uniques, *((c.name,) for c in self.entity.fields if c.unique)]
+        fit = [one for one in known if one and set(one) <= self.columns.keys() - self.waiting]
+        return list({frozenset(one): one for one in fit}.values())
+
+    def _known(
+        self, session: Session, entity: Entity, columns: Sequence[str], names: Sequence[str]
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """``bool[n]`` twice: which rows' values are in a table, and which have any. Each combination is asked once."""
+        arrays = [self.columns[name] for name in names]
+        valid = np.ones(len(arrays[0]), np.bool_)
+        for values in arrays:
+            valid &= values.is_valid().to_numpy(zero_copy_only=False)
+        encoded = _encoded(arrays)
+        if encoded is None or not valid.any():
+            return np.zeros(valid.size, np.bool_), np.zeros(valid.size, np.bool_)
+        places = np.flatnonzero(valid)
+        _, firsts, back = np.unique(encoded[0][places], return_index=True, return_inverse=True)
+        take = pa.array(places[firsts])
+        wanted = pa.RecordBatch.from_arrays([values.take(take) for values in arrays], names=list(columns))
+        answer = session.known(entity, list(columns), wanted)
+        there = np.zeros(valid.size, np.bool_)
+        there[places] = answer.fill_null(False).to_numpy(zero_copy_only=False)[back]
+        return there, valid
+
+    def _told(self, name: str, bad: pa.Array, reason: str, text: str, hint: str) -> Iterator[Misfit]:
+        places = np.flatnonzero(pc.fill_null(bad, False).to_numpy(zero_copy_only=False))
+        for row in places[: limits.MISFITS_SHOWN].tolist():
+            yield self._one(name, row, reason, text, hint)
+
+    def _one(self, name: str, row: int, reason: str, text: str, hint: str) -> Misfit:
+        value = HIDDEN if name in self.cut else _shown(self.columns[name][row].as_py())
+        return Misfit(
+            self.planned.wanted.name, name, self.fields.get(name), reason, text, hint, row + 1, value
+        )
+
+
+_BLANK: Final = "Set percent_blank to 0, or leave the column out."
+
+
+def _encoded(arrays: Sequence[pa.Array]) -> tuple[np.ndarray, np.ndarray] | None:
+    """``int64[n]``: a number for each combination of values, alike where they are; and ``bool[n]``: which rows have
+    them all. None for values that cannot be compared."""
+    if not len(arrays[0]):
+        return None
+    codes = np.zeros(len(arrays[0]), np.int64)
+    valid = np.ones(codes.size, np.bool_)
+    for values in arrays:
+        if pa.types.is_nested(values.type) or pa.types.is_null(values.type):
+            return None
+        made = values.dictionary_encode()
+        valid &= values.is_valid().to_numpy(zero_copy_only=False)
+        codes = codes * (len(made.dictionary) + 1) + made.indices.fill_null(0).to_numpy(zero_copy_only=False)
+        codes = np.unique(codes, return_inverse=True)[1].astype(np.int64)
+    return np.where(valid, codes, np.arange(codes.size) + codes.size + 1), valid
+
+
+def _shown(value: Any) -> Any:
+    """A value as JSON, cut where it is long."""
+    if isinstance(value, str) and len(value) > limits.PUSH_KEY_CHARS:
+        return value[: limits.PUSH_KEY_CHARS] + "…"
+    if isinstance(value, dict | list):
+        return _shown(orjson.dumps(value, default=str).decode())
+    if isinstance(value, date | datetime):
+        return value.isoformat()
+    return value if isinstance(value, bool | int | float | str | type(None)) else str(value)

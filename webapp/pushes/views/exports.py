@@ -1,0 +1,69 @@
+"""Rows to a target in one call, for programs: always a push, which small ones are waited for."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Any
+
+from flask import Blueprint, Response
+
+from webapp import limits
+from webapp.accounts.actors import Actor
+from webapp.errors import ApiError
+from webapp.extensions import db
+from webapp.pushes.schemas import ExportDbInput, ExportInput, ExportRestInput
+from webapp.pushes.services import preparation, pushes
+from webapp.pushes.services.ledger import read
+from webapp.pushes.services.preparation import Prepared
+from webapp.pushes.views.pushes import queued, sending, with_more
+from webapp.web.responses import reply
+
+bp = Blueprint("exports_at_once", __name__)
+
+
+def prepared(actor: Actor, body: ExportInput) -> Prepared:
+    """The push of rows that are given, or of rows of a template. Errors as `push_prepare.of_template`."""
+    if isinstance(body, ExportDbInput):
+        body = body.model_copy(update={"target": body.table or body.target})
+    ask = pushes.asked_for_rows(actor, body)
+    if ask is None:
+        return preparation.of_rows(actor, body)
+    assert body.template_id is not None
+    return preparation.of_template(actor, body.template_id, ask, keep=not body.dry_run, path="template_id")
+
+
+def _more(model: type[ExportInput]) -> Callable[[Actor, ApiError, Any], ApiError]:
+    """What else is wrong with a body whose shape is."""
+    return lambda actor, error, said: with_more(error, said, model, lambda body: prepared(actor, body))
+
+
+@sending(bp, "/export/db", body=ExportDbInput, more_faults=_more(ExportDbInput))
+def to_database(actor: Actor, body: ExportDbInput) -> Response:
+    """Send rows that are given, or rows of a template, into a table: up to 1,000 rows answered when they are there."""
+    return _sent(actor, body)
+
+
+@sending(bp, "/export/rest", body=ExportRestInput, more_faults=_more(ExportRestInput))
+def to_endpoint(actor: Actor, body: ExportRestInput) -> Response:
+    """Send rows that are given, or rows of a template, over HTTP: up to 1,000 rows answered when they are there."""
+    return _sent(actor, body)
+
+
+def _sent(actor: Actor, body: ExportInput) -> Response:
+    planned = prepared(actor, body)
+    if body.dry_run:
+        return reply(pushes.dry_run(planned))
+    push_id, total = planned.push_id, planned.total
+    pushes.queue(actor, planned, "push.create" if body.rows is not None else "template.push")
+    if total <= limits.EXPORT_DB_WAIT_ROWS:
+        wait(push_id)
+    return queued(pushes.get(actor, push_id))
+
+
+def wait(push_id: str) -> None:
+    """Until a worker is done with it, at most EXPORT_DB_WAIT_SECONDS. No database session is held meanwhile."""
+    db.session.remove()
+    until = time.monotonic() + limits.EXPORT_DB_WAIT_SECONDS
+    while (state := read.state(push_id)) is not None and not state.ended and time.monotonic() < until:
+        time.sleep(limits.EXPORT_DB_POLL_SECONDS)

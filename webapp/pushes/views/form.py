@@ -1,0 +1,389 @@
+"""The form of a push: what a person chose, read as the request of a program; its mapping, drawn from the plan.
+
+What stands in the form is what is sent: a field that no column shows is left out, whatever its name may fit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+import orjson
+
+from webapp import limits
+from webapp.accounts.actors import Actor
+from webapp.connections.models import Connection
+from webapp.connections.services import access, connections
+from webapp.connectors import KINDS
+from webapp.connectors.channel import HttpConnector
+from webapp.connectors.request_template import RequestTemplate
+from webapp.endpoints.models import Endpoint
+from webapp.endpoints.services import endpoints
+from webapp.errors import ApiError
+from webapp.extensions import db
+from webapp.pushes.services.targets import OF_A_PUSH
+from webapp.web.forms.settings import SettingsForm
+
+_ENDPOINT: Final = "end_"
+_MOST_FOUND: Final = 20  # chosen: what a list of search results shows of one kind
+_WORDS: Final = {  # of a target, of several, of what stands at the head of its columns
+    "mongodb": ("Collection", "collections", "Key of"),
+    "rest": ("Path", "paths", "Name in the request to"),
+    "odata": ("Entity set", "entity sets", "Property of"),
+    "openapi": ("Operation", "operations", "Property of"),
+}
+_HOW: Final = "how"
+_REQUEST: Final = "request_template"
+_SHAPE: Final = (
+    "method",
+    "headers",
+    "header_encoding",
+    "query_params",
+    "body",
+)  # its path is the push's target
+
+
+def is_endpoint(where: str) -> bool:
+    """Whether the id of a choice is an endpoint's."""
+    return where.startswith(_ENDPOINT)
+
+
+def named(where: str) -> dict[str, Any]:
+    """A choice in the words of `POST /templates/{id}/push`."""
+    return {"endpoint_id": where} if is_endpoint(where) else {"connection_id": where or None}
+
+
+def known(actor: Actor, chosen: str) -> list[dict[str, Any]]:
+    """Connections that take rows, then endpoints, the chosen one among them. Error: not_found."""
+    page = connections.listing(actor, limit=limits.PAGE_LIMIT_MAX)
+    found = {one.id: one for one in page.items if one.type in KINDS and KINDS[one.type].can.modes}
+    made = {one.id: one for one in endpoints.listing(actor, limit=limits.PAGE_LIMIT_MAX).items}
+    if is_endpoint(chosen) and chosen not in made:
+        made[chosen] = endpoints.get(actor, chosen)
+    elif chosen and not is_endpoint(chosen) and chosen not in found:
+        found[chosen] = connections.get(actor, chosen)
+    return [*map(_connection, found.values()), *map(_of_endpoint, made.values())]
+
+
+def search(actor: Actor, text: str) -> tuple[list[dict[str, Any]], list[tuple[dict[str, Any], str]], int]:
+    """Find where rows can be pushed: writable connections and endpoints by name, and tables by name.
+
+    Return the connections and endpoints, the tables as (connection, table), and how many connections and endpoints
+    there are beyond those returned. Tables are those that were last read from each connection; nothing is connected to.
+    """
+    page = connections.listing(actor, limit=limits.PAGE_LIMIT_MAX, q=text or None)
+    writable = [one for one in page.items if _is_writable(one)]
+    named = endpoints.listing(actor, limit=limits.PAGE_LIMIT_MAX, q=text or None)
+    found = [*map(_connection, writable), *filter(_writable, map(_of_endpoint, named.items))]
+    more = page.total - len(page.items) + named.total - len(named.items) + max(0, len(found) - _MOST_FOUND)
+    tables: list[tuple[dict[str, Any], str]] = []
+    wanted = text.strip().casefold()
+    if wanted:
+        for connection in connections.every_with_metadata(actor):
+            if not _is_writable(connection):
+                continue
+            known = access.cached(connection) or {"entities": []}
+            names = (entity["name"] for entity in known["entities"] if entity.get("kind") != "view")
+            shown = _connection(connection)
+            tables += [(shown, name) for name in names if wanted in name.casefold()]
+            if len(tables) >= _MOST_FOUND:
+                break
+    return found[:_MOST_FOUND], tables[:_MOST_FOUND], more
+
+
+def _is_writable(connection: Connection) -> bool:
+    return connection.type in KINDS and bool(KINDS[connection.type].can.modes) and not connection.read_only
+
+
+def _writable(destination: Mapping[str, Any]) -> bool:
+    return not destination["read_only"]
+
+
+def _connection(one: Connection) -> dict[str, Any]:
+    kind = KINDS[one.type]
+    word, several, head = _WORDS.get(one.type, ("Table", "tables", "Column of"))
+    return {
+        "id": one.id,
+        "name": one.name,
+        "type": one.type,
+        "environment": one.environment,
+        "read_only": one.read_only,
+        "endpoint": False,
+        "http": kind.can.by_row,
+        "lists": not issubclass(kind, HttpConnector) or kind.has_entities,
+        "creates": kind.can.create_table,
+        "modes": kind.can.modes,
+        "word": word,
+        "several": several,
+        "head": head,
+    }
+
+
+def _of_endpoint(one: Endpoint) -> dict[str, Any]:
+    base = _connection(db.session.get_one(Connection, one.connection_id))
+    return {**base, "id": one.id, "name": one.name, "type": "endpoint", "endpoint": True}
+
+
+@dataclass(frozen=True, slots=True)
+class Sending:
+    """How rows are sent, as the form has it: settings of this push, and the request of one row."""
+
+    how: SettingsForm
+    request: SettingsForm | None
+    """Drawn with what holds anyway, so that what is seen is what is sent; None where the target says it itself."""
+    held: Mapping[str, Any]
+    """The request that holds where the form changes nothing."""
+
+    @property
+    def parts(self) -> list[Any]:
+        """Controls and groups to draw."""
+        return [*self.how.parts, *([self.request] if self.request else [])]
+
+    def values(self) -> dict[str, Any]:
+        """In the words of `POST /templates/{id}/push`."""
+        found = self.how.values()
+        if self.request is not None and (said := _whole(self.request.values())) != _whole(self.held):
+            path = self.held.get("path")
+            found["request_template"] = {**({"path": path} if path else {}), **said}
+        return found
+
+    def placed(self, faults: list[dict[str, Any]]) -> dict[str, str]:
+        """Faults by their controls."""
+        found = self.how.placed([{**one, "path": f"{_HOW}.{one['path']}"} for one in faults])
+        if self.request is not None:
+            found |= self.request.placed(faults)
+        return found
+
+
+def _whole(request: Mapping[str, Any]) -> dict[str, Any]:
+    """The parts of a request that the form shows, the usual ones too."""
+    said = {name: request.get(name) for name in _SHAPE}
+    usual = {"method": "POST", "headers": {}, "header_encoding": "none", "query_params": {}}
+    return {**said, **{name: said[name] or value for name, value in usual.items()}}
+
+
+def sending(chosen: Mapping[str, Any] | None, formdata: Any) -> Sending | None:
+    """How rows are sent there, to be changed for one push; what the connection or endpoint says holds otherwise.
+    None for databases."""
+    if chosen is None or not chosen["http"]:
+        return None
+    endpoint = db.session.get_one(Endpoint, chosen["id"]) if chosen["endpoint"] else None
+    connection = db.session.get_one(Connection, endpoint.connection_id if endpoint else chosen["id"])
+    model = KINDS[connection.type].Settings
+    names = [name for name in OF_A_PUSH if name in model.model_fields and name != _REQUEST]
+    settings = {**connection.settings, **(endpoint.settings if endpoint else {})}
+    normal = {name: value for name, value in settings.items() if name in names}
+    how = SettingsForm(model, formdata=formdata, name=_HOW, names=names, normal=normal)
+    held = settings.get(_REQUEST) or {}
+    if connection.type != "rest":  # an entity set or an operation says it itself
+        return Sending(how, None, held)
+    # What another target's form held is not this one's request.
+    own = formdata is not None and formdata.get("connection_id") == formdata.get("was")
+    said = formdata if own and f"{_REQUEST}.method" in formdata else None
+    request = SettingsForm(RequestTemplate, held, formdata=said, name=_REQUEST, names=_SHAPE)
+    return Sending(how, request, held)
+
+
+def asked(body: dict[str, Any], chosen: Mapping[str, Any] | None, how: Sending | None) -> dict[str, Any]:
+    """The form's request without what its target cannot do, and with how rows are sent."""
+    if chosen is None:
+        return body
+    body = {**body, **(how.values() if how else {})}
+    if body["mode"] not in chosen["modes"]:
+        body["mode"] = "insert"
+    if chosen["http"]:
+        body["create_table"] = False
+        for name in ("before_sql", "after_sql"):
+            body.pop(name, None)
+    if chosen["endpoint"]:
+        body["target"] = None  # the endpoint's own
+    return body
+
+
+FORMULA: Final = " ="
+"""The choice of a formula instead of a field; no field's name begins with a space."""
+HOWS: Final = {
+    "given": "chosen",
+    "computed": "formula",
+    "name": "same name",
+    "alike": "similar name",
+    "synonym": "same meaning",
+    "label": "by its label",
+    "type": "the only one of its type",
+    "parent": "key of its parent",
+}
+NOTHINGS: Final = {
+    "identity": "made by the target",
+    "computed": "computed by the target",
+    "default": "its default",
+    "nullable": "null",
+    "update": "stays as it is",
+    "left_out": "left out",
+}
+_MOST_OPTIONS: Final = (
+    900  # chosen: above that the page would pass 50 kB, and inputs with one list take their place
+)
+
+
+def tables_of(given: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """The form's tables: `{name, target, was, out, all, c: [{column, field, formula, was, key}]}`; columns of
+    another target than the present one are dropped."""
+    found = given.get("t")
+    tables = [one for one in found if isinstance(one, dict)] if isinstance(found, list) else []
+    if tables and "target" in given:  # the form of a template has one
+        tables[0] = {**tables[0], "target": _text(given, "target")}
+    moved = given.get("connection_id") != given.get("was")
+    return [
+        {
+            "name": _text(one, "name"),
+            "target": "" if moved else _text(one, "target"),
+            "out": "out" in one,
+            "all": _names(_text(one, "all")),
+            "c": [] if moved or _text(one, "target") != _text(one, "was") else _columns(one.get("c")),
+        }
+        for one in tables
+    ]
+
+
+def _columns(found: Any) -> list[dict[str, str]]:
+    rows = [one for one in found if isinstance(one, dict)] if isinstance(found, list) else []
+    return [{key: _text(one, key) for key in ("column", "field", "formula", "was", "key")} for one in rows]
+
+
+def _text(one: Mapping[str, Any], key: str) -> str:
+    value = one.get(key, "")
+    return value if isinstance(value, str) else ""
+
+
+def _names(text: str) -> list[str]:
+    try:
+        found = orjson.loads(text) if text else []
+    except orjson.JSONDecodeError:
+        return []
+    return [str(one) for one in found] if isinstance(found, list) else []
+
+
+# --- As a request -----------------------------------------------------------------------------------------------
+
+
+def of_template(given: Mapping[str, Any]) -> dict[str, Any]:
+    """The form as the body of `POST /templates/{id}/push`."""
+    asked = _common(given)
+    for one in tables_of(given)[:1]:
+        asked |= {"target": one["target"] or None, **_mapping(one, asked["mode"])}
+    for key in ("count", "seed", "locale"):
+        if text := _text(given, key).strip():
+            asked[key] = text
+    return asked
+
+
+def of_dataset(given: Mapping[str, Any]) -> dict[str, Any]:
+    """The form as the body of `POST /datasets/{id}/push`."""
+    asked = _common(given)
+    asked |= {"targets": {}, "mappings": {}, "computed": {}, "key_columns": {}}
+    for one in tables_of(given):
+        if one["out"] or one["target"]:
+            asked["targets"][one["name"]] = None if one["out"] else one["target"]
+        told = _mapping(one, asked["mode"])
+        for key, place in (("mapping", "mappings"), ("computed", "computed"), ("key_columns", "key_columns")):
+            if told.get(key):
+                asked[place][one["name"]] = told[key]
+    if text := _text(given, "seed").strip():
+        asked["seed"] = text
+    return asked
+
+
+def _common(given: Mapping[str, Any]) -> dict[str, Any]:
+    asked: dict[str, Any] = {
+        **named(_text(given, "connection_id")),
+        "mode": _text(given, "mode") or "insert",
+        "on_error": _text(given, "on_error") or "continue",
+        "create_table": "create_table" in given,
+        "confirm": _text(given, "confirm") or None,
+    }
+    if "canary" in given:
+        asked["canary"] = True
+    for key in ("before_sql", "after_sql"):
+        if text := _text(given, key).strip():
+            asked[key] = [text]
+    return asked
+
+
+def _mapping(one: Mapping[str, Any], mode: str) -> dict[str, Any]:
+    """What the rows of one table say. A field that is chosen for a second column goes there as a formula."""
+    if not one["c"]:
+        return {}
+    mapping: dict[str, str | None] = {}
+    computed: dict[str, str] = {}
+    for row in one["c"]:
+        if row["field"] == FORMULA:
+            computed[row["column"]] = row["formula"].strip() or "null"
+        elif row["field"] in mapping:
+            computed[row["column"]] = row["field"]
+        elif row["field"]:
+            mapping[row["field"]] = row["column"]
+    mapping |= {name: None for name in one["all"] if name not in mapping}
+    keys = [row["column"] for row in one["c"] if row["key"]] if mode != "insert" else []
+    return {"mapping": mapping, "computed": computed, "key_columns": keys}
+
+
+# --- As it is drawn ---------------------------------------------------------------------------------------------
+
+
+def drawn(
+    plan: Mapping[str, Any] | None, given: Mapping[str, Any], names: Sequence[str]
+) -> list[dict[str, Any]]:
+    """The tables of the page, in the order of sending, those that are left out or have no plan at the end:
+    `{name, target, out, plan, kept, all, cells, unused, listed}`; `kept` are rows of the form that have no plan now."""
+    asked = {one["name"]: one for one in tables_of(given)}
+    planned = {one["name"]: one for one in (plan or {}).get("tables", ())}
+    made = []
+    for name in [*planned, *(one for one in names if one not in planned)]:
+        mine, table = asked.get(name, {"target": "", "out": False, "c": [], "all": []}), planned.get(name)
+        made.append(
+            {
+                "name": name,
+                "target": table["target"] if table else mine["target"],
+                "out": mine["out"],
+                "plan": table,
+                "kept": [] if table else mine["c"],
+                "all": mine["all"],
+                "cells": [_cell(one, mine["c"]) for one in table["columns"]] if table else [],
+                "unused": _unused(table) if table else [],
+            }
+        )
+    options = sum(len(one["cells"]) * len(one["plan"]["fields"]) for one in made if one["plan"])
+    return [{**one, "listed": options > _MOST_OPTIONS} for one in made]
+
+
+def _unused(table: Mapping[str, Any]) -> list[str]:
+    sent = {one["field"] or one["formula"] for one in table["columns"]}
+    parts = {str(name).partition(".")[0] for name in sent if name}
+    return [one["name"] for one in table["fields"] if one["name"].partition(".")[0] not in parts]
+
+
+def _cell(cell: Mapping[str, Any], rows: Sequence[Mapping[str, str]]) -> dict[str, Any]:
+    """A column as the plan has it, with how its field was found in the first place."""
+    row = next((one for one in rows if one["column"] == cell["column"]), None)
+    how, _, field = (row["was"] if row else "").partition("|")
+    found = how if how and field == cell["field"] else cell["how"] or ""
+    names_a_field = cell["formula"] and not (row and row["field"] == FORMULA)
+    return {
+        **cell,
+        "field": cell["formula"] if names_a_field else cell["field"],
+        "formula": None if names_a_field else cell["formula"],
+        "how": found,
+        "says": HOWS.get(found, ""),
+        "nothing": NOTHINGS.get(cell["skipped"] or "", "choose a field"),
+    }
+
+
+def faults(error: ApiError | None, plan: Mapping[str, Any] | None) -> list[dict[str, Any]]:
+    """What stands in the way, as the page lists it."""
+    if error is not None:
+        told = error.details.get("fields") or [
+            {"path": "", "message": error.message, "hint": error.details.get("hint", "")}
+        ]
+        return list(told)
+    return [one for table in (plan or {}).get("tables", ()) for one in table["faults"]]

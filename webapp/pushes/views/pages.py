@@ -1,0 +1,391 @@
+"""The pages of a push before it is sent, and what a person does with one that has ended. For people only."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Annotated, Any, Final, TypeVar
+
+from flask import Blueprint, Response, g, redirect, render_template, request, url_for
+from pydantic import Field
+
+from webapp import limits
+from webapp.accounts.actors import Actor
+from webapp.accounts.services import tenancy
+from webapp.connections.services import connections, inspection
+from webapp.datasets.services import datasets, rows
+from webapp.errors import ApiError
+from webapp.pushes.schemas import DatasetPushInput, PushInput, RetryInput, SendingInput
+from webapp.pushes.services import preparation, pushes, retries
+from webapp.pushes.services.preparation import Prepared
+from webapp.pushes.views import form, presentation
+from webapp.pushes.views import repair as pushes_repair
+from webapp.pushes.views.pushes import with_more
+from webapp.row_templates.models import Template
+from webapp.row_templates.services import compilation, templates
+from webapp.web import snippets
+from webapp.web.inputs import Query, form_values, parse
+from webapp.web.responses import render_block
+from webapp.web.routing import route
+
+M = TypeVar("M", bound=SendingInput)
+
+bp = Blueprint("push_pages", __name__)
+PAGE: Final = "pushes/new.html"
+_FEW: Final = 100  # chosen: tables up to which they are a plain choice; above, a box that searches
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """Whose rows are sent, and how its form becomes a push that is prepared."""
+
+    kind: str
+    id: str
+    name: str
+    names: list[str]
+    """Of its tables."""
+    seed: str
+    count: int | None
+    prepare: Callable[[dict[str, Any], bool], Prepared]
+    """From the form's request; whether it is to be sent."""
+    body: Callable[[Mapping[str, Any]], dict[str, Any]]
+
+    @property
+    def page(self) -> str:
+        """Its page of pushes."""
+        return f"/{self.kind}s/{self.id}/push"
+
+
+class WhereQuery(Query):
+    """Where the rows shall go, and which: what the form begins with, checked when it is sent. An endpoint's id may
+    stand for a connection's, as in the form."""
+
+    connection_id: Annotated[str, Field(max_length=2 * limits.MAX_NAME_CHARS)] = ""
+    target: Annotated[str, Field(max_length=limits.MAX_NAME_CHARS)] = ""
+    seed: Annotated[str, Field(max_length=limits.MAX_SEED_CHARS)] = ""
+    count: Annotated[str, Field(max_length=limits.MAX_NAME_CHARS)] = ""
+    locale: Annotated[str, Field(max_length=limits.MAX_NAME_CHARS)] = ""
+
+
+class DestinationQuery(Query):
+    """Search for connections, endpoints and tables. `connection_id` is the destination that is chosen now."""
+
+    q: Annotated[str, Field(max_length=limits.MAX_QUERY_TEXT)] = ""
+    connection_id: Annotated[str, Field(max_length=2 * limits.MAX_NAME_CHARS)] = ""
+
+
+class TargetQuery(Query):
+    """Which tables: those whose name has this text."""
+
+    target: Annotated[str, Field(max_length=limits.MAX_NAME_CHARS)] = ""
+
+
+def _asked(model: type[M], asked: dict[str, Any], sends: bool, prepare: Callable[[M], Prepared]) -> M:
+    """What the form says. Error: validation_error with every fault of the push."""
+    said = {**asked, "dry_run": not sends}
+    try:
+        return parse(model, said, strict=False)
+    except ApiError as error:
+        raise with_more(error, said, model, prepare) from None
+
+
+def _template(actor: Actor, template_id: str) -> Source:
+    shown = templates.show(tenancy.get(actor, Template, template_id, "push"))
+
+    def prepare(asked: dict[str, Any], sends: bool) -> Prepared:
+        ask = _asked(
+            PushInput, asked, sends, lambda one: preparation.of_template(actor, template_id, one, keep=False)
+        )
+        return preparation.of_template(actor, template_id, ask, keep=sends)
+
+    return Source(
+        "template",
+        template_id,
+        shown["name"],
+        [shown["name"]],
+        secrets.token_hex(4),
+        shown["quantity"],
+        prepare,
+        form.of_template,
+    )
+
+
+def _dataset(actor: Actor, dataset_id: str) -> Source:
+    found = datasets.get(actor, dataset_id, "push")
+    version = datasets.version_of(found)
+    names = [one.name for one in rows.members(version.spec, version.pins["templates"])]
+
+    def prepare(asked: dict[str, Any], sends: bool) -> Prepared:
+        ask = _asked(
+            DatasetPushInput, asked, sends, lambda one: preparation.of_dataset(actor, dataset_id, one)
+        )
+        return preparation.of_dataset(actor, dataset_id, ask)
+
+    return Source(
+        "dataset", dataset_id, found.name, names, version.spec["seed"], None, prepare, form.of_dataset
+    )
+
+
+# --- Before it is sent ------------------------------------------------------------------------------------------
+
+
+@route(
+    bp, "/templates/<template_id>/push", scope="push", query=WhereQuery, programs=False, hidden=True, reads=False
+)  # fmt: skip
+def of_template(actor: Actor, template_id: str, query: WhereQuery) -> Response:
+    """The form of a push of a template."""
+    return _begun(actor, _template(actor, template_id), query)
+
+
+@route(bp, "/templates/<template_id>/push/form", ["POST"], scope="push", programs=False, hidden=True)
+def template_form(actor: Actor, template_id: str) -> Response:
+    """The form as it was left: drawn anew, tried, or sent."""
+    return _pressed(actor, _template(actor, template_id))
+
+
+@route(
+    bp, "/datasets/<dataset_id>/push", scope="push", query=WhereQuery, programs=False, hidden=True, reads=False
+)  # fmt: skip
+def of_dataset(actor: Actor, dataset_id: str, query: WhereQuery) -> Response:
+    """The form of a push of a dataset."""
+    return _begun(actor, _dataset(actor, dataset_id), query)
+
+
+@route(bp, "/datasets/<dataset_id>/push/form", ["POST"], scope="push", programs=False, hidden=True)
+def dataset_form(actor: Actor, dataset_id: str) -> Response:
+    """The form as it was left: drawn anew, tried, or sent."""
+    return _pressed(actor, _dataset(actor, dataset_id))
+
+
+def _begun(actor: Actor, source: Source, query: WhereQuery) -> Response:
+    if "HX-Request" in request.headers:  # from the export dialog: a page of its own, not a part of that one
+        return Response(status=204, headers={"HX-Redirect": request.script_root + request.full_path})
+    connection_id, _, table = query.connection_id.partition("/")
+    given: dict[str, Any] = {
+        "connection_id": connection_id,
+        "was": connection_id,
+        "seed": query.seed or source.seed,
+        "count": query.count or str(source.count or ""),
+        "locale": query.locale,
+        "create_table": "yes",
+        "t": [{"name": one, "target": query.target or table, "was": ""} for one in source.names[:1]],
+    }
+    return _drawn(actor, source, given, "")
+
+
+def _pressed(actor: Actor, source: Source) -> Response:
+    given = form_values(request.form)
+    verb = request.form.get("do", "")
+    if verb != "send":
+        return _drawn(actor, source, given, verb)
+    try:
+        chosen = _chosen(form.known(actor, str(given.get("connection_id", ""))), given)
+        how = form.sending(chosen, request.form)
+        asked = form.asked(source.body(given), chosen, how)
+        push = pushes.queue(actor, source.prepare(asked, True), f"{source.kind}.push")
+    except ApiError as error:
+        return _drawn(actor, source, given, "", error)
+    return _sent(url_for("pushes.show", push_id=push.id))
+
+
+def _chosen(known: list[dict[str, Any]], given: Mapping[str, Any]) -> dict[str, Any] | None:
+    return next((one for one in known if one["id"] == given.get("connection_id")), None)
+
+
+def _sent(where: str) -> Response:
+    if "HX-Request" in request.headers:
+        return Response(status=204, headers={"HX-Redirect": where})
+    return redirect(where, 303)  # type: ignore[return-value]
+
+
+def _drawn(
+    actor: Actor, source: Source, given: dict[str, Any], verb: str, error: ApiError | None = None
+) -> Response:
+    """The page with the plan of what its form says; `verb` dry: with what would be sent."""
+    known = form.known(actor, str(given.get("connection_id", "")))
+    usable = [one for one in known if not one["read_only"]]
+    if not given.get("connection_id") and len(usable) == 1:
+        given = {**given, "connection_id": usable[0]["id"], "was": usable[0]["id"]}
+    chosen = _chosen(known, given)
+    how = form.sending(chosen, request.form if request.method == "POST" else None)
+    entities: list[str] = []
+    plan, dry = None, None
+    asked = form.asked(source.body(given), chosen, how)
+    try:
+        if chosen is not None:
+            entities = _tables(actor, chosen["id"]) if chosen["lists"] and not chosen["endpoint"] else []
+            prepared = source.prepare(asked, False)
+            plan = pushes.plan(prepared)
+            if verb == "dry":
+                dry = pushes.dry_run(prepared)
+    except ApiError as trouble:
+        error = error or trouble
+    faults = form.faults(error, plan)
+    context = {
+        "source": source,
+        "given": given,
+        "connections": known,
+        "chosen": chosen,
+        "entities": entities[:_FEW],
+        "many": len(entities) > _FEW,
+        "plan": plan,
+        "tables": form.drawn(plan, given, source.names),
+        "dry": dry,
+        "error": error,
+        "faults": faults,
+        "how": how,
+        "how_faults": how.placed(faults) if how else {},
+        "FORMULA": form.FORMULA,
+        "code": _code(source, asked),
+        "locales": compilation.vocabulary().locales,
+        "is_admin": actor.can("admin"),
+    }
+    status = error.status if error is not None and request.method == "POST" and error.status < 500 else 200
+    if "HX-Request" in request.headers:
+        return Response(render_block(PAGE, "plan", **context))
+    return Response(render_template(PAGE, **context), status, mimetype="text/html")
+
+
+def destinations(actor: Actor, text: str = "", chosen: str = "") -> dict[str, Any]:
+    """Return what `pushes/destinations.html` lists: search results, or all of them where `text` is empty."""
+    if not actor.can("push"):
+        return {"found": [], "tables": [], "more": 0, "chosen": ""}
+    found, tables, more = form.search(actor, text.strip())
+    values = [one["id"] for one in found] + [f"{connection['id']}/{table}" for connection, table in tables]
+    return {
+        "found": found,
+        "tables": tables,
+        "more": more,
+        "chosen": chosen if chosen in values else next(iter(values), ""),
+        "text": text,
+    }
+
+
+@route(
+    bp, "/destinations", scope="push", query=DestinationQuery, programs=False, hidden=True, reads=False
+)  # fmt: skip
+def search_destinations(actor: Actor, query: DestinationQuery) -> Response:
+    """The options of the list of destinations that match a search."""
+    context = destinations(actor, query.q, query.connection_id)
+    return Response(render_template("pushes/destinations.html", **context), mimetype="text/html")
+
+
+@route(
+    bp, "/destinations/target", scope="push", query=DestinationQuery, programs=False, hidden=True, reads=False
+)  # fmt: skip
+def destination_target(actor: Actor, query: DestinationQuery) -> Response:
+    """The input for the table, path or entity set of a destination."""
+    connection_id, _, table = query.connection_id.partition("/")
+    chosen = None
+    if connection_id:
+        chosen = _chosen(form.known(actor, connection_id), {"connection_id": connection_id})
+    names: list[str] = []
+    error = None
+    if chosen is not None and chosen["lists"] and not chosen["endpoint"]:
+        try:
+            names = _tables(actor, connection_id)
+        except ApiError as trouble:
+            error = trouble
+    context = {
+        "chosen": chosen,
+        "names": names[:_FEW],
+        "many": len(names) > _FEW,
+        "table": table,
+        "error": error,
+    }
+    return Response(render_template("pushes/destination_target.html", **context), mimetype="text/html")
+
+
+def _tables(actor: Actor, connection_id: str, text: str = "") -> list[str]:
+    known = inspection.metadata(actor, connections.get(actor, connection_id))
+    wanted = text.strip().casefold()
+    return [one.name for one in known.entities if one.kind != "view" and wanted in one.name.casefold()]
+
+
+@route(
+    bp, "/connections/<connection_id>/targets", scope="read", query=TargetQuery, programs=False, hidden=True,
+    reads=False,
+)  # fmt: skip
+def targets(actor: Actor, connection_id: str, query: TargetQuery) -> Response:
+    """Tables for a box that searches."""
+    found = _tables(actor, connection_id, query.target)[:_FEW]
+    return Response(render_template("pushes/targets.html", entities=found), mimetype="text/html")
+
+
+def _code(source: Source, asked: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """The same by program; what is as it would be anyway is left out."""
+    usual = {"mode": "insert", "on_error": "continue"}
+    said = {key: value for key, value in asked.items() if value and usual.get(key) != value}
+    if str(said.get("count", "")).isdecimal():
+        said["count"] = int(said["count"])
+    at = f"{snippets.origin()}{source.page}"
+    return [
+        ("Dry run", snippets.curl("POST", at, {**said, "dry_run": True})),
+        ("Push", snippets.curl("POST", at, said)),
+    ]
+
+
+# --- When it has ended ------------------------------------------------------------------------------------------
+
+
+@route(bp, "/pushes/<push_id>/repair", ["POST"], scope="push", programs=False, hidden=True)
+def repair(actor: Actor, push_id: str) -> Response:
+    """Send the rows that did not arrive once more, with what the form of the push's page changes."""
+    given = form_values(request.form)
+    push = pushes.get(actor, push_id, "push")
+    try:
+        ask = parse(RetryInput, pushes_repair.body(push, given), strict=False)
+        made = retries.retry(actor, push_id, ask)
+    except ApiError as error:
+        return _again(actor, push_id, error, given)
+    return redirect(url_for("pushes.show", push_id=made.id), 303)  # type: ignore[return-value]
+
+
+@route(bp, "/pushes/<push_id>/rerun", ["POST"], scope="push", programs=False, hidden=True)
+def rerun(actor: Actor, push_id: str) -> Response:
+    """The same request once more, with the seed and the time that the first was made with."""
+    push = pushes.get(actor, push_id, "push")
+    ask = {
+        **{key: value for key, value in push.request["ask"].items() if value is not None and key != "retry"},
+        "seed": push.pins["seed"],
+        "confirm": request.form.get("confirm") or None,
+    }
+    if push.pins["now"]:
+        ask["now"] = push.pins["now"]
+    source, action = (
+        push.template_id or push.dataset_id,
+        "template.push" if push.template_id else "dataset.push",
+    )
+    try:
+        if push.kind != "push" or source is None:
+            raise ApiError("conflict", "Only a push of a template or a dataset can be sent again as it was.")
+        if push.template_id:
+            made = preparation.of_template(actor, source, parse(PushInput, ask, strict=False))
+        else:
+            made = preparation.of_dataset(actor, source, parse(DatasetPushInput, ask, strict=False))
+        again = pushes.queue(actor, made, action)
+    except ApiError as error:
+        return _again(actor, push_id, error, {})
+    return redirect(url_for("pushes.show", push_id=again.id), 303)  # type: ignore[return-value]
+
+
+def _again(actor: Actor, push_id: str, error: ApiError, given: Mapping[str, Any]) -> Response:
+    """The page of a push with what was wrong."""
+    push = pushes.get(actor, push_id)
+    data = pushes.as_json(push)
+    context = presentation.context(actor, push, data)
+    shown = render_template("pushes/show.html", data=data, error=error, given=given, **context)
+    return Response(shown, error.status, mimetype="text/html")
+
+
+@bp.app_context_processor
+def helpers() -> dict[str, Any]:
+    """What the pages of pushes call."""
+    if getattr(g, "face", "") != "person":
+        return {}
+    return {
+        "connection_names": presentation.names,
+        "push_bar": presentation.bar,
+        "ROW_STATES": presentation.STATES,
+    }

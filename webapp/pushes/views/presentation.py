@@ -1,0 +1,194 @@
+"""What the pages of pushes show beside the pushes themselves: pace, rate chart, rows, log, repairs, code."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import pairwise
+from typing import Any, Final
+
+from flask import g
+from sqlalchemy import select
+
+from webapp import limits, pagination
+from webapp.accounts.actors import Actor
+from webapp.connections.models import Connection
+from webapp.connectors import KINDS
+from webapp.datasets.models import Dataset
+from webapp.endpoints.models import Endpoint
+from webapp.errors import ApiError
+from webapp.extensions import db
+from webapp.generation.views import exports
+from webapp.operations.models import END_STATES
+from webapp.pushes.models import Push
+from webapp.pushes.services import completion, pushes
+from webapp.pushes.services.ledger import read
+from webapp.pushes.views import reasons, repair
+from webapp.row_templates.models import Template
+from webapp.web import snippets
+
+STATES: Final = ("failed", "unknown", "delivered", "undone")
+_LINES: Final = 12  # chosen: the last lines of the log
+_WIDTH, _HEIGHT = 600, 90  # of the rate chart, in its own units
+
+
+def context(actor: Actor, push: Push, data: Mapping[str, Any]) -> dict[str, Any]:
+    """What the page of a push draws; nothing for a program."""
+    if g.face != "person":
+        return {}
+    counts, total = data["counts"], data["counts"]["total"]
+    connection = db.session.get(Connection, push.connection_id) if push.connection_id else None
+    endpoint = db.session.get(Endpoint, push.endpoint_id) if push.endpoint_id else None
+    state = "failed" if counts["failed"] or not counts["unknown"] else "unknown"
+    found = read.rows(push.id, state=state, limit=limits.PAGE_LIMIT_DEFAULT + 1)
+    ends = found[: limits.PAGE_LIMIT_DEFAULT]
+    items = [one.as_json(push.tables) for one in ends]
+    last = [ends[-1].table, ends[-1].row] if len(found) > len(ends) else None
+    return {
+        "pace": exports.pace({**data, "rows_done": total - counts["pending"], "count": total}),
+        "chart": chart(data["progress"]),
+        "state": state,
+        "shown": items,
+        "after": pagination.cursor_of("push_rows", f"{push.id} {state} None", last) if last else None,
+        "reasons": _reasons(items),
+        "explained": reasons.of_rows([*items, *(_unknown(push) if state == "failed" else ())]),
+        "stopped_by": reasons.of_error(data["error"]),
+        "http": connection is not None and KINDS[connection.type].can.by_row,
+        "endpoint": endpoint if endpoint is not None and endpoint.deleted_at is None else None,
+        "lines": read.last_lines(push.id, _LINES),
+        "related": pushes.listing(actor, of_id=push.id, limit=limits.PAGE_LIMIT_MAX).items,
+        "of": db.session.get(Push, push.of_id) if push.of_id else None,
+        "source": _source(push),
+        "connection": connection if connection is not None and connection.deleted_at is None else None,
+        "needs": connection.name if connection is not None and connection.environment == "prod" else None,
+        "bad": _bad(push),
+        "undo": _undoable(data),
+        "repairs": {"ways": repair.WAYS, "lines": range(repair.LINES), "fields": repair.fields(data)},
+        "code": code(data),
+    }
+
+
+def _bad(push: Push) -> dict[str, int] | None:
+    """What became of rows that were bad on purpose; None where there are none, and while it goes on."""
+    if push.status not in END_STATES or not completion.has_bad(push):
+        return None
+    try:
+        return completion.report(push)
+    except ApiError:  # what they were made with is gone
+        return None
+
+
+def _unknown(push: Push) -> list[dict[str, Any]]:
+    """The first rows of which it is not known whether they arrived."""
+    if not push.unknown:
+        return []
+    found = read.rows(push.id, state="unknown", limit=limits.PAGE_LIMIT_DEFAULT)
+    return [one.as_json(push.tables) for one in found]
+
+
+def _source(push: Push) -> dict[str, str] | None:
+    """The template or dataset whose rows these are, where it is still there."""
+    row: Template | Dataset | None = None
+    if push.template_id:
+        row = db.session.get(Template, push.template_id)
+    elif push.dataset_id:
+        row = db.session.get(Dataset, push.dataset_id)
+    if row is None or row.deleted_at is not None:
+        return None
+    kind = "template" if push.template_id else "dataset"
+    return {"name": row.name, "href": f"/{kind}s/{row.id}", "kind": kind}
+
+
+def _reasons(items: Iterable[Mapping[str, Any]]) -> list[tuple[str, str, int]]:
+    """Column, reason and how many of the rows that are shown."""
+    found: dict[tuple[str, str], int] = {}
+    for one in items:
+        key = (one["column"] or "", one["code"])
+        found[key] = found.get(key, 0) + 1
+    return [
+        (column, code, number) for (column, code), number in sorted(found.items(), key=lambda one: -one[1])
+    ]
+
+
+def _undoable(data: Mapping[str, Any]) -> bool:
+    """Whether deleting what arrived can be asked for."""
+    inserted = all(one["mode"] == "insert" and one["key_columns"] for one in data["tables"])
+    return bool(
+        data["status"] in END_STATES and data["kind"] != "undo" and data["counts"]["delivered"] and inserted
+    )
+
+
+def chart(points: Sequence[Sequence[float]]) -> dict[str, Any] | None:
+    """The rate over time as a line: `{width, height, line, area, most, seconds}`; None for fewer than three points."""
+    steps = [(float(at), float(done)) for at, done in points]
+    rates = [
+        (after[0], (after[1] - before[1]) / (after[0] - before[0]))
+        for before, after in pairwise(steps)
+        if after[0] > before[0]
+    ]
+    if len(rates) < 2:
+        return None
+    most, last = max(rate for _, rate in rates), rates[-1][0]
+    if most <= 0 or last <= 0:
+        return None
+    spots = [
+        f"{at / last * _WIDTH:.1f},{_HEIGHT - 2 - max(0.0, rate) / most * (_HEIGHT - 4):.1f}"
+        for at, rate in rates
+    ]
+    line = "M0," + spots[0].partition(",")[2] + " L" + " L".join(spots)
+    return {
+        "width": _WIDTH,
+        "height": _HEIGHT,
+        "line": line,
+        "area": f"{line} L{_WIDTH},{_HEIGHT} L0,{_HEIGHT} Z",
+        "most": round(most),
+        "seconds": last,
+    }
+
+
+def names(items: Iterable[Mapping[str, Any]]) -> dict[str, str]:
+    """The connections of some pushes, by id."""
+    wanted = {one["connection_id"] for one in items if one["connection_id"]}
+    rows = (
+        db.session.execute(select(Connection.id, Connection.name).where(Connection.id.in_(wanted)))
+        if wanted
+        else ()
+    )
+    return {row[0]: row[1] for row in rows}
+
+
+def code(data: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """The same by program."""
+    base = snippets.origin()
+    at = f"{base}/pushes/{data['id']}"
+    usual = {"mode": "insert", "on_error": "continue", "dry_run": False, "offset": 0}
+    ask = {
+        key: value
+        for key, value in data["request"].items()
+        if value not in (None, "", [], {}, False)
+        and usual.get(key) != value
+        and key not in ("confirm", "rows")
+    }
+    made = []
+    if data["kind"] == "push" and (data["template_id"] or data["dataset_id"]):
+        kind = "templates" if data["template_id"] else "datasets"
+        url = f"{base}/{kind}/{data['template_id'] or data['dataset_id']}/push"
+        made.append(
+            ("Send it again with the same seed", snippets.curl("POST", url, {**ask, "seed": data["seed"]}))
+        )
+    if data["status"] not in END_STATES:
+        made.append(("Follow it", snippets.curl("GET", f"{at}/events", more="-N")))
+    made.append(("Rows that failed", snippets.curl("GET", f"{at}/rows?state=failed&values=true")))
+    made.append(("Send those again", snippets.curl("POST", f"{at}/retry", {})))
+    return made
+
+
+def bar(counts: Mapping[str, int]) -> list[tuple[str, float, float]]:
+    """Parts of the bar: what became of rows, where its part begins and how wide it is, in percent."""
+    total, at, made = max(1, counts["total"]), 0.0, []
+    for name in ("delivered", "undone", "unknown", "failed"):
+        wide = counts[name] * 100 / total
+        if wide:
+            wide = max(wide, 0.4)
+            made.append((name, round(at, 2), round(min(wide, 100 - at), 2)))
+            at = min(100.0, at + wide)
+    return made

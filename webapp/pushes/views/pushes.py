@@ -1,0 +1,304 @@
+"""Pushes: rows that a worker sends to a connection."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import Annotated, Any, Literal
+
+from flask import Blueprint, Response, url_for
+from pydantic import Field
+
+from webapp import clock, limits, pagination
+from webapp.accounts.actors import Actor
+from webapp.errors import ApiError, Fault, faults_of, validation_error
+from webapp.extensions import db
+from webapp.pushes.models import Push
+from webapp.pushes.responses import BadRowsOut, DryRunOut, PlanOut, PushOut, RowOut
+from webapp.pushes.schemas import DatasetPushInput, PushInput, RetryInput, SendingInput, UndoInput
+from webapp.pushes.services import completion, preparation, pushes, retries
+from webapp.pushes.services.ledger import read
+from webapp.pushes.services.preparation import Prepared
+from webapp.pushes.views import presentation
+from webapp.scenarios.services import run_logs
+from webapp.scenarios.services.run_logs import Piece
+from webapp.web import events, log_events
+from webapp.web.inputs import ListQuery, Query, parse
+from webapp.web.responses import Listed, matching, reply
+from webapp.web.routing import route
+
+bp = Blueprint("pushes", __name__)
+
+TARGET_ERRORS = (
+    "target_failed",
+    "target_timeout",
+    "target_not_allowed",
+    "token_request_failed",
+    "csrf_failed",
+    "driver_missing",
+)
+ERRORS = (*TARGET_ERRORS, "read_only_connection", "row_limit_exceeded", "quota_exceeded", "leak_found")
+
+# Routes that queue a push; those of the second kind show with `dry_run` what would be sent.
+_queueing = partial(route, methods=["POST"], scope="push", returns=PushOut, status=201, idempotent=True)
+sending = partial(_queueing, also={200: DryRunOut}, errors=ERRORS)
+_repeating = partial(_queueing, errors=(*ERRORS, "conflict"))
+
+
+class PushQuery(ListQuery):
+    """Which pushes. `q` searches targets; `of_id` finds the retries and undos of a push."""
+
+    template_id: str | None = None
+    dataset_id: str | None = None
+    connection_id: str | None = None
+    of_id: str | None = None
+    status: str | None = None
+
+
+class RowQuery(Query):
+    """Which rows of a push, and whether with their values."""
+
+    state: Literal["delivered", "failed", "unknown", "undone"] | None = None
+    table: str | None = None
+    values: bool = False
+    cursor: str | None = None
+    limit: Annotated[int, Field(ge=1, le=limits.PAGE_LIMIT_MAX)] = limits.PAGE_LIMIT_DEFAULT
+
+
+class LogQuery(Query):
+    """Whether to stay for the lines to come, as server-sent events."""
+
+    follow: bool = False
+
+
+def with_more(
+    error: ApiError, said: Any, model: type[SendingInput], prepare: Callable[[Any], Prepared]
+) -> ApiError:
+    """Return the error of a push's body together with what is wrong with the rest of it: `prepare` plans the push of
+    what can be read. Errors: not_found (what the address names), forbidden."""
+    told = [Fault(**one) for one in error.details["fields"]]
+    wrong = {_key_of(one.path) for one in told}
+    if not isinstance(said, Mapping) or "" in wrong:
+        return error
+    rest = {key: value for key, value in said.items() if key not in wrong and key in model.model_fields}
+    try:
+        more = prepare(parse(model, rest, strict=False)).faults()
+    except ApiError as other:
+        if other.code == "forbidden" or (other.code == "not_found" and not other.path):
+            raise
+        if other.code != "validation_error" and not other.path:  # the target's trouble
+            return error
+        more = faults_of(other)
+    return validation_error(dict.fromkeys([*told, *(one for one in more if _key_of(one.path) not in wrong)]))
+
+
+def _key_of(path: str) -> str:
+    """The key of the body that a fault's path begins with."""
+    return re.split(r"[.\[]", path, maxsplit=1)[0]
+
+
+def _more_of_template(actor: Actor, error: ApiError, said: Any, template_id: str) -> ApiError:
+    return with_more(
+        error, said, PushInput, lambda ask: preparation.of_template(actor, template_id, ask, keep=False)
+    )
+
+
+def _more_of_dataset(actor: Actor, error: ApiError, said: Any, dataset_id: str) -> ApiError:
+    return with_more(
+        error, said, DatasetPushInput, lambda ask: preparation.of_dataset(actor, dataset_id, ask)
+    )
+
+
+def sent(actor: Actor, body: SendingInput, prepare: Callable[[], Prepared], action: str) -> Response:
+    """A push, or what it would send."""
+    prepared = prepare()
+    if body.dry_run:
+        return reply(pushes.dry_run(prepared))
+    return queued(pushes.queue(actor, prepared, action))
+
+
+def queued(push: Push) -> Response:
+    """The answer to who had it made."""
+    where = url_for("pushes.show", push_id=push.id)
+    return reply(pushes.as_json(push), status=201, see=where, headers={"Location": where})
+
+
+@sending(bp, "/templates/<template_id>/push", body=PushInput, more_faults=_more_of_template)
+def create(actor: Actor, template_id: str, body: PushInput) -> Response:
+    """Have rows of a template sent by a worker; with `dry_run`, what would be sent and what will not fit."""
+    return sent(
+        actor,
+        body,
+        lambda: preparation.of_template(actor, template_id, body, keep=not body.dry_run),
+        "template.push",
+    )
+
+
+@route(
+    bp,
+    "/templates/<template_id>/push/plan",
+    ["POST"],
+    scope="push",
+    body=PushInput,
+    returns=PlanOut,
+    reads=True,
+    errors=ERRORS,
+    more_faults=_more_of_template,
+)
+def plan(actor: Actor, template_id: str, body: PushInput) -> Response:
+    """Which field goes into which column, how that was found, and what may not fit; nothing is sent."""
+    asked = body.model_copy(update={"dry_run": True})
+    return reply(pushes.plan(preparation.of_template(actor, template_id, asked, keep=False)))
+
+
+@sending(bp, "/datasets/<dataset_id>/push", body=DatasetPushInput, more_faults=_more_of_dataset)
+def create_of_dataset(actor: Actor, dataset_id: str, body: DatasetPushInput) -> Response:
+    """Have all tables of a dataset sent by a worker, parents first; keys that the target makes go to the children."""
+    return sent(actor, body, lambda: preparation.of_dataset(actor, dataset_id, body), "dataset.push")
+
+
+@route(
+    bp,
+    "/datasets/<dataset_id>/push/plan",
+    ["POST"],
+    scope="push",
+    body=DatasetPushInput,
+    returns=PlanOut,
+    reads=True,
+    errors=ERRORS,
+    more_faults=_more_of_dataset,
+)
+def plan_of_dataset(actor: Actor, dataset_id: str, body: DatasetPushInput) -> Response:
+    """As the plan of a template's push, for each table in the order of sending."""
+    asked = body.model_copy(update={"dry_run": True})
+    return reply(pushes.plan(preparation.of_dataset(actor, dataset_id, asked)))
+
+
+@route(bp, "/pushes", scope="read", query=PushQuery, returns=Listed(PushOut))
+def index(actor: Actor, query: PushQuery) -> Response:
+    """List the pushes of the project, newest first."""
+    page = pushes.listing(actor, **query.model_dump())
+    return reply(page.as_dict(pushes.as_json), template="pushes/list.html", block="list", query=query)
+
+
+@route(bp, "/pushes/<push_id>", scope="read", returns=PushOut)
+def show(actor: Actor, push_id: str) -> Response:
+    """Read a push."""
+    push = pushes.get(actor, push_id)
+    data = pushes.as_json(push)
+    shown = presentation.context(actor, push, data)
+    return reply(data, template="pushes/show.html", block="work", tag=True, **shown)
+
+
+@route(
+    bp,
+    "/pushes/<push_id>",
+    ["DELETE"],
+    scope="push",
+    returns=PushOut,
+    errors=("run_finished", "version_conflict"),
+)
+def cancel(actor: Actor, push_id: str) -> Response:
+    """Cancel a push that has not ended; what was committed stays."""
+    push = pushes.get(actor, push_id, "push", lock=True)
+    matching(pushes.as_json(push))
+    return reply(pushes.as_json(pushes.cancel(actor, push)), see=url_for("pushes.show", push_id=push_id))
+
+
+@route(bp, "/pushes/<push_id>/rows", scope="read", query=RowQuery, returns=Listed(RowOut))
+def rows(actor: Actor, push_id: str, query: RowQuery) -> Response:
+    """What became of each row, in the order of tables and rows; `values` makes the rows again, sensitive ones cut."""
+    push = pushes.get(actor, push_id)
+    place = pushes.table_of(push, query.table)
+    context = f"{push.id} {query.state} {place}"
+    after = pagination.read_cursor("push_rows", context, query.cursor) if query.cursor else [0, 0]
+    found = read.rows(
+        push.id, state=query.state, table=place, after=(after[0], after[1]), limit=query.limit + 1
+    )
+    ends, more = found[: query.limit], len(found) > query.limit
+    items = [one.as_json(push.tables) for one in ends]
+    if query.values:
+        for item, values in zip(items, pushes.values_of(push, ends), strict=True):
+            item["values"] = values
+    cursor = pagination.cursor_of("push_rows", context, [ends[-1].table, ends[-1].row]) if more else None
+    total = read.count_rows(push, query.state)
+    data = {"items": items, "next_cursor": cursor, "total": total}
+    shown = {"push": pushes.as_json(push), "query": query}
+    return reply(data, template="pushes/rows.html", block="rows", **shown)
+
+
+@route(
+    bp,
+    "/pushes/<push_id>/logs",
+    scope="read",
+    query=LogQuery,
+    produces=("text/plain", "text/event-stream"),
+)
+def logs(actor: Actor, push_id: str, query: LogQuery) -> Response:
+    """The push's log as text; with `follow` as server-sent events under the lines' numbers, until it ends."""
+    push = pushes.get(actor, push_id)
+    db.session.remove()
+    if query.follow:
+        return log_events.follow(_Followed(push.id))
+    text, after = "", 0
+    while lines := read.lines(push.id, after, limits.PUSH_LINES):
+        text += "".join(f"{clock.to_text(line.at)} {line.text}\n" for line in lines)
+        after = lines[-1].number
+    return Response(
+        run_logs.visible(text), mimetype="text/plain"
+    )  # a target says what it likes in its errors
+
+
+class _Followed:
+    """A push as `log_hub` reads it."""
+
+    channel = None
+
+    def __init__(self, push_id: str) -> None:
+        self.key = push_id
+
+    def pieces(self, after: int) -> list[Piece]:
+        """The next lines above a number."""
+        found = read.lines(self.key, after)
+        # An event's data goes on in a line of its own where a text has several.
+        texts = ["\ndata: ".join(line.text.splitlines() or [""]) for line in found]
+        return [Piece(found[0].number, found[-1].number, texts)] if found else []
+
+    def state(self) -> read.State | None:
+        """Its state."""
+        return read.state(self.key)
+
+    def last(self, _state: events.State) -> int:
+        """Its state tells no line."""
+        return 0
+
+
+@route(bp, "/pushes/<push_id>/bad", scope="read", returns=BadRowsOut, errors=("unavailable",))
+def bad(actor: Actor, push_id: str) -> Response:
+    """Read what became of the rows of a push that were bad on purpose, as far as they have their end.
+
+    `taken` are those that the target should have refused, `good_refused` those that it should have taken.
+    """
+    return reply(completion.report(pushes.get(actor, push_id)))
+
+
+@route(bp, "/pushes/<push_id>/events", scope="read", produces=("text/event-stream",))
+def follow(actor: Actor, push_id: str) -> Response:
+    """Follow a push's counts as server-sent events, until it ends."""
+    pushes.get(actor, push_id)
+    db.session.remove()
+    return events.follow(lambda: read.state(push_id))
+
+
+@_repeating(bp, "/pushes/<push_id>/retry", body=RetryInput)
+def retry(actor: Actor, push_id: str, body: RetryInput) -> Response:
+    """Send the rows that did not arrive once more, or go on with those that were never sent; perhaps with another
+    mapping or fixed values."""
+    return queued(retries.retry(actor, push_id, body))
+
+
+@_repeating(bp, "/pushes/<push_id>/undo", body=UndoInput)
+def undo(actor: Actor, push_id: str, body: UndoInput) -> Response:
+    """Delete the rows that arrived, by their keys, children first."""
+    return queued(retries.undo(actor, pushes.get(actor, push_id, "push"), body))

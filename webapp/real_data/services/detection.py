@@ -1,0 +1,359 @@
+"""Which columns of a sample are about persons: by their names beside the table's, and by what their values show.
+
+Names are read as when a table becomes a template (`inferred_names`), values by shapes with checksums and by the lists
+of names. Both together are sure, a checksum nearly so, a name without values is a guess. The proposal is a field type
+and a masking that a template takes as they are. No value of the sample is in the answer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from itertools import islice
+from pathlib import Path
+from typing import IO, Any, Final
+
+import orjson
+import pyarrow as pa
+
+from webapp import document_process, limits, storage
+from webapp.accounts.actors import Actor
+from webapp.accounts.services import tenancy
+from webapp.connections.models import Connection
+from webapp.connections.services import inspection
+from webapp.connectors.shape import Column, Entity
+from webapp.engine.data import vocabulary
+from webapp.engine.data.vocabulary import Vocabulary
+from webapp.errors import ApiError, Fault, did_you_mean, validation_error
+from webapp.extensions import db
+from webapp.files.services import file_store
+from webapp.files.services import files as files_files
+from webapp.imports.inference import names as imports_names
+from webapp.imports.inference.checks import Rule
+from webapp.imports.inference.evidence import Asked
+from webapp.real_data.services import detection_values, files, spool
+from webapp.real_data.services.detection_values import Test
+from webapp.row_templates.services import compilation, vocabularies
+
+_BOTH, _CHECKED, _SHAPED, _LISTED, _NAMED, _DOUBTED, _NOBODY = 0.99, 0.95, 0.9, 0.75, 0.7, 0.55, 0.4
+_MOST: Final = 0.8  # chosen: the share of values that show a kind
+_SOME: Final = 0.5  # chosen: enough where the name says so too
+_LISTS: Final = 0.6  # chosen: no list has all names
+_CHANCE: Final = 0.1  # chosen: values that are wrong in any table
+_FEW: Final = 3  # chosen: fewer different values of a list are chance
+_INSIDE: Final = 0.02  # chosen: the share of texts with something personal in them that makes the column so
+_PROSE: Final = 20  # chosen: characters of a text in which something may stand
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """A kind of personal value, by the field type that stands for it."""
+
+    type: str
+    told: str
+    strategy: str
+    confidence: float
+    """Of values alone."""
+
+
+_REPLACE, _PRESERVE = "replace", "format_preserve"
+KINDS: Final[Mapping[str, Kind]] = {
+    "email": Kind("email", "e-mail addresses", _REPLACE, _SHAPED),
+    "iban": Kind("iban", "IBANs", _PRESERVE, _CHECKED),
+    "credit_card_number": Kind("credit_card_number", "card numbers", _PRESERVE, _CHECKED),
+    "ssn": Kind("ssn", "social security numbers", _PRESERVE, _SHAPED),
+    "ip_address": Kind("ipv4", "IP addresses", _REPLACE, _SHAPED),
+    "mac_address": Kind("mac_address", "MAC addresses", _REPLACE, _SHAPED),
+    "phone_number": Kind("phone_number", "telephone numbers", _PRESERVE, _SHAPED),
+    "street_address": Kind("street_address", "addresses", _REPLACE, _LISTED),
+    "name": Kind("name", "names of persons", _REPLACE, _LISTED),
+    "first_name": Kind("first_name", "first names", _REPLACE, _LISTED),
+    "last_name": Kind("last_name", "last names", _REPLACE, _LISTED),
+    "date_of_birth": Kind("date_of_birth", "dates of birth", "shift", 0.0),
+    "username": Kind("username", "user names", _REPLACE, 0.0),
+    "password": Kind("password", "passwords", "redact", 0.0),
+    "city": Kind("city", "places of residence", _REPLACE, 0.0),
+    "zip_code": Kind("zip_code", "postal codes", _PRESERVE, 0.0),
+    "account_number": Kind("account_number", "account numbers", _PRESERVE, 0.0),
+    "tax_id": Kind("tax_id", "tax numbers", _PRESERVE, 0.0),
+    "cvv": Kind("cvv", "security codes of cards", "redact", 0.0),
+    "age": Kind("age", "ages", _REPLACE, 0.0),
+    "gender": Kind("gender", "genders", _REPLACE, 0.0),
+    "location": Kind("coordinates", "places on the map", _REPLACE, 0.0),
+    "free_text": Kind("sentences", "free text", "redact", 0.0),
+}
+_BY_TYPE: Final = {
+    **{kind: kind for kind in KINDS},
+    **dict.fromkeys(("safe_email", "company_email"), "email"),
+    **dict.fromkeys(("ipv4", "ipv6"), "ip_address"),
+    **dict.fromkeys(("mobile",), "phone_number"),
+    **dict.fromkeys(("address", "street_name"), "street_address"),
+    **dict.fromkeys(("middle_name",), "first_name"),
+    **dict.fromkeys(("nhs_number", "passport_number"), "ssn"),
+    **dict.fromkeys(("sex",), "gender"),
+    **dict.fromkeys(("latitude", "longitude", "coordinates"), "location"),
+}
+_NOT_BY_NAME: Final = frozenset({"free_text"})
+_OF_WHOM: Final = frozenset({"city", "zip_code", "age", "gender", "location"})
+"""Personal only in a table that tells of persons."""
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """One column: `kind` None where nothing shows a person. `type` and `masking` go into a field as they are."""
+
+    name: str
+    kind: str | None
+    sensitive: bool
+    confidence: float
+    reason: str
+    type: str | None = None
+    masking: dict[str, Any] | None = None
+
+
+def classify(table: str, columns: Mapping[str, Sequence[Any]], vocabulary: Vocabulary) -> list[Found]:
+    """The columns of a sample: names to values, blanks as None. ``table`` may be empty."""
+    entity = Entity(
+        table or "rows", (table or "rows",), tuple(Column(one, "text", "text") for one in columns)
+    )
+    made = [_column(entity, field, columns[field.name], vocabulary) for field in entity.fields]
+    of_persons = any(one.sensitive and one.kind not in _OF_WHOM for one in made)
+    made = [one if of_persons or one.kind not in _OF_WHOM else _of_nobody(one) for one in made]
+    return [_with_person(one, _person_of(columns)) for one in _of_one_place(made)]
+
+
+def _of_one_place(made: list[Found]) -> list[Found]:
+    """Postal codes beside places of residence are replaced with them, so that the two agree."""
+    if not any(one.kind == "city" and one.sensitive for one in made):
+        return made
+    return [
+        replace(one, masking={"strategy": _REPLACE}) if one.kind == "zip_code" and one.sensitive else one
+        for one in made
+    ]
+
+
+def _column(entity: Entity, column: Column, values: Sequence[Any], vocabulary: Vocabulary) -> Found:
+    texts = _texts(values)
+    asked = Asked(entity, column, Rule(), texts, len(values) - len(texts), False, False, vocabulary)
+    named = _BY_TYPE.get(imports_names.meant(asked).type) if column.name.strip() else None
+    if named in _NOT_BY_NAME:
+        named = None
+    shown, share = _shown(list(dict.fromkeys(texts)), named, vocabulary)
+    if shown is not None and (named in (None, shown) or KINDS[shown].confidence >= _SHAPED):
+        kind = KINDS[shown]
+        told = f"{share:.0%} of the values are {kind.told}."
+        if named == shown:
+            return _found(column.name, shown, _BOTH, f"The name says so, and {told}")
+        return _found(column.name, shown, kind.confidence * min(1.0, share + _CHANCE), told)
+    return _of_text(column.name, texts) if named is None else _by_name(column.name, named, texts)
+
+
+def _by_name(name: str, kind: str, texts: Sequence[str]) -> Found:
+    told = f"The name suggests {KINDS[kind].told}"
+    if not texts:
+        return _found(name, kind, _NAMED, f"{told}; the sample has no values of it.")
+    if kind in _TESTS or kind in _LISTED_KINDS:
+        return _found(name, kind, _DOUBTED, f"{told}; few values look like it.")
+    return _found(name, kind, _NAMED, f"{told}.")
+
+
+def _of_text(name: str, texts: Sequence[str]) -> Found:
+    inside = [
+        what for text in texts if len(text) >= _PROSE and (what := detection_values.inside(text)) is not None
+    ]
+    if inside and len(inside) >= _INSIDE * len(texts):
+        told = f"{len(inside):,} of {len(texts):,} texts have {inside[0]} or the like in them."
+        return _found(name, "free_text", _LISTED, told)
+    if not texts:
+        return Found(name, None, False, _SOME, "It has no values, and its name tells nothing.")
+    return Found(name, None, False, _SHAPED, "Neither its name nor its values tell of a person.")
+
+
+def _found(name: str, kind: str, confidence: float, reason: str) -> Found:
+    known = KINDS[kind]
+    return Found(name, kind, True, round(confidence, 2), reason, known.type, {"strategy": known.strategy})
+
+
+def _of_nobody(found: Found) -> Found:
+    told = f"{found.reason} Nothing else in the sample tells of a person."
+    return Found(found.name, found.kind, False, _NOBODY, told, found.type)
+
+
+# --- Values -------------------------------------------------------------------------------------------------
+
+
+_TESTS: Final[dict[str, Test]] = {
+    "email": detection_values.email, "iban": detection_values.iban, "credit_card_number": detection_values.card,
+    "ssn": detection_values.ssn, "ip_address": detection_values.address_of_network,
+    "mac_address": detection_values.mac, "phone_number": detection_values.phone,
+    "street_address": detection_values.street, "date_of_birth": detection_values.day,
+}  # fmt: skip
+_LISTED_KINDS: Final = ("name", "first_name", "last_name")
+_NAME_ALONE: Final = frozenset({"date_of_birth"})
+"""Any date may be one of birth: values alone say nothing."""
+
+
+def _texts(values: Sequence[Any]) -> list[str]:
+    cut = limits.CLASSIFY_CHARS
+    spelled = (str(one).strip()[:cut] for one in values[: limits.CLASSIFY_ROWS] if one is not None)
+    return [one for one in spelled if one]
+
+
+def _shown(values: Sequence[str], named: str | None, vocabulary: Vocabulary) -> tuple[str | None, float]:
+    """The kind that most of some different values show, and their share."""
+    if not values:
+        return None, 0.0
+    for kind, test in _TESTS.items():
+        if kind in _NAME_ALONE and kind != named:
+            continue
+        share = sum(map(test, values)) / len(values)
+        if share >= (_SOME if kind == named else _MOST):
+            return kind, share
+    names = detection_values.names_of(vocabulary)
+    best, most = None, 0.0
+    for kind, test in (("name", names.whole), ("first_name", names.first), ("last_name", names.last)):
+        share = sum(map(test, values)) / len(values)
+        enough = share >= (_LISTS / 2 if kind == named else _LISTS)
+        if enough and share > most and (kind == named or len(values) >= _FEW):
+            best, most = kind, share
+    return best, most
+
+
+# --- Whose dates --------------------------------------------------------------------------------------------
+
+
+def _person_of(columns: Mapping[str, Sequence[Any]]) -> str | None:
+    """The column that tells persons apart: an id, else what is different in every row."""
+
+    def rank(name: str) -> int:
+        plain = name.casefold()
+        return (
+            0 if plain in ("id", "person_id", "customer_id", "user_id") else 1 if plain.endswith("id") else 2
+        )
+
+    for name in sorted(columns, key=rank):
+        values = [str(one) for one in columns[name]]
+        if len(values) > 1 and None not in columns[name] and len(set(values)) == len(values):
+            return name
+    return None
+
+
+def _with_person(found: Found, person: str | None) -> Found:
+    if found.masking is None or found.masking["strategy"] != "shift":
+        return found
+    masking = (
+        {"strategy": "shift", "person": person} if person and person != found.name else {"strategy": _REPLACE}
+    )
+    return Found(found.name, found.kind, True, found.confidence, found.reason, found.type, masking)
+
+
+# Samples for `personal`: rows that a caller sends, the head of a workspace file, the first rows of a table.
+
+Sample = dict[str, list[Any]]
+
+
+def of_rows(rows: Sequence[Mapping[str, Any]], table: str = "") -> list[Found]:
+    """Of rows as JSON has them. Error: validation_error, for more columns than a template may have."""
+    columns: Sample = {name: [] for row in rows for name in row}
+    if len(columns) > limits.MAX_FIELDS:
+        told = f"These rows have {len(columns):,} columns; {limits.MAX_FIELDS:,} is the most."
+        raise validation_error([Fault("rows", "too_many", told)])
+    for row in rows:
+        for name, values in columns.items():
+            values.append(_plain(row.get(name)))
+    return _classified(table, columns)
+
+
+def of_sample(table: str, rows: pa.Table) -> list[Found]:
+    """Of rows that have been read; ``table`` may be empty."""
+    few = rows.slice(0, limits.CLASSIFY_ROWS)
+    return _classified(table, {name: _values(few.column(name)) for name in few.column_names})
+
+
+def of_file(actor: Actor, name: str, sheet: str | None = None) -> list[Found]:
+    """Of the first rows of a workspace file. Errors: not_found, validation_error for what holds no rows."""
+    file = files_files.find(actor, name)
+    called, key = file.name, file.storage_key
+    compilation.vocabulary()  # so that it is on the disk, where the process opens it
+    db.session.rollback()  # nothing is held while the file is read
+    arguments = {"name": called, "sheet": sheet, "vocabulary_folder": str(vocabularies.home())}
+    try:
+        with spool.unnamed() as copy:
+            for piece in file_store.pieces(key):
+                copy.write(piece)
+            found = document_process.run("webapp.real_data.services.detection:in_process", copy, arguments)
+    except storage.MissingError:
+        raise ApiError("conflict", f'The file "{called}" was just replaced. Ask again.') from None
+    except document_process.DocumentError as error:
+        raise validation_error([Fault("file", "not_readable", error.message, error.hint)]) from None
+    return [Found(**one) for one in found]
+
+
+def in_process(file: IO[bytes], name: str, sheet: str | None, vocabulary_folder: str) -> list[dict[str, Any]]:
+    """The columns of a file's first rows. Runs in a document process. Error: validation_error."""
+    found = _of_batches(files.batches(file, name, sheet))
+    table = name.rpartition("/")[2].partition(".")[0]
+    words = vocabulary.default(Path(vocabulary_folder))
+    return [asdict(one) for one in classify(table, found, words)]
+
+
+def of_table(actor: Actor, connection_id: str, table: str) -> list[Found]:
+    """Of the first rows of a connection's table. Errors: not_found, validation_error, those of connections."""
+    connection = tenancy.get(actor, Connection, connection_id, "write")
+    known = inspection.metadata(actor, connection)
+    entity = next((one for one in known.entities if one.name == table), None)
+    if entity is None:
+        told = f'There is no table "{table}" behind this connection.'
+        hint = (
+            did_you_mean(table, [one.name for one in known.entities])
+            or "GET /connections/{id}/metadata lists them."
+        )
+        raise validation_error([Fault("table", "unknown_table", told, hint)])
+    db.session.commit()
+    rows = min(limits.CLASSIFY_ROWS, limits.INFER_SAMPLE_ROWS)
+    batch = inspection.samples(connection, [entity.name], rows, limits.FETCH_SECONDS).get(entity.name)
+    names = [one.name for one in entity.fields]
+    found: Sample = {name: [] for name in names}
+    if batch is not None:
+        found |= {name: _values(batch.column(name)) for name in names if name in batch.schema.names}
+    return _classified(entity.name, found)
+
+
+def as_json(found: Found) -> dict[str, Any]:
+    """A column as the API tells of it."""
+    return {
+        "name": found.name,
+        "kind": found.kind,
+        "sensitive": found.sensitive,
+        "confidence": found.confidence,
+        "reason": found.reason,
+        "type": found.type,
+        "masking": found.masking,
+    }
+
+
+def _of_batches(batches: Any) -> Sample:
+    found: Sample = {}
+    left = limits.CLASSIFY_ROWS
+    for batch in islice(batches, limits.CLASSIFY_ROWS):
+        some = batch.slice(0, left)
+        for name, column in zip(some.schema.names, some.columns, strict=True):
+            found.setdefault(name, []).extend(_values(column))
+        left -= some.num_rows
+        if left <= 0:
+            break
+    return found
+
+
+def _values(column: pa.Array) -> list[Any]:
+    return [_plain(value) for value in column.to_pylist()]
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, dict | list):
+        return orjson.dumps(value, default=str, option=orjson.OPT_NON_STR_KEYS).decode()
+    return value.hex() if isinstance(value, bytes) else value
+
+
+def _classified(table: str, columns: Sample) -> list[Found]:
+    return classify(table, columns, compilation.vocabulary())

@@ -1,0 +1,104 @@
+"""A masked copy of a file, a table or a query: which of its columns are personal, and the template that masks them.
+
+`proposed` looks at a sample and says what it would do with each column; a person changes what they like; `fields`
+makes the field definitions of what they chose.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from webapp import limits
+from webapp.accounts.actors import Actor, require
+from webapp.engine.fields import find
+from webapp.engine.masking import STRATEGIES, fitting
+from webapp.engine.real import SourceSpec
+from webapp.errors import Fault, validation_error
+from webapp.real_data.services import detection, sources
+
+AS_IT_IS: Final = "source_column"
+"""The type of a field that takes a column as it stands there."""
+_UNKNOWN: Final = "redact"
+"""What masks a column that nobody knows the kind of."""
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """What becomes of one column: `strategy` counts where it is `sensitive`, `person` (a column) where it is shift."""
+
+    name: str
+    taken: bool = True
+    sensitive: bool = False
+    type: str = AS_IT_IS
+    strategy: str = _UNKNOWN
+    person: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Proposal:
+    """A column, what a sample tells of it, and what would become of it."""
+
+    choice: Choice
+    confidence: float
+    reason: str
+    told: str
+    """Its kind for people: `e-mail addresses`; "" where nothing shows a person."""
+
+
+def proposed(actor: Actor, spec: SourceSpec) -> list[Proposal]:
+    """The columns of a source, in their order. Errors: validation_error, payload_too_large, those of connections."""
+    require(actor, "write")
+    sample = sources.sample(actor, spec, limits.CLASSIFY_ROWS)
+    if len(sample.column_names) > limits.MAX_FIELDS:
+        text = f"The source has {len(sample.column_names):,} columns; a template has at most {limits.MAX_FIELDS}."
+        raise validation_error(
+            [Fault("source", "too_many", text, "Take a query or a file of fewer columns.")]
+        )
+    name = spec.table or (spec.file or "").rpartition("/")[2].partition(".")[0]
+    return [_proposal(one) for one in detection.of_sample(name, sample)]
+
+
+def _proposal(found: detection.Found) -> Proposal:
+    asked = found.masking or {}
+    kind = found.type if found.sensitive and found.type else AS_IT_IS
+    choice = Choice(
+        found.name,
+        sensitive=found.sensitive,
+        type=kind,
+        strategy=str(asked.get("strategy", _UNKNOWN)),
+        person=str(asked.get("person", "")),
+    )
+    told = detection.KINDS[found.kind].told if found.kind else ""
+    return Proposal(choice, found.confidence, found.reason, told)
+
+
+def types() -> list[tuple[str, str]]:
+    """The types that a column of personal values may be read as, and their names for people."""
+    known = dict.fromkeys([AS_IT_IS, *(kind.type for kind in detection.KINDS.values())])
+    return [(name, kind.label) for name in known if (kind := find(name)) is not None]
+
+
+def strategies(type_name: str) -> tuple[str, ...]:
+    """What a field of a type can be masked by."""
+    kind = find(type_name)
+    return STRATEGIES if kind is None else fitting(kind)
+
+
+def fields(chosen: Sequence[Choice]) -> list[dict[str, Any]]:
+    """The field definitions of the columns that are taken. Error: validation_error, where none is."""
+    taken = [one for one in chosen if one.taken]
+    if not taken:
+        text = "No column is taken."
+        raise validation_error([Fault("fields", "too_few", text, "Tick the ones that the copy is to have.")])
+    return [_field(one) for one in taken]
+
+
+def _field(chosen: Choice) -> dict[str, Any]:
+    if not chosen.sensitive:
+        return {"name": chosen.name, "type": AS_IT_IS}
+    masking: Mapping[str, Any] = {"strategy": chosen.strategy}
+    if chosen.strategy == "shift":
+        masking = {**masking, "person": chosen.person or None}
+    return {"name": chosen.name, "type": chosen.type, "sensitive": True, "masking": dict(masking)}

@@ -1,0 +1,312 @@
+"""The sources of templates: opened for whoever asks for rows, and opened again by whoever has the pins.
+
+    source = real_data.opened(actor, source, keep=True)      # before its rows are counted
+    answer = real_data.load(place)                           # in a worker, from the pins
+
+A workspace file is pinned by its id and SHA-256: the same bytes are read again, or the work fails by name. The rows of
+a connection are read once, when they are asked for; for an export or a push they lie in the storage from then on until
+nothing needs them any more (`limits.SOURCE_KEPT_HOURS`), since nobody can read the same rows of a database twice.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from datetime import timedelta
+from typing import Any, Final
+from urllib.parse import parse_qsl, urlencode
+
+import pyarrow as pa
+from flask import current_app
+from sqlalchemy import select
+
+from webapp import clock, limits, storage
+from webapp.accounts.actors import Actor
+from webapp.connections.models import Connection
+from webapp.connections.services import access
+from webapp.connections.services.access import limited
+from webapp.connectors.base import ConnectorError, TableReader
+from webapp.engine.errors import SpecError
+from webapp.engine.masking import Keys
+from webapp.engine.outside import Answer, Ask, Taken
+from webapp.engine.real import Real, SourceSpec
+from webapp.errors import ApiError, Fault, validation_error
+from webapp.extensions import db, reading
+from webapp.files.models import WorkspaceFile
+from webapp.files.services import file_store
+from webapp.files.services import files as files_files
+from webapp.real_data.services import files, tables
+from webapp.real_data.services import spool as real_data_spool
+from webapp.row_templates.models import Template
+from webapp.row_templates.services.compiled_plans import Source
+
+PREFIX: Final = "source:"
+"""What the place of a source begins with, among the places of other answers."""
+FOLDER: Final = "sources"
+"""Where rows of connections lie in the storage: by workspace and SHA-256."""
+_UNORDERED: Final = frozenset({"json", "array", "binary", "other"})
+"""Types of columns that not every target can order rows by."""
+_SPELLING: Final = "Check its spelling: the connection's metadata lists its tables."
+
+
+def opened(actor: Actor | None, source: Source, *, keep: bool = False, whole: bool = True) -> Source:
+    """A template with its source read; others as they are. `keep`: a worker will open it again. `whole`: else of a
+    connection only as many rows as a preview shows.
+
+    Errors: validation_error for a source that is not there or has not the columns that fields name; payload_too_large;
+    those of connections.
+    """
+    spec = source.plan.spec.source
+    if spec is None or actor is None or source.plan.taken is not None:
+        return source
+    if spec.file is not None:
+        taken = _of_file(actor, spec, _ring(actor.workspace_id, source), _project_of(actor, source))
+    else:
+        taken = _of_connection(actor, spec, _ring(actor.workspace_id, source), keep, whole)
+    return replace(source, plan=_with(source, taken))
+
+
+def _project_of(actor: Actor, source: Source) -> str | None:
+    """The project whose files a template reads: its own, or of a draft the actor's."""
+    if source.template_id is None:
+        return actor.project_id
+    return db.session.scalar(select(Template.project_id).where(Template.id == source.template_id))
+
+
+def _with(source: Source, taken: Taken) -> Any:
+    spec = source.plan.spec.source
+    assert spec is not None
+    answer = Answer(pa.table({}), taken.real.snapshot, taken=taken)
+    try:
+        return source.plan.answered({spec.question().key: answer})
+    except SpecError as error:
+        raise validation_error(error.faults) from None
+
+
+def sample(actor: Actor, spec: SourceSpec, rows: int) -> pa.Table:
+    """The first rows of a source as they are, real values among them; of a file as many as there are at most, of a
+    connection no more than a preview shows. Errors: as `opened`."""
+    nothing = Keys(0, {})
+    if spec.file is not None:
+        taken = _of_file(actor, spec, nothing)
+    else:
+        few = min(spec.limit or rows, rows)
+        taken = _of_connection(actor, spec.model_copy(update={"limit": few}), nothing, False, False)
+    return taken.real.table.slice(0, rows)
+
+
+def file_beside(actor: Actor, one: Ask, source: Source) -> Answer:
+    """A workspace file that a field of a template reads. Errors: validation_error at its option, those of `opened`."""
+    spec = SourceSpec(file=one.question["file"], sheet=one.question["sheet"])
+    try:
+        taken = _of_file(actor, spec, Keys(0, {}), _project_of(actor, source))
+    except ApiError as error:
+        if error.code != "validation_error":
+            raise
+        found = [replace(fault, path=f"{one.path}.options.file") for fault in _faults_of(error)]
+        raise validation_error(found) from None
+    return Answer(pa.table({}), taken.real.snapshot, taken=taken)
+
+
+def _faults_of(error: ApiError) -> list[Fault]:
+    """The faults that a `validation_error` tells."""
+    return [
+        Fault(one["path"], one["code"], one["message"], one.get("hint")) for one in error.details["fields"]
+    ]
+
+
+def load(place: str) -> Answer:
+    """The source that pins name. Errors: conflict where its file has changed since, unavailable where it is gone."""
+    said = _Place.read(place)
+    real = real_data_spool.OPEN.get(said.key, lambda: _file_again(said) if said.file else _rows_again(said))
+    if not said.version:
+        return Answer(pa.table({}), real.snapshot, taken=Taken(real, Keys(0, {}), place))
+    from webapp.real_data.services import masking_keys
+
+    ring = masking_keys.ring(said.workspace)
+    if said.version not in ring.keys:
+        raise ApiError("unavailable", f"The masking key {said.version} of this work is not there any more.")
+    return Answer(pa.table({}), real.snapshot, taken=Taken(real, Keys(said.version, ring.keys), place))
+
+
+def stored_at(place: str) -> str | None:
+    """The storage's key of a connection's rows; None for what is none."""
+    if not place.startswith(PREFIX):
+        return None
+    said = _Place.read(place)
+    return None if said.file else said.stored
+
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """Where a source is found again."""
+
+    workspace: str
+    sha256: str
+    version: int
+    """Of the masking key."""
+    file: str = ""
+    """Id of a workspace file; else it is a connection's."""
+    name: str = ""
+    sheet: str = ""
+    limit: int = 0
+
+    @property
+    def key(self) -> str:
+        """What the open source is remembered under."""
+        return f"{self.workspace} {self.sha256} {self.file} {self.sheet} {self.limit}"
+
+    @property
+    def stored(self) -> str:
+        """The storage's key of a connection's rows."""
+        return f"{FOLDER}/{self.workspace}/{self.sha256}.arrow"
+
+    def text(self) -> str:
+        """As it stands among the pins."""
+        said = {name: getattr(self, name) for name in self.__dataclass_fields__}
+        return PREFIX + urlencode({name: value for name, value in said.items() if value})
+
+    @classmethod
+    def read(cls, text: str) -> _Place:
+        """As it stood there."""
+        said: dict[str, Any] = dict(parse_qsl(text.removeprefix(PREFIX)))
+        return cls(**{**said, "version": int(said.get("version", 0)), "limit": int(said.get("limit", 0))})
+
+
+def _ring(workspace_id: str, source: Source) -> Keys:
+    """The workspace's masking keys, where something is to be masked."""
+    if not any(field.common.sensitive for field in source.plan.spec.walk()):
+        return Keys(0, {})
+    from webapp.real_data.services import masking_keys
+
+    db.session.remove()  # the first key is written in a transaction of its own, which would wait for this one
+    return masking_keys.ring(workspace_id)
+
+
+# --- Files --------------------------------------------------------------------------------------------------
+
+
+def _of_file(actor: Actor, spec: SourceSpec, ring: Keys, project_id: str | None = None) -> Taken:
+    assert spec.file is not None
+    try:
+        file = files_files.find(actor, spec.file, project_id=project_id)
+    except ApiError as error:
+        if error.code != "not_found":
+            raise
+        text = f'There is no file "{spec.file}" in this project.'
+        hint = "Upload it, or name another one: GET /workspace/files lists them."
+        raise validation_error([Fault("source.file", "unknown_file", text, hint)]) from None
+    place = _Place(
+        actor.workspace_id, file.sha256, ring.current, file.id, file.name, spec.sheet or "", spec.limit or 0
+    )
+    return Taken(real_data_spool.OPEN.get(place.key, lambda: _read(file, place)), ring, place.text())
+
+
+def _file_again(place: _Place) -> Real:
+    with reading() as session:
+        file = session.scalar(
+            select(WorkspaceFile).where(
+                WorkspaceFile.id == place.file,
+                WorkspaceFile.workspace_id == place.workspace,
+                WorkspaceFile.deleted_at.is_(None),
+            )
+        )
+    details = {"file": place.name, "sha256": place.sha256}
+    if file is None:
+        text = f'The file "{place.name}" that these rows are taken from was deleted.'
+        raise ApiError("conflict", text, {**details, "hint": "Restore it, or ask for the rows anew."})
+    if file.sha256 != place.sha256:
+        text = f'The file "{place.name}" has changed since these rows were asked for.'
+        raise ApiError(
+            "conflict", text, {**details, "present": file.sha256, "hint": "Ask for the rows anew."}
+        )
+    return _read(file, place)
+
+
+def _read(file: WorkspaceFile, place: _Place) -> Real:
+    try:
+        with real_data_spool.unnamed() as copy, real_data_spool.Spool() as spool:
+            for piece in file_store.pieces(file.storage_key):
+                copy.write(piece)
+            copy.seek(0)
+            limit = place.limit or None
+            spool.write(files.batches(copy, place.name, place.sheet or None), limit)
+            return spool.real(place.sha256)
+    except storage.MissingError:
+        raise ApiError("conflict", f'The file "{place.name}" was just replaced. Ask again.') from None
+
+
+# --- Connections --------------------------------------------------------------------------------------------
+
+
+def _of_connection(actor: Actor, spec: SourceSpec, ring: Keys, keep: bool, whole: bool) -> Taken:
+    mine = (Connection.id == spec.connection_id, Connection.workspace_id == actor.workspace_id)
+    found = db.session.scalar(select(Connection).where(*mine, Connection.deleted_at.is_(None)))
+    if found is None or actor.role_in(found.team_id) is None:
+        text = f'There is no connection "{(spec.connection_id or "")[:100]}" here.'
+        hint = "It may have been deleted: restore it, or choose another one."
+        raise validation_error([Fault("source.connection_id", "unknown_connection", text, hint)])
+    limit = spec.limit if whole else min(spec.limit or limits.PREVIEW_SOURCE_ROWS, limits.PREVIEW_SOURCE_ROWS)
+    until = time.monotonic() + limits.SOURCE_SECONDS
+    try:
+        with (
+            access.open_reader(found, limits.SOURCE_SECONDS) as session,
+            real_data_spool.Spool() as spool,
+        ):
+            db.session.remove()  # nothing is held while the target is read
+            with limited(session, until - time.monotonic(), limits.SOURCE_SECONDS):
+                spool.write(tables.settled(_batches(session, spec), limit), limit)
+            sha256 = spool.sha256()
+            place = _Place(actor.workspace_id, sha256, ring.current)
+            if keep:
+                _keep(place, found.id, spool)
+            return Taken(spool.real(sha256), ring, place.text())
+    except ConnectorError as error:
+        raise _told(error) from None
+
+
+def _told(error: ConnectorError) -> ApiError:
+    path = "source.table" if error.reason in ("no_table", "no_column") else "source"
+    found = access.told(error)
+    found.details.setdefault("path", path)
+    return found
+
+
+def _batches(session: TableReader, spec: SourceSpec) -> Iterator[pa.RecordBatch]:
+    if spec.query is not None:
+        yield from session.stream(spec.query)
+        return
+    assert spec.table is not None
+    entity = session.entity(spec.table)
+    if entity is None:
+        raise ConnectorError(f'There is no table "{spec.table}".', reason="no_table", hint=_SPELLING)
+    names = [one.name for one in entity.fields]
+    if not names:
+        raise ConnectorError(f'"{entity.name}" has no columns.', reason="no_column")
+    order = entity.keys or [one.name for one in entity.fields if one.type not in _UNORDERED]
+    empty = True
+    for batch in session.keys(entity, names, spec.where or "", order):
+        empty = False
+        yield batch.select(names)
+    if empty:
+        yield pa.RecordBatch.from_arrays([pa.array([], pa.string())] * len(names), names)
+
+
+def _keep(place: _Place, connection_id: str, spool: real_data_spool.Spool) -> None:
+    """See to it that a worker finds the rows."""
+    from webapp.generation.services import kept_answers  # which opens sources by their places
+
+    kept_answers.put_file(place.workspace, place.stored, spool.size(), spool.bytes())
+    ends = clock.now() + timedelta(hours=limits.SOURCE_KEPT_HOURS)
+    kept_answers.keep_file(place.workspace, connection_id, place.sha256, place.stored, ends)
+
+
+def _rows_again(place: _Place) -> Real:
+    try:
+        with real_data_spool.Spool() as spool:
+            spool.fill(storage.of(current_app).get(place.stored))
+            return spool.real(place.sha256)
+    except storage.MissingError:
+        text = "The rows that were read for this are not kept any more."
+        raise ApiError("unavailable", text, {"snapshot": place.sha256}) from None

@@ -1,0 +1,36 @@
+"""Templates and their versions."""
+
+from __future__ import annotations
+
+from sqlalchemy import Integer, String, UniqueConstraint
+from sqlalchemy.orm import Mapped, mapped_column
+
+from webapp import limits
+from webapp.model_base import identity, reference
+from webapp.objects.models import Version, Versioned
+
+
+class Template(Versioned):
+    """A template's head: what lists and searches need, and the number of its newest version."""
+
+    __tablename__ = "templates"
+
+    id: Mapped[str] = identity("tpl")
+    field_count: Mapped[int] = mapped_column(Integer, default=0)
+    made_from_id: Mapped[str | None] = reference("connections.id", nullable=True, ondelete="SET NULL")
+    """The connection from one of whose tables it was made."""
+    made_from_entity: Mapped[str | None] = mapped_column(String(limits.MAX_NAME_CHARS))
+    """That table, as the connection's metadata called it then."""
+
+
+class TemplateVersion(Version):
+    """A whole template as of one version; never changed.
+
+    `spec`: name, description, quantity, fields, locale, anchor. `pins`: the versions of the templates it refers
+    to as they were when it was saved, and the vocabulary and engine it was saved under.
+    """
+
+    __tablename__ = "template_versions"
+    __table_args__ = (UniqueConstraint("template_id", "number"),)
+
+    template_id: Mapped[str] = reference("templates.id", ondelete="CASCADE")

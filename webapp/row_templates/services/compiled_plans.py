@@ -1,0 +1,180 @@
+"""Compiled templates, kept in the process: a version never changes, so its plan is made once.
+
+The memory is bounded by how many plans it holds and by the length of the templates they came from.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Hashable, Mapping
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from hashlib import blake2b
+from types import MappingProxyType
+from typing import Any, Final
+
+import orjson
+
+from webapp import limits
+from webapp.engine import groups
+from webapp.engine.plan import Plan
+from webapp.row_templates.services import compilation, related_templates
+
+NOTHING: Final[Mapping[str, Any]] = MappingProxyType({})
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """What rows are made from: a compiled plan, and what its template says beside the fields.
+
+    `template_id` and `version` are None for a template that is not saved.
+    """
+
+    plan: Plan
+    name: str
+    quantity: int
+    anchor: datetime | None = None
+    template_id: str | None = None
+    version: int | None = None
+    related: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
+    """The templates that relations reach, by id: the version and how many rows each has."""
+
+    def count(self, asked: int | None) -> int:
+        """Rows of a request: as many as it says, else all of its source, else the template's quantity, or all where its
+        parents bear fewer."""
+        if asked is not None:
+            return asked
+        if self.plan.taken is not None:
+            return self.plan.taken.real.rows
+        kinds = [group.kind.most_rows() for group in self.plan.layer.groups.values()]
+        return min([self.quantity, *(most for most in kinds if most is not None)])
+
+
+class PlanMemory:
+    """The least recently used go first. Safe over threads; two may make the same plan, one is kept."""
+
+    def __init__(
+        self, entries: int = limits.PLAN_CACHE_ENTRIES, weight: int = limits.PLAN_CACHE_BYTES
+    ) -> None:
+        self._entries, self._weight = entries, weight
+        self._lock = threading.Lock()
+        self._kept: OrderedDict[Hashable, tuple[Source, int]] = OrderedDict()
+        self._held = 0
+
+    def get(self, key: Hashable) -> Source | None:
+        """What is kept under `key`."""
+        with self._lock:
+            found = self._kept.get(key)
+            if found is None:
+                return None
+            self._kept.move_to_end(key)
+            return found[0]
+
+    def put(self, key: Hashable, source: Source, weight: int) -> None:
+        """Keep `source`; `weight` is the length of its template as JSON, in bytes."""
+        with self._lock:
+            _, old = self._kept.pop(key, (None, 0))
+            self._kept[key] = (source, weight)
+            self._held += weight - old
+            while self._kept and (len(self._kept) > self._entries or self._held > self._weight):
+                _, (_, gone) = self._kept.popitem(last=False)
+                self._held -= gone
+
+
+MEMORY: Final = PlanMemory()
+
+
+def kept(
+    template_id: str,
+    version: int,
+    locale: str | None,
+    stated: Mapping[str, int] = NOTHING,
+    instead: Mapping[str, int] = NOTHING,
+) -> Source | None:
+    """What `of_version` has made before, where none of the templates it is related to was deleted since."""
+    found = MEMORY.get(_key_of(template_id, version, locale, stated, instead))
+    return (
+        found
+        if found is not None and (not found.related or related_templates.still_there(found.related))
+        else None
+    )
+
+
+def _key_of(
+    template_id: str, version: int, locale: str | None, stated: Mapping[str, int], instead: Mapping[str, int]
+) -> Hashable:
+    return template_id, version, locale, tuple(sorted(stated.items())), tuple(sorted(instead.items()))
+
+
+def of_version(
+    template_id: str,
+    version: int,
+    locale: str | None,
+    load: Callable[[], tuple[dict[str, Any], dict[str, Any]]],
+    stated: Mapping[str, int] = NOTHING,
+    instead: Mapping[str, int] = NOTHING,
+) -> Source:
+    """The compiled version of a template in a locale (None: its own). `load` answers its stored spec and pins,
+    and is asked only where the plan is not kept. `stated` are the rows of templates that a request or a dataset says,
+    `instead` the versions that a dataset pins, which win over those that the template's version does.
+
+    Errors: validation_error (a locale that is none, a template this engine cannot carry out, a related template that
+    was deleted), unavailable (its vocabulary is missing).
+    """
+    found = kept(template_id, version, locale, stated, instead)
+    if found is not None:
+        return found
+    spec, pins = load()
+    versions = related_templates.gather(spec["fields"], template_id, related_templates.pinned(pins, instead))
+    if not instead:  # of a dataset's templates not every one is reached from each
+        related_templates.check_stated(stated, versions, template_id)
+    library = related_templates.library(versions, template_id, spec["quantity"], stated)
+    parsed = compilation.parsed_fields(
+        spec["fields"],
+        name=spec["name"],
+        locale=spec["locale"],
+        source=spec.get("source"),
+        invalid=spec.get("invalid"),
+    )
+    plan = compilation.compiled(parsed, compilation.vocabulary(pins.get("vocabulary")), locale, library)
+    related = related_templates.related_of(versions, library)
+    found = Source(
+        plan, spec["name"], spec["quantity"], compilation.anchor_of(spec), template_id, version, related
+    )
+    key = _key_of(template_id, version, locale, stated, instead)
+    MEMORY.put(key, found, len(orjson.dumps(spec)) * (1 + len(versions)))
+    return found
+
+
+def of_draft(
+    name: str,
+    fields: Any,
+    quantity: int,
+    anchor: datetime | None,
+    locale: str | None,
+    own: str = "",
+    gathered: Mapping[str, Any] = NOTHING,
+    stated: Mapping[str, int] = NOTHING,
+    source: Mapping[str, Any] | None = None,
+    invalid: Mapping[str, Any] | None = None,
+) -> Source:
+    """A template that is not saved, compiled; the same definition sent again is found compiled. `gathered` are the
+    versions of the templates it refers to (see ``kin.py``).
+
+    Error: validation_error with every fault.
+    """
+    words = compilation.vocabulary()
+    raw = orjson.dumps(fields if source is None and invalid is None else [fields, source, invalid])
+    around = tuple((one, version[0]) for one, version in sorted(gathered.items()))
+    kept = (own, quantity, around, tuple(sorted(stated.items()))) if b'"template_id"' in raw or stated else ()
+    key = ("draft", blake2b(raw, digest_size=16).digest(), locale, words.id, kept)
+    found = MEMORY.get(key)
+    if found is None:
+        related_templates.check_stated(stated, gathered, own)
+        library = related_templates.library(gathered, own, quantity, stated)
+        parsed = compilation.parsed_fields(fields, locale=locale, source=source, invalid=invalid)
+        plan = compilation.compiled(groups.assign(parsed), words, None, library)
+        found = Source(plan, "", 0, related=related_templates.related_of(gathered, library))
+        MEMORY.put(key, found, len(raw) * (1 + len(gathered)))
+    return replace(found, name=name, quantity=quantity, anchor=anchor)

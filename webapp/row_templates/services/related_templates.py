@@ -1,0 +1,255 @@
+"""The templates that relations reach: found, pinned when a template is saved, read again when rows are made."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from typing import Any, Final
+
+import orjson
+from sqlalchemy import Select, Text, cast, func, select
+
+from webapp import limits
+from webapp.accounts.actors import Actor
+from webapp.engine import groups
+from webapp.engine.fields.relations import key_of
+from webapp.engine.kinship import SELF, Known, Library
+from webapp.engine.spec import ELEMENT, FieldSpec, TemplateSpec
+from webapp.errors import Fault, validation_error
+from webapp.extensions import db
+from webapp.row_templates.models import Template, TemplateVersion
+from webapp.row_templates.services import compilation
+from webapp.row_templates.services.field_ids import children
+
+Stored = Mapping[str, Any]
+Rows = Mapping[str, int]
+"""Rows of templates by id, as a dataset or a request states them."""
+
+RELATING: Final = frozenset({"reference", "aggregate", "template"})
+"""Field types that reach another template, by their option ``template_id``."""
+
+
+def reached(fields: Any) -> Iterator[tuple[str, str]]:
+    """(path, template id) of every field that reaches another template; fields as sent or as stored."""
+    yield from _reached(fields, "fields")
+
+
+def _reached(fields: Any, path: str, selves: bool = False) -> Iterator[tuple[str, str]]:
+    if not isinstance(fields, list):
+        return
+    for place, field in enumerate(fields):
+        yield from _reached_by(field, f"{path}[{place}].options", selves)
+
+
+def _reached_by(field: Any, path: str, selves: bool) -> Iterator[tuple[str, str]]:
+    options = field.get("options") if isinstance(field, Mapping) else None
+    if not isinstance(options, Mapping):
+        return
+    asked = options.get("template_id")
+    if isinstance(asked, str) and (selves or asked != SELF):
+        yield f"{path}.template_id", asked
+    yield from _reached(options.get("fields"), f"{path}.fields", selves)
+    yield from _reached_by(options.get(ELEMENT), f"{path}.{ELEMENT}.options", selves)
+
+
+_GONE: Final = "It may have been deleted: restore it, or change the field."
+
+Version = tuple[int, Stored, Stored]
+"""Number, spec and pins of a template's version."""
+
+
+def newest(actor: Actor, ids: Iterable[str]) -> dict[str, Version]:
+    """The newest versions of those templates that the actor may read; deleted ones are not among them."""
+    wanted = list(dict.fromkeys(ids))
+    if not wanted:
+        return {}
+    statement = (
+        select(
+            Template.id, Template.team_id, TemplateVersion.number, TemplateVersion.spec, TemplateVersion.pins
+        )
+        .join(TemplateVersion, TemplateVersion.template_id == Template.id)
+        .where(
+            Template.id.in_(wanted),
+            Template.workspace_id == actor.workspace_id,
+            Template.deleted_at.is_(None),
+            TemplateVersion.number == Template.version,
+        )
+    )
+    check_size(statement)
+    found = db.session.execute(statement).all()
+    return {
+        row.id: (row.number, row.spec, row.pins) for row in found if actor.role_in(row.team_id) is not None
+    }
+
+
+def check_size(statement: Select[Any]) -> None:
+    """Check that the template versions which a statement selects are not too large to be read together. Error:
+    validation_error."""
+    length = func.coalesce(func.sum(func.length(cast(TemplateVersion.spec, Text))), 0)
+    _refuse_over(int(db.session.scalar(statement.with_only_columns(length, maintain_column_froms=True)) or 0))
+
+
+def _refuse_over(size: int) -> None:
+    if size > limits.RELATED_BYTES:
+        most, there = limits.RELATED_BYTES // limits.MB, -(-size // limits.MB)
+        text = f"The templates that belong together have at least {there:,} MB of JSON; the limit is {most:,} MB."
+        raise validation_error([Fault("fields", "too_large", text, "Use fewer or smaller templates.")])
+
+
+def pinned(pins: Stored, instead: Mapping[str, int]) -> Callable[[Iterable[str]], dict[str, Version]]:
+    """Reads the versions that a template's own version pins, as long as their templates are not deleted; `instead`
+    are those that a dataset pins."""
+    versions = {**{one: found["version"] for one, found in pins.get("templates", {}).items()}, **instead}
+
+    def read(ids: Iterable[str]) -> dict[str, Version]:
+        wanted = {one: versions[one] for one in ids if one in versions}
+        if not wanted:
+            return {}
+        statement = (
+            select(TemplateVersion)
+            .join(Template, Template.id == TemplateVersion.template_id)
+            .where(Template.id.in_(wanted), Template.deleted_at.is_(None))
+            .where(TemplateVersion.number.in_(set(wanted.values())))
+        )
+        check_size(statement)
+        return {
+            one.template_id: (one.number, one.spec, one.pins)
+            for one in db.session.scalars(statement)
+            if wanted[one.template_id] == one.number
+        }
+
+    return read
+
+
+def gather(fields: Any, own: str, read: Callable[[Iterable[str]], dict[str, Version]]) -> dict[str, Version]:
+    """Every template that these fields reach, and those that they reach in turn.
+
+    Error: validation_error with each field that refers to a template that does not exist, and every other fault of
+    the fields.
+    """
+    found: dict[str, Version] = {}
+    asked = list(reached(fields))
+    direct = {one for _, one in asked}
+    waiting = direct - {own}
+    size = 0
+    while waiting:
+        got = read(waiting)
+        found.update(got)
+        size += sum(len(orjson.dumps(spec)) for _, spec, _ in got.values())
+        _refuse_over(size)
+        if len(found) > limits.MAX_RELATED:
+            text = f"Relations reach more than {limits.MAX_RELATED} templates."
+            raise validation_error([Fault("fields", "too_many", text, "Take some apart.")])
+        further = {one for _, spec, _ in got.values() for _, one in reached(spec["fields"])}
+        waiting = further - set(found) - {own} - waiting
+    missing = [
+        Fault(path, "unknown_template", f'There is no template "{one}" here.', _GONE)
+        for path, one in asked
+        if one != own and one not in found
+    ]
+    refused = missing or _of_real_rows(asked, found, own)
+    if refused:
+        raise validation_error([*refused, *compilation.field_faults(fields)])
+    return found
+
+
+def _of_real_rows(asked: Iterable[tuple[str, str]], found: Mapping[str, Version], own: str) -> list[Fault]:
+    """Templates whose rows are taken from a source: nobody can reckon which row of theirs another one belongs to."""
+    real = {one: spec["name"] for one, (_, spec, _) in found.items() if spec.get("source")}
+    direct = [(path, one) for path, one in asked if one != own and one in real]
+    hint = "Refer to a template whose rows are made, or take the key from a source here too."
+    direct += [
+        ("fields", one) for one in sorted(set(real) - {one for _, one in direct})
+    ]  # reached through others
+    return [
+        Fault(
+            path,
+            "has_source",
+            f'"{real[one]}" takes its rows from real data, and no field can refer to those.',
+            hint,
+        )
+        for path, one in direct
+    ]
+
+
+def refuse_own_rows(fields: Any, own: str) -> None:
+    """`validation_error` where fields of a template with a source refer to the template itself."""
+    found = [path for path, one in _reached(fields, "fields", selves=True) if one in (SELF, own)]
+    text = "A template with a source cannot refer to its own rows: they are taken, and not made."
+    if found:
+        hint = "Take the column from the source in place of the reference."
+        raise validation_error([Fault(path, "has_source", text, hint) for path in found])
+
+
+def library(found: Mapping[str, Version], own: str, rows: int, stated: Rows) -> Library:
+    """What the engine is told of those templates. ``rows`` is the quantity of the template ``own`` itself; ``stated``
+    wins over every quantity. Errors: validation_error for rows of a template that is not reached, unavailable."""
+    others = {}
+    for one, (_, spec, pins) in found.items():
+        parsed = groups.assign(
+            compilation.parsed_fields(spec["fields"], name=spec["name"], locale=spec["locale"])
+        )
+        others[one] = Known(
+            spec["name"],
+            parsed,
+            stated.get(one, spec["quantity"]),
+            compilation.vocabulary(pins.get("vocabulary")),
+            one in stated,
+            compilation.anchor_of(spec),
+        )
+    return Library(others, own, stated.get(own, rows), own in stated)
+
+
+def pins_of(found: Mapping[str, Version]) -> dict[str, dict[str, int]]:
+    """How those versions are pinned."""
+    return {
+        one: {"version": number, "rows": spec["quantity"]} for one, (number, spec, _) in sorted(found.items())
+    }
+
+
+def check_stated(stated: Rows, found: Iterable[str], own: str) -> None:
+    """`validation_error` for rows stated of a template that has nothing to do with the request."""
+    known = {*found, own}
+    strange = [
+        Fault(
+            f"rows.{one}",
+            "unknown_template",
+            f'No field reaches a template "{one}".',
+            "Name one that it does.",
+        )
+        for one in stated
+        if one not in known
+    ]
+    if strange:
+        raise validation_error(strange)
+
+
+def related_of(found: Mapping[str, Version], made: Library) -> dict[str, dict[str, int]]:
+    """Version and rows of each related template, for the pins of an output: the rows are those that were reckoned
+    with, stated or not."""
+    return {
+        one: {"version": number, "rows": made.others[one].rows}
+        for one, (number, _, _) in sorted(found.items())
+    }
+
+
+def still_there(ids: Collection[str]) -> bool:
+    """Whether none of these templates is deleted."""
+    statement = select(Template.id).where(Template.id.in_(ids), Template.deleted_at.is_(None))
+    return len(db.session.scalars(statement).all()) == len(ids)
+
+
+def spelled(fields: list[dict[str, Any]], spec: TemplateSpec, made: Library) -> list[dict[str, Any]]:
+    """Stored fields in which each reference says which field it shows, where its maker left that open."""
+
+    def visit(stored: dict[str, Any], parsed: FieldSpec) -> None:
+        options = stored["options"]
+        if stored["type"] == "reference" and options.get("field") is None:
+            asked = options["template_id"]
+            parent = spec.fields if asked in (SELF, made.own) else made.others[asked].spec.fields
+            options["field"] = key_of(parent, parsed.name)
+        for inner, child in zip(children(stored), parsed.children, strict=False):
+            visit(inner, child)
+
+    for stored, parsed in zip(fields, spec.fields, strict=True):
+        visit(stored, parsed)
+    return fields

@@ -1,0 +1,425 @@
+"""How templates hang together: which field of which refers to which, and in what order their tables can be filled.
+
+Read from the stored fields alone, so that it can be told without compiling anything: for the order of an export,
+for the keys of an SQL file and for the diagram of a dataset.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from sqlalchemy import select
+
+from webapp import limits
+from webapp.accounts.actors import Actor
+from webapp.accounts.services import tenancy
+from webapp.engine import groups, picks
+from webapp.engine.errors import SpecError
+from webapp.engine.fields.structure import Count
+from webapp.engine.kinship import Kin, Unrelated
+from webapp.engine.spec import FieldSpec, TemplateSpec
+from webapp.engine.spec import parse as parse_fields
+from webapp.errors import ApiError
+from webapp.extensions import db
+from webapp.row_templates.models import Template, TemplateVersion
+from webapp.row_templates.services import compilation, related_templates
+from webapp.row_templates.services.catalogue import options_schema
+from webapp.row_templates.services.field_ids import Stored, children
+
+REFERENCE: Final = "reference"  # the field type that refers
+SELF: Final = "self"  # as `template_id`: the field's own template
+# Types whose values never repeat, whatever their options.
+_NEVER_REPEAT: Final = frozenset({"row_number", "uuid", "ulid", "mongodb_objectid"})
+
+Templates = Mapping[str, Sequence[Stored]]
+"""The stored fields of each template, by its id, in the order of the tables."""
+
+
+@dataclass(frozen=True, slots=True)
+class Edge:
+    """One field that refers to another template's: a child's row belongs to a parent's.
+
+    Fields are named by their paths (`customer.id`). `cardinality` is `{min, max, ...}`, children of one parent, where
+    the children are counted by their parents; None for a reference that chooses freely. `unique`: no two children
+    refer to the same parent.
+    """
+
+    child_template_id: str
+    child_field: str
+    parent_template_id: str
+    parent_field: str
+    cardinality: Mapping[str, Any] | None = None
+    unique: bool = False
+
+    @property
+    def to_itself(self) -> bool:
+        """Whether parent and child are one table."""
+        return self.child_template_id == self.parent_template_id
+
+
+def edges(templates: Templates) -> list[Edge]:
+    """Every reference of some templates, also to templates that are not among them, in the order of the fields."""
+    found = []
+    for template_id, fields in templates.items():
+        # References of one group take the same row, so what one of them says of the number goes for all.
+        dealt = {field["group"]: field["options"].get("cardinality") for field in fields if said(field)}
+        for path, field in walk(fields):
+            options = field["options"]
+            parent = options.get("template_id")
+            if field["type"] != REFERENCE or not isinstance(parent, str):
+                continue
+            parent = template_id if parent == SELF else parent
+            wanted = str(options.get("field") or "")
+            names = {one["id"]: at for at, one in walk(templates.get(parent, ()))}
+            found.append(
+                Edge(
+                    child_template_id=template_id,
+                    child_field=path,
+                    parent_template_id=parent,
+                    parent_field=names.get(wanted, wanted),
+                    cardinality=options.get("cardinality") or dealt.get(field.get("group")),
+                    unique=bool(field.get("unique")),
+                )
+            )
+    return found
+
+
+def said(field: Stored) -> bool:
+    """Whether a field says how many rows of its template each row of the other one has."""
+    return (
+        field["type"] == REFERENCE
+        and field.get("group") is not None
+        and bool(field["options"].get("cardinality"))
+    )
+
+
+def among(found: Sequence[Edge], template_ids: Sequence[str]) -> list[Edge]:
+    """The edges with both ends among some templates."""
+    known = set(template_ids)
+    return [edge for edge in found if {edge.child_template_id, edge.parent_template_id} <= known]
+
+
+def walk(fields: Sequence[Stored], prefix: str = "") -> Iterator[tuple[str, Stored]]:
+    """Every stored field with its path, parents before children."""
+    for field in fields:
+        path = prefix + field["name"]
+        yield path, field
+        yield from walk(children(field), f"{path}.")
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """An order of tables in which parents come before their children.
+
+    `broken` are the edges that no order can keep, since their tables refer to each other in a ring, or to themselves:
+    their child's rows are there before their parent's, or at the same time.
+    """
+
+    template_ids: tuple[str, ...]
+    broken: tuple[Edge, ...]
+
+
+def order(
+    template_ids: Sequence[str], found: Sequence[Edge], may_wait: Callable[[Edge], bool] = lambda _: False
+) -> Order:
+    """Parents first; as the templates stand where relations leave it open. A ring is opened before the table of it
+    that stands first, so the same dataset always has the same order; of its tables those go before all others whose
+    every reference into the ring may wait, where `may_wait` says so of any."""
+    inside = [edge for edge in among(found, template_ids) if not edge.to_itself]
+    parents = _parents(template_ids, inside)
+    strict = _parents(template_ids, [edge for edge in inside if not may_wait(edge)])
+    left, made = list(template_ids), []
+    while left:
+        free = next((one for one in left if not parents[one] & set(left)), None)
+        if free is None:
+            ring = _ring(left, parents)
+            free = next((one for one in ring if not strict[one] & set(left)), ring[0])
+        made.append(free)
+        left.remove(free)
+    place = {one: at for at, one in enumerate(made)}
+    broken = [
+        edge
+        for edge in among(found, template_ids)
+        if place[edge.parent_template_id] >= place[edge.child_template_id]
+    ]
+    return Order(tuple(made), tuple(broken))
+
+
+def _parents(template_ids: Sequence[str], found: Sequence[Edge]) -> dict[str, set[str]]:
+    return {
+        one: {edge.parent_template_id for edge in found if edge.child_template_id == one}
+        for one in template_ids
+    }
+
+
+def _ring(left: Sequence[str], parents: Mapping[str, set[str]]) -> list[str]:
+    """The templates of the first ring that waits for nothing but itself; what merely hangs on a ring is not one."""
+
+    def above(one: str) -> set[str]:
+        seen: set[str] = set()
+        pending = [one]
+        while pending:
+            new = (parents[pending.pop()] & set(left)) - seen
+            seen |= new
+            pending += new
+        return seen
+
+    all_above = {one: above(one) for one in left}
+    first = next(one for one in left if all(one in all_above[other] for other in all_above[one]))
+    return [one for one in left if one in all_above[first]]
+
+
+def depths(template_ids: Sequence[str], found: Sequence[Edge]) -> dict[str, int]:
+    """How many parents stand above each template at most, over the edges that the order keeps: 0 for none."""
+    kept = order(template_ids, found)
+    broken = set(map(id, kept.broken))
+    out: dict[str, int] = {}
+    for one in kept.template_ids:
+        above = [
+            out[edge.parent_template_id]
+            for edge in among(found, template_ids)
+            if edge.child_template_id == one and id(edge) not in broken
+        ]
+        out[one] = 1 + max(above, default=-1)
+    return out
+
+
+def never_repeats(field: Stored) -> bool:
+    """Whether a stored field's values identify its rows: never blank, never twice the same."""
+    if field.get("percent_blank"):
+        return False
+    options = field["options"]
+    key = options.get("primaryKey") or options.get("primary_key")
+    return bool(key or field.get("unique") or (field["type"] in _NEVER_REPEAT and not field.get("formula")))
+
+
+def primary_key(fields: Sequence[Stored], referred_to: Sequence[str] = ()) -> str | None:
+    """The path of the field that identifies a table's rows: one that says so, else one that others refer to, else
+    the first whose values are made never to repeat. None where there is none."""
+    fit = {path: field for path, field in walk(fields) if never_repeats(field) and not field.get("hidden")}
+    said = [path for path, field in fit.items() if field["options"].get("primaryKey")]
+    known = [path for path in referred_to if path in fit]
+    made = [path for path, field in fit.items() if field["type"] in _NEVER_REPEAT and "." not in path]
+    return next(iter([*said, *known, *made]), None)
+
+
+# What a template's relations and groups come to while it is edited, in words: for people who build it.
+#
+# A draft is told of as far as it can be read: fields with faults are left out, and what they break is told elsewhere.
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """One relation in words. `template_id` is the other template; "" for the template's own rows."""
+
+    text: str
+    template_id: str = ""
+    name: str = ""
+    bad: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Shared:
+    """The group of a field, and the names of the fields that are in it. `tone` tells groups of two and more apart:
+    they count from 1; 0 is a field that shares with none."""
+
+    name: str
+    kind: str
+    members: tuple[str, ...]
+    tone: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """A draft as its builder should see it; both by field id."""
+
+    relations: Mapping[str, Told]
+    groups: Mapping[str, Shared]
+
+
+NOTHING: Final = Look({}, {})
+
+
+def choices(actor: Actor) -> dict[str, str]:
+    """Names of the project's templates by id, in the order of the names; a bounded number of them."""
+    listed = tenancy.listing(actor, Template).with_only_columns(Template.id, Template.name)
+    rows = db.session.execute(listed.order_by(Template.name, Template.id).limit(limits.PICKED_TEMPLATES))
+    return {row.id: row.name for row in rows}
+
+
+def names_of(actor: Actor, ids: Sequence[str]) -> dict[str, tuple[str, list[str]]]:
+    """Name and field names of those templates that the actor may read, by id."""
+    found = related_templates.newest(actor, ids)
+    return {
+        one: (spec["name"], [field["name"] for field in spec["fields"]])
+        for one, (_, spec, _) in found.items()
+    }
+
+
+def children_of(own: str, ids: Sequence[str]) -> set[str]:
+    """Those of the templates `ids` whose rows are children of the template `own` by cardinality."""
+    statement = (
+        select(Template.id, TemplateVersion.spec)
+        .join(TemplateVersion, TemplateVersion.template_id == Template.id)
+        .where(Template.id.in_(ids), TemplateVersion.number == Template.version)
+    )
+    return {
+        row.id
+        for row in db.session.execute(statement)
+        if any(
+            one["options"].get("cardinality") and one["options"].get("template_id") == own
+            for one in row.spec["fields"]
+        )
+    }
+
+
+def role_of(field: FieldSpec) -> str:
+    """What the rows of the other template are to a field's own (see ``engine/picks.py``); "" where there is none."""
+    properties = options_schema(field.type).get("properties", {})
+    return properties.get("template_id", {}).get(picks.KEY, {}).get("role", "")
+
+
+def look(
+    actor: Actor, given: Mapping[str, Any], own: str = "", before: Sequence[Mapping[str, Any]] = ()
+) -> Look:
+    """A draft's relations and groups. `own` is the id of the saved template it is a draft of, `before` its fields."""
+    from webapp.row_templates.services import field_ids
+
+    asked = {one for _, one in related_templates.reached(given["fields"])} - {own}
+    there = related_templates.newest(actor, asked)
+    strange = asked - there.keys()
+    fields = [
+        one
+        for one in given["fields"]
+        if not strange & {found for _, found in related_templates.reached([one])}
+    ]
+    spec = _readable(fields)
+    if spec is None:
+        return NOTHING
+    if before:
+        spec = field_ids.carry_over(spec, before)
+    spec = groups.assign(spec, field_ids.settled(before))
+    try:
+        found = related_templates.gather(fields, own, lambda wanted: related_templates.newest(actor, wanted))
+        quantity = given.get("quantity")
+        rows = quantity if type(quantity) is int and quantity > 0 else limits.DEFAULT_QUANTITY
+        around = Kin(spec, compilation.vocabulary(), related_templates.library(found, own, rows, {}))
+    except ApiError:
+        return Look({}, shared(spec))
+    return Look(
+        {one.id or one.path: told for one in spec.walk() if (told := _told(one, around))}, shared(spec)
+    )
+
+
+def _readable(fields: list[Any]) -> TemplateSpec | None:
+    """The fields that can be read."""
+    try:
+        return parse_fields(fields)
+    except SpecError as error:
+        broken = {fault.path.partition("]")[0].removeprefix("fields[") for fault in error.faults}
+    try:
+        return parse_fields([one for place, one in enumerate(fields) if str(place) not in broken])
+    except SpecError:
+        return None
+
+
+# --- Groups -----------------------------------------------------------------------------------------------
+
+
+def shared(spec: TemplateSpec) -> dict[str, Shared]:
+    """The groups of a template's fields, by field id."""
+    found: dict[str, Shared] = {}
+    tones = iter(range(1, limits.MAX_FIELDS + 1))
+    for level in _levels(spec.fields):
+        for (name, kind), members in groups.members(level).items():
+            own = [field for field in members if groups.key_of(field) == (name, kind)]
+            names = tuple(field.name for field in members)
+            made = Shared(name, kind, names, next(tones) if len(names) > 1 else 0)
+            found |= {field.id or field.path: made for field in own}
+    return found
+
+
+def _levels(fields: tuple[FieldSpec, ...]) -> Iterator[tuple[FieldSpec, ...]]:
+    yield fields
+    for field in fields:
+        if field.children:
+            yield from _levels(field.children)
+
+
+# --- Relations --------------------------------------------------------------------------------------------
+
+
+def _told(field: FieldSpec, around: Kin) -> Told | None:
+    tell = _TELLERS.get(role_of(field))
+    if tell is None:
+        return None
+    asked = field.options.template_id
+    address = around.address(asked, "")
+    if address is None:
+        return None
+    other = "" if address == "" else asked
+    try:
+        text, bad = tell(field, around, address)
+    except Unrelated as error:
+        text, bad = str(error), True
+    return Told(text, other, around.known(address).name if other else "", bad)
+
+
+def _called(around: Kin, address: str) -> str:
+    return around.known(address).name if address else "this template"
+
+
+def _each(low: int, high: int) -> str:
+    return f"{low:,} to {high:,} rows" if low != high else f"{low:,} {'row' if low == 1 else 'rows'}"
+
+
+def _parent(field: FieldSpec, around: Kin, address: str) -> tuple[str, bool]:
+    name, rows = _called(around, address), around.rows(address)
+    fields = around.known("").spec.fields
+    beside = [one for one in fields if one.type is field.type and one.group == field.group]
+    if not any(
+        one is field for one in beside
+    ):  # inside another field, whose elements are dealt out to nobody
+        beside = [field]
+    owner = around.owner("")
+    if owner is not None and any(one is owner[0] for one in beside):
+        if owner[0].name != field.name:
+            return f"of the same row as {owner[0].name}", False
+        counts = around.counts("")
+        each = _each(owner[1].min, owner[1].max)
+        return f"{each} for each of {rows:,} {name}: {counts.total if counts else 0:,} rows", False
+    if beside[0] is not field:
+        return f"of the same row as {beside[0].name}", False
+    if not address:
+        return "an earlier row of this template; the first have none", False
+    if field.common.unique:
+        return f"each of {rows:,} rows of {name} once", False
+    return f"one of {rows:,} rows of {name}", False
+
+
+def _child(field: FieldSpec, around: Kin, address: str) -> tuple[str, bool]:
+    owner = around.children(address, "")
+    name = _called(around, address)
+    if owner is None:
+        return f"{name} has no reference with cardinality to this template", True
+    most = owner.options.cardinality
+    return f"over {_each(most.min, most.max)} of {name} for each of {around.rows(''):,} rows", False
+
+
+def _inside(field: FieldSpec, around: Kin, address: str) -> tuple[str, bool]:
+    owner = around.children(address, "")
+    name = _called(around, address)
+    if owner is not None:
+        most = owner.options.cardinality
+        return f"the {_each(most.min, most.max)} of {name} that belong to each row", False
+    options = field.options
+    if not options.array:
+        return f"one row of {name} in each row", False
+    count = options.count or Count()
+    low, high = (options.quantity,) * 2 if options.quantity is not None else (count.min, count.max)
+    return f"{_each(low, high)} of {name} in each row", False
+
+
+_TELLERS: Final = {"parent": _parent, "child": _child, "inside": _inside}

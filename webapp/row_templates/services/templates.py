@@ -1,0 +1,235 @@
+"""Templates: made, read, changed, deleted, and every version of them.
+
+A template is a head (what lists and searches need) and one row for each version, which never changes. Every
+change makes a version (specification, section 9). Saving compiles the template, so that nothing is stored that
+could not make rows; what merely runs out of distinct values is told as a warning.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from datetime import datetime
+from typing import Any, Final
+
+from sqlalchemy import select
+
+from webapp import clock, ids, limits
+from webapp.accounts.actors import Actor
+from webapp.accounts.services import tenancy
+from webapp.connections.models import Connection
+from webapp.engine.bad.invalid import Invalid
+from webapp.engine.block import Bound, Env
+from webapp.engine.errors import SpecError
+from webapp.engine.plan import ENGINE, Plan
+from webapp.errors import Fault, validation_error
+from webapp.extensions import db
+from webapp.objects.services import usages
+from webapp.objects.services import versions as objects_versions
+from webapp.row_templates.models import Template, TemplateVersion
+from webapp.row_templates.services import compilation, field_ids, related_templates, vocabularies
+
+CHANGEABLE: Final = ("name", "description", "quantity", "fields", "locale", "anchor", "source", "invalid")
+"""The attributes that a caller sets; together they are a version's stored spec, with `warnings` beside them."""
+
+
+def as_json(template: Template, version: TemplateVersion) -> dict[str, Any]:
+    """A template as of one version, as the API shows it."""
+    spec = version.spec
+    return {
+        "id": template.id,
+        "name": spec["name"],
+        "description": spec["description"],
+        "quantity": spec["quantity"],
+        "fields": spec["fields"],
+        "version": version.number,
+        "locale": spec["locale"],
+        "anchor": spec["anchor"],
+        "source": spec.get("source"),
+        "invalid": spec.get("invalid"),
+        "project_id": template.project_id,
+        "team_id": template.team_id,
+        "created_by": template.created_by,
+        "created_at": clock.to_text(template.created_at),
+        "updated_at": clock.to_text(version.created_at),
+        "deleted_at": clock.to_text(template.deleted_at),
+        "warnings": spec["warnings"],
+        "references": [
+            {"template_id": one, **pinned} for one, pinned in version.pins.get("templates", {}).items()
+        ],
+    }
+
+
+def _tally(template: Template, spec: objects_versions.Spec) -> None:
+    template.field_count = len(spec["fields"])
+
+
+KIND: Final = objects_versions.Kind(Template, TemplateVersion, as_json, _tally)
+listing, get, show, versions, version_of = KIND.listing, KIND.get, KIND.show, KIND.versions, KIND.version_of
+restore_version, delete, restore = KIND.restore_version, KIND.delete, KIND.restore
+
+
+def create(
+    actor: Actor,
+    *,
+    name: str,
+    fields: Any,
+    description: str = "",
+    quantity: int = limits.DEFAULT_QUANTITY,
+    locale: str | None = None,
+    anchor: datetime | None = None,
+    source: Mapping[str, Any] | None = None,
+    invalid: Mapping[str, Any] | None = None,
+    made_from: tuple[str | None, str | None] = (None, None),
+) -> dict[str, Any]:
+    """A new template in the actor's project, with its first version; commits. Returns it as the API shows it.
+
+    `fields` are field definitions as sent; `anchor` (aware) is the present when none is given; `made_from` is the
+    connection's id and the name of its table, where the template stands for one. Errors: validation_error with every
+    fault of the fields.
+    """
+    moment = clock.now()
+    spec = {
+        "name": name,
+        "description": description,
+        "quantity": quantity,
+        "fields": fields,
+        "locale": locale,
+        "anchor": clock.to_text(anchor or moment.replace(microsecond=0)),
+        "source": _source(source),
+        "invalid": _invalid(invalid),
+    }
+    template = Template(id=ids.new("tpl"), **tenancy.here(actor), created_by=actor.user_id, created_at=moment)
+    template.made_from_id, template.made_from_entity = made_from
+    ready, pins = _checked(actor, template, spec, before={"fields": ()})
+    return KIND.save(actor, template, ready, pins, "create", moment)
+
+
+def change(actor: Actor, template: Template, changes: Mapping[str, Any]) -> dict[str, Any]:
+    """The next version of a locked template, with `changes` (any of `CHANGEABLE`, as sent; `anchor` aware or
+    None, which sets it to the present); commits. Returns the template as the API shows it.
+
+    Fields keep their ids, and the groups they were in. Error: validation_error.
+    """
+    moment = clock.now()
+    before = version_of(template).spec
+    spec = {key: changes.get(key, before.get(key)) for key in CHANGEABLE}
+    if "anchor" in changes:
+        spec["anchor"] = clock.to_text(changes["anchor"] or moment.replace(microsecond=0))
+    spec["source"], spec["invalid"] = _source(spec["source"]), _invalid(spec["invalid"])
+    ready, pins = _checked(actor, template, spec, before)
+    return KIND.save(actor, template, ready, pins, "change", moment)
+
+
+def refresh_references(actor: Actor, template: Template) -> dict[str, Any]:
+    """Pin the newest versions of the templates that a locked one refers to; commits.
+
+    A template whose pins are the newest already, or that refers to none, keeps its version. Error: validation_error
+    where what it refers to has changed so that it no longer fits.
+    """
+    newest = version_of(template)
+    versions = related_templates.gather(
+        newest.spec["fields"], template.id, lambda wanted: related_templates.newest(actor, wanted)
+    )
+    if related_templates.pins_of(versions) == newest.pins.get("templates", {}):
+        db.session.commit()
+        return show(template)
+    spec = {key: newest.spec.get(key) for key in CHANGEABLE}
+    ready, pins = _checked(actor, template, spec, newest.spec)
+    return KIND.save(actor, template, ready, pins, "refresh_references", clock.now())
+
+
+def _source(said: Mapping[str, Any] | None) -> dict[str, Any] | None:
+    """A source as it is stored: what it says and no more."""
+    return None if said is None else {name: value for name, value in said.items() if value is not None}
+
+
+def _invalid(said: Mapping[str, Any] | None) -> dict[str, Any] | None:
+    """Bad values as they are stored."""
+    return None if said is None else Invalid.model_validate(said).to_json()
+
+
+def _checked(
+    actor: Actor, template: Template, spec: dict[str, Any], before: Mapping[str, Any]
+) -> tuple[dict[str, Any], dict[str, Any]]:
+    """A spec as it is stored, and its pins. `before` is the spec of the version before. `validation_error` with every
+    fault."""
+    versions = related_templates.gather(
+        spec["fields"], template.id, lambda wanted: related_templates.newest(actor, wanted)
+    )
+    parsed = compilation.parsed_fields(
+        spec["fields"],
+        name=spec["name"],
+        locale=spec["locale"],
+        source=spec["source"],
+        invalid=spec["invalid"],
+    )
+    if spec["source"] is not None:
+        related_templates.refuse_own_rows(spec["fields"], template.id)
+    finished = field_ids.finished(parsed, before["fields"])
+    library = related_templates.library(versions, template.id, spec["quantity"], {})
+    words = compilation.vocabulary()
+    plan = compilation.compiled(finished, words, None, library)
+    _check_connections(actor, spec, plan, before)
+    vocabularies.keep(words.id)
+    ready = {
+        **spec,
+        "fields": related_templates.spelled(
+            [field.to_json() for field in finished.fields], finished, library
+        ),
+    }
+    ready["warnings"] = warnings_of(plan, spec["quantity"])
+    return ready, {"vocabulary": words.id, "engine": ENGINE, "templates": related_templates.pins_of(versions)}
+
+
+def _check_connections(actor: Actor, spec: Mapping[str, Any], plan: Plan, before: Mapping[str, Any]) -> None:
+    """Refuse references to connections that the actor cannot see, whether they are there or not. Those that the
+    template had before may stay. Error: validation_error with every one."""
+    said = [spec["fields"], spec["source"]]
+    held = usages.named_in([before["fields"], before.get("source")])
+    wanted = [one for one in usages.named_in(said) - held if usages.kind_of(one) is Connection]
+    if not wanted:
+        return
+    mine = (
+        Connection.id.in_(wanted),
+        Connection.workspace_id == actor.workspace_id,
+        Connection.deleted_at.is_(None),
+    )
+    there = db.session.execute(select(Connection.id, Connection.team_id).where(*mine))
+    unseen = set(wanted) - {row.id for row in there if actor.role_in(row.team_id) is not None}
+    asked = [(f"{one.path}.options.connection_id", one.question.connection_id) for one in plan.asks]
+    source = (spec["source"] or {}).get("connection_id")
+    found = [("source.connection_id", source), *(one for one in asked if one[1] != source)]
+    hint = "It may have been deleted: restore it, or choose another one."
+    faults = [
+        Fault(path, "unknown_connection", f'There is no connection "{one}" here.', hint)
+        for path, one in dict.fromkeys(found)
+        if one in unseen
+    ]
+    if faults:
+        raise validation_error(faults)
+
+
+def warnings_of(plan: Plan, quantity: int) -> list[dict[str, str]]:
+    """What will surprise in `quantity` rows of a plan: what the engine says of it, and fields that must be unique
+    but have too few values. Rows are refused only when they are asked for."""
+    found = list(plan.warnings)
+    try:
+        Bound(plan, Env("", clock.now())).check(0, quantity)
+    except SpecError as error:
+        found += error.faults
+    return [fault.as_dict() for fault in found]
+
+
+def loader(template_id: str, number: int) -> Callable[[], tuple[dict[str, Any], dict[str, Any]]]:
+    """Reads one version's stored spec and pins, when it is called."""
+
+    def load() -> tuple[dict[str, Any], dict[str, Any]]:
+        statement = select(TemplateVersion.spec, TemplateVersion.pins).where(
+            TemplateVersion.template_id == template_id, TemplateVersion.number == number
+        )
+        row = db.session.execute(statement).one_or_none()
+        if row is None:
+            raise KIND.no_version(template_id, number)
+        return row.spec, row.pins
+
+    return load

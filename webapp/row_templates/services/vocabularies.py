@@ -1,0 +1,205 @@
+"""Vocabularies in the storage: each that a template version pins is kept there, whatever release comes next.
+
+The present one is built from the installed libraries, opened from the local disk, and put into the storage before
+the first version that pins it is saved. Another one is fetched from there once and opened from the local disk from
+then on. One that is missing is refused by name; no other is ever put in its place.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import re
+import tempfile
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+from typing import Final
+
+from flask import current_app, has_app_context
+from obstore.exceptions import BaseError
+from sqlalchemy import func, select
+
+from webapp import limits, storage
+from webapp.engine.data import archive, vocabulary
+from webapp.engine.data.vocabulary import Vocabulary, VocabularyError
+from webapp.errors import ApiError
+from webapp.extensions import reading
+from webapp.row_templates.models import TemplateVersion
+
+log = logging.getLogger(__name__)
+
+FOLDER: Final = "vocab"
+"""Where they lie in the storage, and in the data folder."""
+_KEPT: Final = "rowsmith.vocabularies"
+_ID: Final = re.compile(rf"[0-9a-f]{{{2 * archive.ID_BYTES}}}")
+
+
+def is_id(text: str) -> bool:
+    """Whether a text can be a vocabulary's id."""
+    return _ID.fullmatch(text) is not None
+
+
+def key_of(wanted: str) -> str:
+    """Where a vocabulary lies in the storage."""
+    return f"{FOLDER}/{wanted}.arrow"
+
+
+def local(wanted: str) -> Path:
+    """Where a vocabulary lies on this machine's disk, if it does."""
+    return home() / f"{wanted}.arrow"
+
+
+def home() -> Path:
+    """The folder of vocabularies on this machine's disk: of the clone, or of the data folder where the clone cannot
+    be written."""
+    return _home(Path(current_app.config["SETTINGS"].data_dir) if has_app_context() else None)
+
+
+@cache
+def _home(data_dir: Path | None) -> Path:
+    own = vocabulary.REPOSITORY / "var" / "vocab"
+    there = next(folder for folder in (own, *own.parents) if folder.exists())
+    if data_dir is None or os.access(there, os.W_OK) or (own / f"{vocabulary.locked().id}.arrow").exists():
+        return own
+    return data_dir / FOLDER
+
+
+def opened(wanted: str | None = None) -> Vocabulary:
+    """The present vocabulary, or the one a template version was saved under.
+
+    Error: unavailable, naming the one that is missing and the command that brings it back.
+    """
+    try:
+        present = vocabulary.default(home())
+        if wanted in (None, present.id):
+            return present
+        if not local(wanted).exists() and not (has_app_context() and fetch(wanted)):
+            raise _missing(wanted)
+        return vocabulary.open_in(home(), wanted)
+    except (VocabularyError, BaseError, OSError) as error:
+        raise ApiError("unavailable", str(error), {"vocabulary": wanted}) from error
+
+
+def _missing(wanted: str) -> ApiError:
+    command = f"./rowsmith vocab install {wanted}"
+    text = f"Vocabulary {wanted} is pinned here and is not in the storage. Its operator brings it back: {command}"
+    return ApiError("unavailable", text, {"vocabulary": wanted, "install": command})
+
+
+def fetch(wanted: str) -> bool:
+    """Copies a vocabulary from the storage to the local disk. False where it is not there; `VocabularyError` where
+    what is there is not what its name says."""
+    home().mkdir(parents=True, exist_ok=True)
+    handle, temporary = tempfile.mkstemp(dir=home(), prefix=f".{wanted}.")
+    try:
+        with os.fdopen(handle, "wb") as sink:
+            for piece in storage.of(current_app).get(key_of(wanted)):
+                sink.write(piece)
+        checked(Path(temporary), wanted)
+        os.replace(temporary, local(wanted))
+    except storage.MissingError:
+        return False
+    finally:
+        Path(temporary).unlink(missing_ok=True)
+    return True
+
+
+def checked(path: Path, wanted: str) -> Path:
+    """`path`, if its contents are the vocabulary `wanted`. Error: VocabularyError."""
+    try:
+        found = archive.digest(archive.read(path)[0])
+    except (OSError, ValueError) as error:  # pyarrow's ArrowInvalid is a ValueError
+        raise VocabularyError(f"What lies in the storage as {wanted} is no vocabulary: {error}") from error
+    if found != wanted:
+        raise VocabularyError(f"What lies in the storage as {wanted} is vocabulary {found}.")
+    return path
+
+
+def keep(wanted: str) -> None:
+    """Sees to it that a vocabulary of the local disk lies in the storage; asks the storage once a process.
+
+    Error: unavailable, where the storage cannot take it.
+    """
+    known = current_app.extensions.setdefault(_KEPT, set())
+    if wanted in known:
+        return
+    try:
+        if wanted not in stored():
+            put(local(wanted), wanted)
+    except (BaseError, OSError) as error:
+        log.warning("vocabulary %s could not be put into the storage: %s", wanted, error)
+        raise ApiError("unavailable", "The storage does not answer.", {"vocabulary": wanted}) from error
+    known.add(wanted)
+
+
+def assume_kept(wanted: str) -> None:
+    """Spare `keep` the look, for whoever knows that it would find what it looks for."""
+    current_app.extensions.setdefault(_KEPT, set()).add(wanted)
+
+
+def put(path: Path, wanted: str) -> None:
+    """Puts a file into the storage as the vocabulary `wanted`. Error: VocabularyError, where it is not that."""
+    storage.of(current_app).put(key_of(wanted), _pieces(checked(path, wanted)))
+
+
+def _pieces(path: Path) -> Iterator[bytes]:
+    with path.open("rb") as file:
+        while piece := file.read(limits.STORAGE_CHUNK_BYTES):
+            yield piece
+
+
+def sound(wanted: str) -> bool:
+    """Whether the storage holds a vocabulary whole. What is something else counts as not there."""
+    try:
+        return fetch(wanted)
+    except VocabularyError:
+        return False
+
+
+def stored() -> dict[str, int]:
+    """The vocabularies in the storage: bytes by id."""
+    found = {}
+    for one in storage.of(current_app).listing(FOLDER):
+        name = one.key.removeprefix(f"{FOLDER}/").removesuffix(".arrow")
+        if is_id(name):
+            found[name] = one.size
+    return found
+
+
+def pinned() -> dict[str, int]:
+    """How many template versions pin each vocabulary, by id; those of deleted templates that can be restored too."""
+    which = TemplateVersion.pins["vocabulary"].as_string()
+    with reading() as session:
+        rows = session.execute(select(which, func.count()).group_by(which)).all()
+    return {wanted: count for wanted, count in rows if wanted}
+
+
+def secure() -> list[str]:
+    """Puts every pinned vocabulary that lies on the local disk alone into the storage, and answers those that are
+    missing altogether. The present one is built if need be. Errors: unavailable."""
+    missing = []
+    present = vocabulary.locked().id
+    try:
+        there = stored()
+    except (BaseError, OSError) as error:
+        raise ApiError("unavailable", f"The storage does not answer: {error}") from error
+    for wanted in sorted(set(pinned()) - set(there)):
+        if wanted == present:
+            opened()
+        if local(wanted).exists():
+            keep(wanted)
+        else:
+            missing.append(wanted)
+    return missing
+
+
+def prune() -> list[str]:
+    """Removes from the storage and the local disk what no version pins, the present one apart; answers their ids."""
+    needed = {*pinned(), vocabulary.locked().id}
+    here = {path.stem for path in home().glob("*.arrow") if is_id(path.stem)}
+    gone = sorted(({*stored()} | here) - needed)
+    for wanted in gone:
+        storage.of(current_app).delete(key_of(wanted))
+        local(wanted).unlink(missing_ok=True)
+    return gone

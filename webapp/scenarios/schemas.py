@@ -1,0 +1,109 @@
+"""What callers say of a scenario: one model an input, which its checks, forms and documentation come from."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Final, Literal
+
+from pydantic import ConfigDict, Field, WithJsonSchema
+
+from webapp import limits, whole
+from webapp.row_templates.schemas import READ_ONLY as ROWS_READ_ONLY
+from webapp.row_templates.schemas import Name, RowsInput
+from webapp.scenarios.services.environment_variables import RESERVED, RESERVED_FRONTS
+
+READ_ONLY: Final = ROWS_READ_ONLY | frozenset({"requirements", "lock", "next_run_at"})
+"""Keys of a scenario that a client sends back, and that are then ignored."""
+
+Network = Literal["full", "api", "none"]
+Code = Annotated[
+    str,
+    Field(
+        min_length=1,
+        description=f"The Python program, run as main.py: UTF-8, at most {limits.MAX_CODE_BYTES:,} bytes.",
+    ),
+]
+Description = Annotated[str, Field(max_length=limits.MAX_DESCRIPTION_CHARS)]
+Timeout = Annotated[
+    int,
+    Field(ge=limits.MIN_RUN_SECONDS, le=limits.MAX_RUN_SECONDS, description="A run is ended after so long."),
+]
+_TAKEN: Final = "|".join([*(f"{one}.*" for one in RESERVED_FRONTS), *sorted(RESERVED)])
+NAME_PATTERN: Final = f"^(?!(?:{_TAKEN})$)[A-Za-z_][A-Za-z0-9_]*$"
+# Names and values are checked by `run_variables`, which tells every fault; what they look like is told here.
+VARIABLES_SCHEMA: Final = {
+    "type": "object",
+    "maxProperties": limits.MAX_VARIABLES,
+    "propertyNames": {
+        "pattern": NAME_PATTERN,
+        "maxLength": limits.MAX_VARIABLE_NAME_CHARS,
+    },
+    "additionalProperties": {"type": "string", "maxLength": limits.MAX_VARIABLE_BYTES},
+}
+Variables = Annotated[
+    dict[str, Any],
+    Field(description="Environment variables of every run, texts by name."),
+    WithJsonSchema({**VARIABLES_SCHEMA, "description": "Environment variables of every run, texts by name."}),
+]
+Names = Annotated[list[str], Field(max_length=limits.MAX_VARIABLES)]
+_SECRETS: Final = "Names of workspace secrets that a run gets as variables under their own names."
+_WRITABLE: Final = "Names of workspace secrets that a run may set."
+_NETWORK: Final = "`full`: the internet and the API; `api`: the API alone; `none`: nothing."
+
+
+class ScheduleInput(whole.Model):
+    """When a scenario runs by itself."""
+
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+    cron: str = Field(
+        min_length=1,
+        max_length=200,
+        description="Five fields: minute, hour, day of month, month, day of week.",
+    )
+    timezone: str = Field("UTC", max_length=100, description="A name of the IANA database: `Europe/Berlin`.")
+    enabled: bool = True
+    params: Annotated[
+        dict[str, Any], WithJsonSchema({**VARIABLES_SCHEMA, "description": "Parameters of every such run."})
+    ] = Field(default_factory=dict)
+
+
+class _Rest(RowsInput):
+    read_only = READ_ONLY
+
+    description: Description = ""
+    timeout_seconds: Timeout = limits.DEFAULT_RUN_SECONDS
+    env: Variables = Field(default_factory=dict)
+    secrets: Names = Field(default_factory=list, description=_SECRETS)
+    writable_secrets: Names = Field(default_factory=list, description=_WRITABLE)
+    network: Network = Field("full", description=_NETWORK)
+    schedule: ScheduleInput | None = None
+
+
+class ScenarioInput(_Rest):
+    """A new scenario."""
+
+    name: Name
+    code: Code
+
+
+class CodeInput(_Rest):
+    """A scenario's code, and whatever else of it is to change; what is left out stays."""
+
+    code: Code
+    name: Name = ""
+
+
+class ScenarioPatch(_Rest):
+    """What of a scenario can change; what is left out stays."""
+
+    name: Name = ""
+    code: Code = ""
+
+
+class CheckInput(RowsInput):
+    """A program that is not saved."""
+
+    code: Code
+    resolve: bool = Field(
+        False, description="Ask the package index too, as saving does; it may take seconds."
+    )

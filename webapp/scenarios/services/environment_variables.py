@@ -1,0 +1,142 @@
+"""Environment variables that a program gets: which names and values may be, for a scenario's `env`, for the secrets
+it is given and for the parameters of a run alike."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterable, Mapping
+from datetime import datetime
+from typing import Any, Final
+
+from sqlalchemy import func, or_, select
+
+from webapp import limits
+from webapp.accounts.models import Workspace
+from webapp.connections.models import Secret
+from webapp.connections.services import secrets
+from webapp.errors import ApiError, Fault
+from webapp.extensions import reading
+
+NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+# Contract: injected by the service, or read by the loader and by Python before the program begins.
+RESERVED_FRONTS: Final = ("SERVICE_", "DATAMAKER_", "PYTHON", "LD_")
+# Read by the C library before a program begins, or set by the sandbox to what alone is there and can be written.
+RESERVED: Final = frozenset(
+    "PATH HOME PWD TMPDIR TMP TEMP VIRTUAL_ENV BASH_ENV IFS GLIBC_TUNABLES GCONV_PATH LOCPATH".split()
+)
+
+
+def name_fault(name: str, path: str) -> Fault | None:
+    """What keeps a text from being a variable's name; None when nothing does."""
+    if not NAME.fullmatch(name) or len(name) > limits.MAX_VARIABLE_NAME_CHARS:
+        text = f'"{name[:60]}" cannot be the name of a variable.'
+        hint = (
+            "A name has letters of the English alphabet, digits and _, does not begin with a digit, and is at most "
+            f"{limits.MAX_VARIABLE_NAME_CHARS} long."
+        )
+        return Fault(path, "wrong_form", text, hint)
+    front = next((one for one in RESERVED_FRONTS if name.startswith(one)), None)
+    if front or name in RESERVED:
+        what = f"Names that begin with {front}" if front else f"The name {name}"
+        hint = "Choose another one."
+        return Fault(path, "reserved", f"{what} cannot be set: the service or the system sets it.", hint)
+    return None
+
+
+def env_faults(values: Mapping[str, Any], path: str, taken: Collection[str] = ()) -> list[Fault]:
+    """Every fault of some variables, `{name: value}`, each at `path.<name>`.
+
+    `taken` are names that something else sets already: the secrets that the program is given.
+    """
+    faults = []
+    if len(values) > limits.MAX_VARIABLES:
+        text = f"There are {len(values):,} variables; at most {limits.MAX_VARIABLES} can be set."
+        faults.append(Fault(path, "too_long", text))
+    total = 0
+    for name, value in values.items():
+        at = f"{path}.{name[: limits.MAX_VARIABLE_NAME_CHARS]}"
+        if fault := name_fault(name, at):
+            faults.append(fault)
+        elif name in taken:
+            text = f"{name} is a secret that the program gets under this name."
+            faults.append(Fault(at, "duplicate", text, "Choose another name."))
+        fault, size = _value_fault(value, at)
+        total += size + len(name)
+        faults += [fault] if fault else []
+    if total > limits.MAX_VARIABLES_BYTES:
+        text = (
+            f"The variables have {total:,} bytes together; at most {limits.MAX_VARIABLES_BYTES:,} can be set."
+        )
+        faults.append(Fault(path, "too_long", text, "Put long values into a workspace file."))
+    return faults[: limits.MAX_FAULTS]
+
+
+def _value_fault(value: Any, path: str) -> tuple[Fault | None, int]:
+    """The fault of one value, and its size in bytes."""
+    if not isinstance(value, str):
+        hint = 'Variables are texts: write "5", "true", or JSON as a text.'
+        return Fault(path, "wrong_type", "A variable's value is a text.", hint), 0
+    if "\0" in value:
+        return Fault(path, "invalid", "A variable cannot hold the character U+0000."), 0
+    size = len(value.encode("utf-8", "surrogatepass"))
+    if size > limits.MAX_VARIABLE_BYTES:
+        text = f"This value has {size:,} bytes; at most {limits.MAX_VARIABLE_BYTES:,} fit into a variable."
+        return Fault(path, "too_long", text, "Put it into a workspace file."), size
+    return None, size
+
+
+# Secrets that a run is given, and those that are cut out of what it prints where its workspace has turned that on.
+
+
+class Missing(Exception):
+    """A secret of this name is not there."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        super().__init__(name)
+
+
+def granted(workspace_id: str, project_id: str, names: Iterable[str]) -> dict[str, str]:
+    """The secrets of these names as they are now, by name. `Missing` for one that is not there, or is of another
+    project; ApiError `unavailable` for one whose key is missing."""
+    wanted = list(dict.fromkeys(names))
+    statement = select(Secret).where(
+        Secret.workspace_id == workspace_id,
+        Secret.name.in_(wanted),
+        or_(Secret.project_id.is_(None), Secret.project_id == project_id),
+    )
+    with reading() as session:
+        found = {secret.name: secret for secret in session.scalars(statement)}
+    for name in wanted:
+        if name not in found:
+            raise Missing(name)
+    return {name: secrets.opened(found[name]) for name in wanted}
+
+
+def is_cut(workspace_id: str) -> bool:
+    """Whether secrets are to be cut out of what runs of a workspace print."""
+    with reading() as session:
+        settings = session.scalar(select(Workspace.settings).where(Workspace.id == workspace_id))
+    return bool((settings or {}).get("redact_run_logs"))
+
+
+def mark(workspace_id: str) -> tuple[int, datetime | None]:
+    """What tells the present secrets of a workspace from those before."""
+    statement = select(func.count(), func.max(Secret.updated_at)).where(Secret.workspace_id == workspace_id)
+    with reading() as session:
+        number, newest = session.execute(statement).one()
+    return number, newest
+
+
+def stored(workspace_id: str) -> list[str]:
+    """Every secret of a workspace, those of its connections too. One that cannot be opened is left out: nobody could
+    have given it to a program either."""
+    with reading() as session:
+        rows = session.scalars(select(Secret).where(Secret.workspace_id == workspace_id)).all()
+    found = []
+    for row in rows:
+        try:
+            found.append(secrets.opened(row))
+        except ApiError:
+            continue
+    return found

@@ -1,0 +1,337 @@
+"""What a program requires is resolved when it is saved: into a lock that goes with its version, so that every run of
+that version has the same packages. Wheels only: nothing is built, and no interpreter of an environment is started
+outside the sandbox (jobs/scenarios/environments.py), so no package's own code runs here."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final
+
+import uv
+from flask import current_app
+
+from webapp import document_process, limits
+from webapp.errors import ApiError, Fault, did_you_mean, validation_error
+from webapp.scenarios.services.requirement_text import Said, normal
+
+# What says where packages come from, how the way there is protected, and where files may be put.
+HANDED_ON: Final = (
+    "UV_CONFIG_FILE UV_DEFAULT_INDEX UV_INDEX UV_INDEX_URL UV_EXTRA_INDEX_URL UV_FIND_LINKS UV_NO_INDEX "
+    "UV_INDEX_STRATEGY UV_KEYRING_PROVIDER UV_INSECURE_HOST UV_NATIVE_TLS UV_SYSTEM_CERTS "
+    "UV_HTTP_TIMEOUT UV_HTTP_RETRIES UV_OFFLINE UV_EXCLUDE_NEWER UV_CACHE_DIR UV_LINK_MODE "
+    "HOME XDG_CONFIG_HOME XDG_CONFIG_DIRS TMPDIR NETRC SSL_CERT_FILE SSL_CERT_DIR SSL_CLIENT_CERT "
+    "HTTP_PROXY HTTPS_PROXY ALL_PROXY NO_PROXY http_proxy https_proxy all_proxy no_proxy"
+).split()
+# What pip calls it: what uv calls it.
+AS_PIP: Final = {
+    "PIP_INDEX_URL": "UV_DEFAULT_INDEX",
+    "PIP_EXTRA_INDEX_URL": "UV_INDEX",
+    "PIP_FIND_LINKS": "UV_FIND_LINKS",
+    "PIP_NO_INDEX": "UV_NO_INDEX",
+    "PIP_CERT": "SSL_CERT_FILE",
+}
+NO_INDEX: Final = "UV_NO_INDEX"
+_INDEXES: Final = ("UV_DEFAULT_INDEX", "UV_INDEX", "UV_INDEX_URL", "UV_EXTRA_INDEX_URL", "UV_NO_INDEX")
+_AWAY: Final = re.compile(
+    r"error sending request|tcp connect error|dns error|Request failed after|operation timed out"
+    r"|connection (?:refused|reset)|network (?:connectivity )?(?:is|was) (?:unreachable|disabled)|status: 5\d\d",
+    re.IGNORECASE,
+)
+_ADDRESS: Final = re.compile(r"(?:url )?[`(]*\b[a-z][a-z0-9+.-]*://[^\s`)]+[`)]*", re.IGNORECASE)
+_FOLDER: Final = re.compile(r"`?(?<![\w.])~?/[^\s`'\",;:)]+`?")
+_STYLE: Final = re.compile(r"\x1b\[[0-9;]*[A-Za-z]")
+
+
+@dataclass(frozen=True)
+class Done:
+    """How a call of uv ended. `said` is its own words, cleaned of addresses and folders; "" where it went well."""
+
+    ok: bool
+    said: str = ""
+    away: bool = False
+    """Whether the index could not be reached, so that another try may go well."""
+
+
+def program() -> str:
+    """Where uv is: the one that is installed with the service, else the machine's. Error: FileNotFoundError."""
+    try:
+        return uv.find_uv_bin()
+    except FileNotFoundError:
+        found = shutil.which("uv")
+        if found is None:
+            raise
+        return found
+
+
+def environment(own: Mapping[str, str], cache: Path) -> dict[str, str]:
+    """The variables of a call of uv: of `own` (this process's) only what says where packages come from."""
+    found = {name: own[name] for name in HANDED_ON if own.get(name)}
+    with_index = any(name in found for name in _INDEXES)
+    for theirs, name in AS_PIP.items():
+        if own.get(theirs) and name not in found and not (with_index and name in _INDEXES):
+            found[name] = ",".join(own[theirs].split()) if name == "UV_FIND_LINKS" else own[theirs]
+    fixed = {
+        "PATH": "/usr/bin:/bin",
+        "LC_ALL": "C.UTF-8",
+        "NO_COLOR": "1",
+        "UV_NO_PROGRESS": "1",
+        "UV_PYTHON_DOWNLOADS": "never",  # the service's own Python is the programs'
+    }
+    return {"UV_CACHE_DIR": str(cache), **found, **fixed}
+
+
+def call(
+    arguments: Sequence[str],
+    *,
+    folder: Path,
+    env: Mapping[str, str],
+    seconds: float,
+    front: Sequence[str] = (),
+    alive: Callable[[], None] | None = None,
+) -> Done:
+    """Run `uv <arguments>` in a folder, for at most so many seconds; files that it makes can be read by everybody.
+
+    `front` is put before the command. `alive` is called several times a second; what it raises stops uv and goes on.
+    """
+    # uv has an option for this and, unlike pip, no variable.
+    alone = arguments[0] == "pip" and env.get(NO_INDEX, "").lower() in ("1", "true", "yes", "on")
+    with open(folder / "uv.log", "w+b") as log:
+        process = subprocess.Popen(
+            [*front, program(), *arguments, *(["--no-index"] if alone else [])],
+            cwd=folder,
+            env=dict(env),
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=log,
+            umask=0o022,
+            start_new_session=True,
+        )
+        try:
+            ended = _wait(process, seconds, alive)
+        finally:
+            if process.poll() is None:
+                os.killpg(process.pid, signal.SIGKILL)
+                process.wait()
+        log.seek(0)
+        text = log.read().decode("utf-8", "replace")
+    if not ended:
+        return Done(False, f"This took longer than {seconds:.0f} s.", away=True)
+    return Done(True) if process.returncode == 0 else Done(False, cleaned(text), bool(_AWAY.search(text)))
+
+
+def _wait(process: subprocess.Popen[bytes], seconds: float, alive: Callable[[], None] | None) -> bool:
+    until = time.monotonic() + seconds
+    while time.monotonic() < until:
+        if alive is not None:
+            alive()
+        try:
+            process.wait(timeout=max(0.0, min(0.25, until - time.monotonic())))
+        except subprocess.TimeoutExpired:
+            continue
+        return True
+    return False
+
+
+def cleaned(text: str) -> str:
+    """What uv said, in one paragraph: no addresses, no folders of this machine, and not how it got there."""
+    lines = [" ".join(line.split()) for line in _STYLE.sub("", text).splitlines()]
+    lines = [
+        line for line in lines if line and not line.startswith(("warning:", "Using ", "Resolved ", "hint:"))
+    ]
+    told = [re.sub(r"^(?:error: |cause: |[×╰─▶├│ ]+)+", "", line) for line in lines]
+    whole = ". ".join(
+        one.rstrip(".:") for one in _joined(told) if not one.startswith("No solution found when")
+    )
+    whole = _FOLDER.sub("a folder of the service", _ADDRESS.sub("the package index", whole))
+    return f"{whole.strip()[:2000]}." if whole.strip() else "uv gave no reason."
+
+
+def _joined(lines: list[str]) -> list[str]:
+    """Lines as sentences: one that begins in lower case goes on from the one before."""
+    found: list[str] = []
+    for line in lines:
+        if found and line[:1].islower():
+            found[-1] += f" {line}"
+        else:
+            found.append(line)
+    return found
+
+
+COMMON: Final = ("requests", "httpx", "pandas", "faker", "pyyaml", "python-dateutil")
+"""The libraries that every program has; `requirements-scenarios.lock` says in which versions."""
+
+COMMON_LOCK: Final = Path(__file__).resolve().parents[3] / "requirements-scenarios.lock"
+_RESOLVE: Final = (
+    "pip compile --only-binary :all: --generate-hashes --no-header --no-annotate --no-emit-index-url "
+    "--no-python-downloads requirements.in --output-file requirements.lock"
+).split()
+_PINNED: Final = re.compile(r"(?m)^([A-Za-z0-9][A-Za-z0-9._-]*)==([^\s;\\]+)")
+# What people write because they import it: what the index calls it.
+IMPORTED_AS: Final[Mapping[str, str]] = {
+    "bs4": "beautifulsoup4",
+    "cv2": "opencv-python-headless",
+    "dateutil": "python-dateutil",
+    "dotenv": "python-dotenv",
+    "jwt": "pyjwt",
+    "pil": "pillow",
+    "psycopg2": "psycopg2-binary",
+    "sklearn": "scikit-learn",
+    "yaml": "pyyaml",
+}
+
+
+@dataclass(frozen=True)
+class Resolved:
+    """What a program's requirements come to. Without any, `lock` and `environment` are "" and the program runs with
+    the common libraries of this release; else the lock holds those too, and `environment` is its hash."""
+
+    requirements: list[str] = field(default_factory=list)
+    lock: str = ""
+    environment: str = ""
+
+    def as_pins(self) -> dict[str, Any]:
+        """As a version keeps it."""
+        return {"requirements": self.requirements, "lock": self.lock, "environment": self.environment}
+
+    @classmethod
+    def of_pins(cls, pins: Mapping[str, Any]) -> Resolved:
+        """From what a version keeps."""
+        return cls(list(pins.get("requirements", [])), pins.get("lock", ""), pins.get("environment", ""))
+
+
+def read(code: str) -> Said:
+    """What a program says that it requires; see `requirements_text.read`, which runs in a document process. Error:
+    unavailable."""
+    try:
+        found = document_process.run(
+            "webapp.scenarios.services.requirement_text:in_process",
+            code.encode("utf-8", "replace"),
+            seconds=limits.SYNTAX_SECONDS,
+        )
+    except document_process.DocumentError as error:
+        text = f"The requirements of the program cannot be read. {error.message}"
+        return Said(faults=[Fault("code", "invalid_requirement", text, error.hint)])
+    return Said(
+        found["requirements"],
+        [Fault(**one) for one in found["faults"]],
+        [Fault(**one) for one in found["warnings"]],
+    )
+
+
+def resolved(code: str, before: Resolved | None = None, *, anew: bool = False) -> Resolved:
+    """What a program's requirements come to. Where they are those of `before`, its lock is kept and nobody is asked,
+    unless `anew`; packages that stay keep their versions, unless `anew` too.
+
+    Asks the index, for up to RESOLVE_SECONDS: call it outside of any transaction. Errors: validation_error at `code`
+    (what is no requirement, a package that is not there or has no wheel, an index that cannot be reached),
+    unavailable (too many resolve now).
+    """
+    said = read(code)
+    if said.faults:
+        raise validation_error(said.faults)
+    if not said.requirements:
+        return Resolved()
+    if before is not None and not anew and before.requirements == said.requirements:
+        return before
+    keep = before.lock if before is not None and not anew else ""
+    lock = _lock(said.requirements, keep or common_lock())
+    return Resolved(said.requirements, lock, digest(lock))
+
+
+def digest(lock: str) -> str:
+    """The hash by which a lock is known."""
+    return hashlib.sha256(lock.encode()).hexdigest()
+
+
+def common_lock() -> str:
+    """The lock of the common libraries."""
+    return COMMON_LOCK.read_text("utf-8")
+
+
+def packages(lock: str) -> dict[str, str]:
+    """Names and versions of a lock, in its order."""
+    return {normal(name): version for name, version in _PINNED.findall(lock)}
+
+
+def cache_folder(data_dir: Path) -> Path:
+    """Where uv keeps what it has fetched."""
+    return data_dir / "environments" / "cache"
+
+
+def base_python() -> str:
+    """The interpreter under this process's virtual environment: the same Python runs the programs."""
+    return str(Path(getattr(sys, "_base_executable", "") or sys.executable).resolve())
+
+
+# --- Resolving ----------------------------------------------------------------------------------------------
+
+_turns: Final = threading.BoundedSemaphore(limits.RESOLVE_AT_ONCE)
+
+
+@contextmanager
+def _turn() -> Iterator[None]:
+    if not _turns.acquire(timeout=limits.RESOLVE_TURN_SECONDS):
+        text = "Others are having their requirements resolved. Try again."
+        raise ApiError("unavailable", text, headers={"Retry-After": "5"})
+    try:
+        yield
+    finally:
+        _turns.release()
+
+
+def _lock(wanted: list[str], preferred: str) -> str:
+    """The lock of some requirements beside the common libraries, with the versions of `preferred` where they fit."""
+    cache = cache_folder(current_app.config["SETTINGS"].data_dir)
+    env = environment(os.environ, cache)
+    with _turn(), tempfile.TemporaryDirectory(prefix="rowsmith-resolve-") as name:
+        folder = Path(name)
+        (folder / "requirements.in").write_text("\n".join([*wanted, *COMMON]) + "\n", "utf-8")
+        # uv takes what stands in the output file for versions to keep.
+        (folder / "requirements.lock").write_text(preferred, "utf-8")
+        command = [*_RESOLVE, "--python", base_python()]
+        try:
+            done = call(command, folder=folder, env=env, seconds=limits.RESOLVE_SECONDS)
+        except FileNotFoundError:
+            text = "Requirements cannot be resolved here: uv is not installed."
+            raise validation_error([Fault("code", "not_resolved", text)]) from None
+        if not done.ok:
+            raise validation_error([_fault(done, wanted)])
+        return (folder / "requirements.lock").read_text("utf-8")
+
+
+def _fault(done: Done, wanted: list[str]) -> Fault:
+    if done.away:
+        text = f"The requirements could not be resolved: the package index cannot be reached. {done.said}"
+        return Fault(
+            "code", "index_unreachable", text, "Try again, or save the program without its requirements."
+        )
+    text = f"The requirements cannot be met. {done.said}"
+    return Fault("code", "not_resolved", text, _hint(done.said, wanted))
+
+
+def _hint(said: str, wanted: list[str]) -> str | None:
+    """What may help somebody who named a package that is not there, or has no wheel."""
+    missing = re.search(r"([A-Za-z0-9._-]+) was not found in", said)
+    if missing:
+        name = missing[1].lower()
+        if name in sys.stdlib_module_names:
+            return f"{missing[1]} is part of Python: import it without requiring it."
+        if name in IMPORTED_AS:
+            return f"Did you mean `{IMPORTED_AS[name]}`?"
+        return did_you_mean(name, [*COMMON, *IMPORTED_AS.values()]) or "Look for a mistake in the name."
+    if "no usable wheels" in said or "no wheels" in said:
+        return "Only packages with a wheel for this machine can be used; try another version, or another package."
+    return "Ask for fewer or wider versions." if len(wanted) > 1 else None

@@ -1,0 +1,321 @@
+"""Runs of scenarios: asked for, looked at, cancelled, repeated. A runner does them (`jobs.scenarios.run`).
+
+A run keeps what it was asked for: the version, the parameters, and the scenario's settings as they were then.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Final, Literal
+
+from sqlalchemy import func, select
+
+from webapp import clock, limits, pagination
+from webapp.accounts.actors import Actor, require
+from webapp.accounts.models import Workspace
+from webapp.accounts.services import tenancy
+from webapp.audit.services import audit_log
+from webapp.errors import ApiError, validation_error
+from webapp.extensions import db, reading, redis_client
+from webapp.operations import jobs_queue
+from webapp.operations.models import END_STATES
+from webapp.scenarios.models import Run, Scenario
+from webapp.scenarios.services import environment_variables, run_completion, run_logs
+
+KIND: Final = "run"
+Trigger = Literal["api", "browser", "schedule", "rerun", "scenario"]
+_ORDERS: Final = {"lines": Run.line_count, "rows": Run.rows_generated}
+_SNAPSHOT: Final = ("timeout_seconds", "network", "env", "secrets", "writable_secrets")
+
+
+def as_json(run: Run) -> dict[str, Any]:
+    """A run as the API shows it. `usage` are points of the resource chart: seconds, bytes, milliseconds."""
+    return {
+        "id": run.id,
+        "run_id": run.id,
+        "scenario_id": run.scenario_id,
+        "scenario_version": run.scenario_version,
+        "of_id": run.of_id,
+        "status": run.status,
+        "params": run.params,
+        "trigger": run.trigger,
+        "exit_code": run.exit_code,
+        "error": run.error,
+        "created_at": clock.to_text(run.created_at),
+        "started_at": clock.to_text(run.started_at),
+        "finished_at": clock.to_text(run.finished_at),
+        "cancel_requested_at": clock.to_text(run.cancel_requested_at),
+        "duration_ms": _duration(run.started_at, run.finished_at),
+        "max_rss_bytes": run.max_rss_bytes,
+        "cpu_ms": run.cpu_ms,
+        "rows_generated": run.rows_generated,
+        "line_count": run.line_count,
+        "log_bytes": run.log_bytes,
+        "usage": run.usage,
+        "outputs": run.outputs,
+        "timeout_seconds": run.settings["timeout_seconds"],
+        "network": run.settings["network"],
+        "project_id": run.project_id,
+        "team_id": run.team_id,
+        "created_by": run.created_by,
+    }
+
+
+def _duration(started: datetime | None, finished: datetime | None) -> int | None:
+    """Milliseconds from the start to the end; None while there is none of them."""
+    if started is None or finished is None:
+        return None
+    return max(0, round((finished - started).total_seconds() * 1000))
+
+
+# --- Asking for one ---------------------------------------------------------------------------------------------
+
+
+def queue(
+    actor: Actor,
+    scenario: Scenario,
+    params: Mapping[str, str] | None,
+    *,
+    trigger: Trigger | None = None,
+    of: Run | None = None,
+    version: int | None = None,
+) -> Run:
+    """Save a run with its audit entry and ring for a runner; commits. `trigger` None: as the actor came; `version`
+    None: the newest.
+
+    Errors: forbidden (also for a program whose run is MAX_RUN_DEPTH runs deep), validation_error (parameters, each at
+    `params.<name>`), quota_exceeded with Retry-After when as many runs of the workspace, or of the program that asks,
+    are queued as may be.
+    """
+    require(actor, "run", scenario.team_id)
+    given = dict(params or {})
+    if faults := environment_variables.env_faults(given, "params", scenario.secrets):
+        raise validation_error(faults)
+    _has_place(scenario.workspace_id)
+    parent = db.session.get_one(Run, actor.run_id) if actor.run_id is not None else None
+    if parent is not None:
+        _may_start_another(parent)
+    run = Run(
+        workspace_id=scenario.workspace_id,
+        project_id=scenario.project_id,
+        team_id=scenario.team_id,
+        scenario_id=scenario.id,
+        scenario_version=version or scenario.version,
+        of_id=of.id if of else None,
+        parent_id=parent.id if parent else None,
+        depth=parent.depth + 1 if parent else 0,
+        params=given,
+        trigger=trigger or _trigger(actor),
+        settings={name: getattr(scenario, name) for name in _SNAPSHOT},
+        created_by=actor.user_id or scenario.created_by,
+        key_id=actor.key_id,
+        created_at=clock.now(),
+    )
+    db.session.add(run)
+    db.session.flush()
+    told = {"run": run.id, "version": run.scenario_version, "trigger": run.trigger, "params": sorted(given)}
+    if parent is not None:
+        told["parent"] = parent.id
+    audit_log.record(actor, "scenario.run", scenario, join=True, workspace_id=scenario.workspace_id, **told)
+    jobs_queue.after_commit(db.session, redis_client(), KIND, run.id)
+    db.session.commit()
+    return run
+
+
+def _trigger(actor: Actor) -> Trigger:
+    if actor.run_id is not None:
+        return "scenario"
+    return "browser" if actor.kind == "session" else "api"
+
+
+def _has_place(workspace_id: str) -> None:
+    """`quota_exceeded` when no further run of a workspace may be queued. Locks its row, so that the bound is exact."""
+    workspace = db.session.get_one(
+        Workspace, workspace_id, with_for_update={"key_share": True}, populate_existing=True
+    )
+    most = limits.RUNS_QUEUED[workspace.plan]
+    statement = select(func.count()).where(Run.workspace_id == workspace_id, Run.status == "queued")
+    queued = db.session.scalar(statement) or 0
+    if queued < most:
+        return
+    wait = limits.RUN_QUEUE_RETRY_SECONDS
+    raise ApiError(
+        "quota_exceeded",
+        f"{queued:,} runs of this workspace wait already; no more can be queued.",
+        {"limit": most, "used": queued, "retry_after": wait},
+        headers={"Retry-After": str(wait)},
+    )
+
+
+def _may_start_another(parent: Run) -> None:
+    """Errors: forbidden for a run that is too deep, quota_exceeded where it has started too many that are not done.
+    Exact, since the row of its workspace is locked."""
+    if parent.depth >= limits.MAX_RUN_DEPTH:
+        raise ApiError(
+            "forbidden",
+            f"Programs can start runs of runs {limits.MAX_RUN_DEPTH} levels deep, and this run is at level "
+            f"{parent.depth}. Use a loop in one program, or a schedule.",
+            {"needs": "depth", "limit": limits.MAX_RUN_DEPTH},
+        )
+    statement = select(func.count()).where(Run.parent_id == parent.id, Run.status.in_(("queued", "running")))
+    unfinished = db.session.scalar(statement) or 0
+    if unfinished < limits.MAX_RUNS_OF_RUN:
+        return
+    wait = limits.RUN_QUEUE_RETRY_SECONDS
+    raise ApiError(
+        "quota_exceeded",
+        f"This run has started {unfinished} runs that are not finished; it can have at most "
+        f"{limits.MAX_RUNS_OF_RUN}. Wait for some of them.",
+        {"limit": limits.MAX_RUNS_OF_RUN, "used": unfinished, "retry_after": wait},
+        headers={"Retry-After": str(wait)},
+    )
+
+
+def rerun(
+    actor: Actor,
+    run: Run,
+    *,
+    version: Literal["same", "newest"] = "same",
+    params: Mapping[str, str] | None = None,
+) -> Run:
+    """A run once more: of the same version or the newest, with its parameters or others, under the scenario's present
+    settings. Errors: as `queue`, not_found for a scenario that is deleted."""
+    scenario = tenancy.get(actor, Scenario, run.scenario_id, "run")
+    number = run.scenario_version if version == "same" else None
+    given = run.params if params is None else params
+    return queue(actor, scenario, given, trigger="rerun", of=run, version=number)
+
+
+# --- Looking at them --------------------------------------------------------------------------------------------
+
+
+def get(actor: Actor, scenario_id: str, run_id: str, scope: str = "read", *, lock: bool = False) -> Run:
+    """One run of a scenario, which may be deleted. Errors: not_found, forbidden."""
+    run = tenancy.get(actor, Run, run_id, scope, lock=lock)
+    if run.scenario_id != scenario_id:
+        raise tenancy.not_found("run", run_id)
+    return run
+
+
+def listing(
+    actor: Actor,
+    *,
+    scenario_id: str | None = None,
+    status: str | None = None,
+    trigger: str | None = None,
+    of_id: str | None = None,
+    cursor: str | None = None,
+    limit: int = limits.PAGE_LIMIT_DEFAULT,
+    q: str | None = None,
+    sort: str | None = None,
+) -> pagination.Page[Run]:
+    """A page of the project's runs, newest first; of one scenario where `scenario_id` says so. `q` searches the names
+    of scenarios; `sort`: `created`, `lines` or `rows`, backwards with `-`."""
+    narrowed = {"scenario_id": scenario_id, "status": status, "trigger": trigger, "of_id": of_id}
+    statement = tenancy.listing(actor, Run, project=scenario_id is None)
+    statement = statement.join(Scenario, Scenario.id == Run.scenario_id)
+    for name, value in narrowed.items():
+        if value is not None:
+            statement = statement.where(getattr(Run, name) == value)
+    return pagination.page(
+        statement,
+        name="runs",
+        identity=Run.id,
+        cursor=cursor,
+        limit=limit,
+        search=(q, Scenario.name),
+        order=_ORDERS.get((sort or "").removeprefix("-")),
+        descending=sort is None or sort.startswith("-"),
+        context=f"{actor.project_id} {sorted(narrowed.items(), key=str)}",
+        sizes=(Run.params, Run.settings, Run.outputs),
+    )
+
+
+def cancel(actor: Actor, run: Run) -> Run:
+    """Ask for the end of a locked run; commits. One that is queued ends at once, a running one when its runner looks,
+    which is twice a second. Error: run_finished for one that has ended."""
+    if run.ended:
+        raise ApiError("run_finished", "This run has ended.", {"status": run.status})
+    if run.cancel_requested_at is None:
+        run.cancel_requested_at = clock.now()
+        audit_log.record(actor, "run.cancel", run, join=True, scenario=run.scenario_id)
+    if run.status == "queued":
+        run.status, run.finished_at = "cancelled", clock.now()
+        run_completion.close(db.session(), run.id)
+    db.session.commit()
+    run_logs.wake(run.id)
+    return run
+
+
+# --- Progress ---------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class State:
+    """What a follower is told of a run."""
+
+    status: str
+    exit_code: int | None
+    error: dict[str, Any] | None
+    line_count: int
+    rows_generated: int
+    max_rss_bytes: int | None
+    cpu_ms: int | None
+    finished_at: datetime | None
+    closed_at: datetime | None
+
+    @property
+    def ended(self) -> bool:
+        """Whether nothing will change any more: the last line of the log is written too, or nobody will write it."""
+        if self.status not in END_STATES:
+            return False
+        late = self.finished_at is not None and (
+            (clock.now() - self.finished_at).total_seconds() > limits.RUN_CLOSING_SECONDS
+        )
+        return self.closed_at is not None or late
+
+    @property
+    def last(self) -> int:
+        """The number of the log's last line."""
+        return self.line_count
+
+    @property
+    def mark(self) -> str:
+        """What tells this state from the ones before it; the id of its event."""
+        return f"{self.status}-{self.line_count}-{self.rows_generated}-{self.cpu_ms or 0}"
+
+    def counts(self) -> dict[str, Any]:
+        """The data of a `progress` event."""
+        return {
+            "status": self.status,
+            "line_count": self.line_count,
+            "rows_generated": self.rows_generated,
+            "max_rss_bytes": self.max_rss_bytes,
+            "cpu_ms": self.cpu_ms,
+        }
+
+    def end(self) -> dict[str, Any]:
+        """The data of the `end` event."""
+        return {"status": self.status, "exit_code": self.exit_code, "error": self.error}
+
+
+_STATE: Final = (
+    Run.status,
+    Run.exit_code,
+    Run.error,
+    Run.line_count,
+    Run.rows_generated,
+    Run.max_rss_bytes,
+    Run.cpu_ms,
+    Run.finished_at,
+    Run.closed_at,
+)
+
+
+def state(run_id: str) -> State | None:
+    """The present state of a run; None when it is gone. A short read of its own."""
+    with reading() as session:
+        row = session.execute(select(*_STATE).where(Run.id == run_id)).one_or_none()
+    return State(*row) if row is not None else None

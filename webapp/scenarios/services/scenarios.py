@@ -1,0 +1,423 @@
+"""Scenarios: programs, their versions, and how they are run; made, read, changed, deleted.
+
+A scenario is a head, which says how its program is run, and one row for each version, which never changes and says
+what the program is: name, description and code, with what its requirements were resolved to.
+"""
+
+from __future__ import annotations
+
+import difflib
+import sys
+import warnings
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
+from typing import IO, Any, Final
+
+from sqlalchemy import or_, select
+
+from webapp import clock, document_process, limits
+from webapp.accounts.actors import Actor, require
+from webapp.accounts.services import tenancy
+from webapp.audit.services import audit_log
+from webapp.connections.models import Secret
+from webapp.errors import ApiError, Fault, did_you_mean, validation_error
+from webapp.extensions import db
+from webapp.objects.services import versions as objects_versions
+from webapp.scenarios.models import Scenario, ScenarioVersion
+from webapp.scenarios.services import requirements, schedules
+from webapp.scenarios.services.environment_variables import env_faults, name_fault
+from webapp.scenarios.services.requirements import Resolved
+
+_UNKNOWN: Final = {
+    "message": "it is too large or nested too deeply to be read in time", "line": None, "column": None,
+}  # fmt: skip
+_LEVELS: Final = 3_000  # chosen: Python's own parser needs some frames for each level
+
+
+def size_faults(code: str) -> list[Fault]:
+    """What keeps a text from being saved as a program."""
+    try:
+        size = len(code.encode("utf-8"))
+    except UnicodeEncodeError:
+        return [Fault("code", "invalid", "The program holds half a character, which no file can have.")]
+    if size > limits.MAX_CODE_BYTES:
+        text = f"The program has {size:,} bytes; at most {limits.MAX_CODE_BYTES:,} are taken."
+        return [Fault("code", "too_long", text, "Put data into a workspace file.")]
+    if "\0" in code:
+        return [Fault("code", "invalid", "The program holds the character U+0000.")]
+    return []
+
+
+def syntax_fault(code: str) -> Fault | None:
+    """What Python will say of a program before it begins; None where it can be read. It is no reason not to save."""
+    hint = "It is saved as it stands, and a run of it will end with this error."
+    try:
+        told = document_process.run(
+            "webapp.scenarios.services.scenarios:in_process", code.encode(), seconds=limits.SYNTAX_SECONDS
+        )
+    except document_process.DocumentError:
+        told = _UNKNOWN
+    if told is None:
+        return None
+    where = f" (line {told['line']}, column {told['column'] or 1})" if told["line"] else ""
+    position = _position(code, told["line"], told["column"]) if told["line"] else None
+    text = f"Python cannot read this program: {told['message']}{where}."
+    return Fault("code", "syntax_error", text, hint, position)
+
+
+def in_process(file: IO[bytes]) -> dict[str, Any] | None:
+    """What Python says of a program that it cannot read; None where it can. Runs in a document process."""
+    sys.setrecursionlimit(_LEVELS)
+    warnings.simplefilter("ignore")  # of what will work, though not for ever
+    try:
+        # Bytes, not text: so a line that says how the file is encoded means here what it means when the program runs.
+        compile(file.read(), "main.py", "exec", dont_inherit=True)
+    except SyntaxError as error:
+        return {"message": error.msg, "line": error.lineno, "column": error.offset}
+    except (ValueError, RecursionError) as error:
+        return {**_UNKNOWN, "message": str(error) or "it is nested too deeply"}
+    return None
+
+
+def _position(code: str, line: int, column: int | None) -> int:
+    """A place in characters from 1, from a line and a column."""
+    before = code.splitlines(keepends=True)[: line - 1]
+    return sum(map(len, before)) + max(1, column or 1)
+
+
+PROGRAM: Final = ("name", "description", "code")
+"""What a version says; changing any of it makes one."""
+
+SETTINGS: Final = ("timeout_seconds", "env", "secrets", "writable_secrets", "network", "schedule")
+"""What the head says; it has no versions."""
+
+
+def as_json(scenario: Scenario, version: ScenarioVersion) -> dict[str, Any]:
+    """A scenario as of one version, as the API shows it; how it is run is always as it is now."""
+    spec, pins = version.spec, Resolved.of_pins(version.pins)
+    newest = version.number == scenario.version
+    return {
+        "id": scenario.id,
+        "name": spec["name"],
+        "description": spec["description"],
+        "code": spec["code"],
+        "version": version.number,
+        **{key: getattr(scenario, key) for key in SETTINGS},
+        "next_run_at": clock.to_text(scenario.next_run_at),
+        "requirements": pins.requirements,
+        "lock": {"environment": pins.environment, "packages": requirements.packages(pins.lock)}
+        if pins.lock
+        else None,
+        "project_id": scenario.project_id,
+        "team_id": scenario.team_id,
+        "created_by": scenario.created_by,
+        "created_at": clock.to_text(scenario.created_at),
+        "updated_at": clock.to_text(scenario.updated_at if newest else version.created_at),
+        "deleted_at": clock.to_text(scenario.deleted_at),
+        "warnings": [*spec["warnings"], *schedules.warnings(scenario)],
+    }
+
+
+class _Scenarios(objects_versions.Kind[Scenario, ScenarioVersion]):
+    """Scenarios among the objects with versions."""
+
+    def restore(self, actor: Actor, head: Scenario) -> dict[str, Any]:
+        """As its parent; what was due meanwhile is not run."""
+        head.next_run_at = schedules.next_run(head.schedule, clock.now())
+        return super().restore(actor, head)
+
+
+KIND: Final = _Scenarios(Scenario, ScenarioVersion, as_json, lambda _head, _spec: None)
+listing, get, show, versions, version_of = KIND.listing, KIND.get, KIND.show, KIND.versions, KIND.version_of
+restore_version, delete, restore = KIND.restore_version, KIND.delete, KIND.restore
+
+
+def create(
+    actor: Actor,
+    *,
+    name: str,
+    code: str,
+    description: str = "",
+    timeout_seconds: int = limits.DEFAULT_RUN_SECONDS,
+    env: Mapping[str, Any] | None = None,
+    secrets: Sequence[str] = (),
+    writable_secrets: Sequence[str] = (),
+    network: str = "full",
+    schedule: Mapping[str, Any] | None = None,
+) -> dict[str, Any]:
+    """A new scenario in the actor's project, with its first version; commits. Returns it as the API shows it.
+
+    Resolves the program's requirements first, which may take seconds: call it outside of any transaction. Errors:
+    validation_error with every fault, forbidden (naming a secret needs the scope `secrets`), unavailable.
+    """
+    place = tenancy.here(actor)
+    settings = {
+        "timeout_seconds": timeout_seconds,
+        "env": dict(env or {}),
+        "secrets": _each_once(secrets),
+        "writable_secrets": _each_once(writable_secrets),
+        "network": network,
+        "schedule": dict(schedule) if schedule else None,
+    }
+    _check(actor, {"code": code, **settings}, None)
+    db.session.rollback()  # nobody shall wait with us for the package index
+    resolved = requirements.resolved(code)
+    spec = {"name": name, "description": description, "code": code, "warnings": code_warnings(code)}
+    _check(actor, settings, None)  # a secret may be gone since
+    moment = clock.now()
+    scenario = Scenario(**place, created_by=actor.user_id, created_at=moment, **settings)
+    scenario.next_run_at = schedules.next_run(scenario.schedule, moment)
+    return KIND.save(actor, scenario, spec, resolved.as_pins(), "create", moment, **_told({}, settings))
+
+
+def prepared(
+    actor: Actor, scenario: Scenario, changes: Mapping[str, Any], *, anew: bool = False
+) -> tuple[Resolved, list[dict[str, Any]]] | None:
+    """What `change` needs to know of new code (or, `anew`, of the present one) beforehand, since it takes seconds:
+    what its requirements come to, and its warnings. None where the code stays.
+
+    Ends the transaction in which the scenario was read. Errors: as `change`, and unavailable.
+    """
+    newest = version_of(scenario)
+    before, old = Resolved.of_pins(newest.pins), newest.spec
+    _check(actor, changes, scenario)
+    code = changes.get("code", old["code"] if anew else None)
+    db.session.rollback()
+    if code is None:
+        return None
+    return requirements.resolved(code, before, anew=anew), code_warnings(code)
+
+
+def change(
+    actor: Actor,
+    scenario: Scenario,
+    changes: Mapping[str, Any],
+    program: tuple[Resolved, list[dict[str, Any]]] | None = None,
+) -> dict[str, Any]:
+    """Change a locked scenario: any of `PROGRAM` and `SETTINGS`; commits. Returns it as the API shows it.
+
+    New code, or another name or description, makes a version; what only says how it is run does not. `program` is
+    what `prepared` made of the code. Errors: validation_error, forbidden.
+    """
+    moment, newest = clock.now(), version_of(scenario)
+    _check(actor, {key: value for key, value in changes.items() if key != "code"}, scenario)
+    settings = {key: _plain(key, changes[key]) for key in SETTINGS if key in changes}
+    told = _told({key: getattr(scenario, key) for key in SETTINGS}, settings)
+    for key, value in settings.items():
+        setattr(scenario, key, value)
+    if "schedule" in settings:
+        scenario.next_run_at = schedules.next_run(scenario.schedule, moment)
+        scenario.schedule_problem = None
+    spec = {key: changes.get(key, newest.spec[key]) for key in PROGRAM}
+    renamed = any(spec[key] != newest.spec[key] for key in ("name", "description"))
+    if program and "code" not in changes and program[0].lock == newest.pins.get("lock"):
+        program = None  # its packages were the newest already
+    if program is None and not renamed:
+        return _settled(actor, scenario, newest, told, moment)
+    resolved, warnings = program or (Resolved.of_pins(newest.pins), newest.spec["warnings"])
+    spec["warnings"] = warnings
+    return KIND.save(actor, scenario, spec, resolved.as_pins(), "change", moment, **told)
+
+
+def _settled(
+    actor: Actor, scenario: Scenario, newest: ScenarioVersion, told: dict[str, Any], moment: datetime
+) -> dict[str, Any]:
+    """A change of the head alone."""
+    if told:
+        scenario.updated_at = moment
+        audit_log.record(
+            actor,
+            "scenario.change",
+            scenario,
+            join=True,
+            name=scenario.name,
+            version=scenario.version,
+            **told,
+        )
+    db.session.commit()
+    return as_json(scenario, newest)
+
+
+def check(code: str, *, resolve: bool = False) -> dict[str, Any]:
+    """What saving a program would say, without saving it: `{requirements, packages, faults, warnings}`.
+
+    `packages` are the names and versions that the requirements come to; None without `resolve` or without any.
+    Error: unavailable.
+    """
+    too_large = size_faults(code)
+    if too_large:
+        return _checked([], None, [one.as_dict() for one in too_large], code)
+    said = requirements.read(code)
+    found = said.faults
+    packages = None
+    if resolve and not found and said.requirements:
+        try:
+            packages = requirements.packages(requirements.resolved(code).lock)
+        except ApiError as error:
+            if error.code != "validation_error":
+                raise
+            return _checked(said.requirements, None, error.details["fields"], code)
+    return _checked(said.requirements, packages, [one.as_dict() for one in found], code)
+
+
+def _checked(
+    wanted: list[str], packages: dict[str, str] | None, faults: list[dict[str, Any]], code: str
+) -> dict[str, Any]:
+    return {"requirements": wanted, "packages": packages, "faults": faults, "warnings": code_warnings(code)}
+
+
+def code_warnings(code: str) -> list[dict[str, Any]]:
+    """What will surprise whoever runs a program, and is no reason not to save it."""
+    if size_faults(code):
+        return []
+    found = [syntax_fault(code), *requirements.read(code).warnings]
+    return [one.as_dict() for one in found if one]
+
+
+# --- Checks -------------------------------------------------------------------------------------------------
+
+
+def _each_once(names: Iterable[str]) -> list[str]:
+    return list(dict.fromkeys(names))
+
+
+def _plain(key: str, value: Any) -> Any:
+    if key in ("secrets", "writable_secrets"):
+        return _each_once(value)
+    return dict(value) if isinstance(value, Mapping) else value
+
+
+def _told(before: Mapping[str, Any], after: Mapping[str, Any]) -> dict[str, Any]:
+    """For the audit trail: which settings changed, and which secrets were given or taken; no values of variables."""
+    changed = [key for key in after if key not in before or before[key] != after[key]] if before else []
+    told: dict[str, Any] = {"settings": changed} if changed else {}
+    if changed:
+        plain = {key: value for key, value in after.items() if key not in ("secrets", "writable_secrets")}
+        told["changes"] = audit_log.between({key: before[key] for key in plain}, plain)
+    for key in ("secrets", "writable_secrets"):
+        old, new = set(before.get(key, ())), set(after.get(key, before.get(key, ())))
+        if new - old:
+            told[f"{key}_given"] = sorted(new - old)
+        if old - new:
+            told[f"{key}_taken"] = sorted(old - new)
+    return told
+
+
+def _check(actor: Actor, said: Mapping[str, Any], scenario: Scenario | None) -> None:
+    """`validation_error` with every fault of what is said, `forbidden` for a secret that may not be given."""
+    held = {key: said[key] if key in said else getattr(scenario, key, None) or () for key in SETTINGS}
+    faults: list[Fault] = []
+    if "code" in said:
+        faults += size_faults(said["code"]) or requirements.read(said["code"]).faults
+    if "env" in said or "secrets" in said:
+        faults += env_faults(dict(held["env"]), "env", set(held["secrets"]))
+    for key in ("secrets", "writable_secrets"):
+        if key in said:
+            project_id = scenario.project_id if scenario is not None else actor.project_id
+            faults += _secret_faults(
+                actor, said[key], key, project_id, set(getattr(scenario, key, None) or ())
+            )
+    if held["schedule"] and ("schedule" in said or "secrets" in said):
+        faults += schedules.faults(dict(held["schedule"]), set(held["secrets"]))
+    if faults:
+        raise validation_error(faults[: limits.MAX_FAULTS])
+    for key in ("secrets", "writable_secrets"):
+        if set(said.get(key, ())) - set(getattr(scenario, key, None) or ()):
+            require(actor, "secrets")
+
+
+def _secret_faults(
+    actor: Actor, names: Sequence[str], key: str, project_id: str | None, held: set[str]
+) -> list[Fault]:
+    """A fault for each secret that is not there, is another project's, or may not be a variable's name."""
+    statement = select(Secret.name).where(
+        Secret.workspace_id == actor.workspace_id,
+        Secret.name.is_not(None),
+        or_(Secret.project_id.is_(None), Secret.project_id == project_id, Secret.name.in_(held)),
+    )
+    known = {name for name in db.session.scalars(statement) if name}
+    faults = []
+    for place, name in enumerate(names):
+        path = f"{key}[{place}]"
+        if name not in known:
+            # Who may not see the names of secrets is not told which there are.
+            close = did_you_mean(name, known) if actor.can("secrets") else None
+            hint = close or "An admin can add it under Settings, Secrets."
+            faults.append(Fault(path, "unknown_secret", f'There is no secret "{name[:60]}".', hint))
+        elif fault := name_fault(name, path):
+            faults.append(fault)
+    return faults
+
+
+# What changed between two versions of a scenario.
+
+_HEAD: Final = ("name", "description")
+_CONTEXT: Final = 3
+
+
+def between(scenario: Scenario, old: int, new: int) -> dict[str, Any]:
+    """The differences from version `old` to `new`.
+
+    `scenario`: attributes that differ, `{key: {from, to}}`. `code`: the difference of the two texts in the unified
+    form that `diff -u` and git have, "" where they are equal. `packages`: `{name: {from, to}}` of those whose
+    version differs, null where one is not there. Error: not_found.
+    """
+    before, after = (show(scenario, number) for number in (old, new))
+    return {
+        "scenario_id": scenario.id,
+        "from": old,
+        "to": new,
+        "scenario": _changes({key: before[key] for key in _HEAD}, {key: after[key] for key in _HEAD}),
+        "requirements": {
+            "added": [one for one in after["requirements"] if one not in before["requirements"]],
+            "removed": [one for one in before["requirements"] if one not in after["requirements"]],
+        },
+        "packages": _changes(_packages(before), _packages(after)),
+        "code": unified(before["code"], after["code"], f"v{old}/main.py", f"v{new}/main.py"),
+    }
+
+
+def _packages(version: dict[str, Any]) -> dict[str, str]:
+    return version["lock"]["packages"] if version["lock"] else {}
+
+
+def _changes(old: dict[str, Any], new: dict[str, Any]) -> dict[str, dict[str, Any]]:
+    return {
+        key: {"from": old.get(key), "to": new.get(key)}
+        for key in dict.fromkeys([*old, *new])
+        if old.get(key) != new.get(key)
+    }
+
+
+def unified(old: str, new: str, old_name: str, new_name: str) -> str:
+    """Two texts' difference in unified form. What has changed is looked through line by line up to DIFF_LINES; a longer
+    change is one piece that takes another's place."""
+    before, after = old.split("\n"), new.split("\n")
+    if before == after:
+        return ""
+    front = _alike(before, after)
+    back = _alike(before[front:][::-1], after[front:][::-1])
+    changed = (before[front : len(before) - back], after[front : len(after) - back])
+    if max(map(len, changed)) <= limits.DIFF_LINES:
+        pieces = list(difflib.unified_diff(before, after, old_name, new_name, n=_CONTEXT, lineterm=""))
+        return "\n".join(pieces) + "\n"
+    lead, tail = before[max(0, front - _CONTEXT) : front], before[len(before) - back :][:_CONTEXT]
+    first, around = front - len(lead) + 1, len(lead) + len(tail)
+    lines = [
+        f"--- {old_name}",
+        f"+++ {new_name}",
+        f"@@ -{first},{len(changed[0]) + around} +{first},{len(changed[1]) + around} @@",
+        *(f" {line}" for line in lead),
+        *(f"-{line}" for line in changed[0]),
+        *(f"+{line}" for line in changed[1]),
+        *(f" {line}" for line in tail),
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _alike(one: list[str], other: list[str]) -> int:
+    """How many first lines two lists have in common."""
+    pairs = zip(one, other, strict=False)
+    return next(
+        (place for place, (left, right) in enumerate(pairs) if left != right), min(len(one), len(other))
+    )

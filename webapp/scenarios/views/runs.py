@@ -1,0 +1,269 @@
+"""Runs of scenarios: started, listed, followed, cancelled, repeated."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Annotated, Any, Literal
+
+from flask import Blueprint, Flask, Response, current_app, g, url_for
+from pydantic import BeforeValidator, Field, WithJsonSchema
+
+from webapp import limits
+from webapp.accounts.actors import Actor
+from webapp.accounts.services import tenancy
+from webapp.extensions import db
+from webapp.scenarios.models import Run, Scenario
+from webapp.scenarios.services import run_logs, runs
+from webapp.scenarios.services.run_logs import Piece
+from webapp.scenarios.views import run_pages
+from webapp.web import events, log_events
+from webapp.web.inputs import Input, ListQuery, Query
+from webapp.web.responses import Listed, Output, matching, reply
+from webapp.web.routing import route
+
+bp = Blueprint("runs", __name__)
+
+
+def _switch(value: Any) -> Any:
+    """The specification writes "true" and "false" as texts; both are taken."""
+    return {"true": True, "false": False}.get(value, value) if isinstance(value, str) else value
+
+
+Switch = Annotated[
+    bool, BeforeValidator(_switch), WithJsonSchema({"enum": [True, False, "true", "false"], "default": False})
+]
+Params = dict[str, str]
+
+
+class RunIn(Input):
+    """How to run a scenario. `params` become environment variables of its program. `wait`: answer when it has ended, or
+    after 5 minutes as it is then."""
+
+    params: Params = Field(default_factory=dict)
+    wait: Switch = False
+
+
+class RerunIn(Input):
+    """How to run it again: which version, with which parameters (none: those of the run)."""
+
+    version: Literal["same", "newest"] = "same"
+    params: Params | None = None
+    wait: Switch = False
+
+
+class OutputFile(Output):
+    """A file that a run left behind."""
+
+    name: str
+    size: int
+    file_id: str
+
+
+class RunOut(Output):
+    """A run. `error` has a code of docs/reference/runs.md; `usage` are [seconds, bytes of memory, processor time in
+    ms]; times of what has not happened yet are null."""
+
+    id: str
+    run_id: str
+    scenario_id: str
+    scenario_version: int
+    of_id: str | None
+    status: str
+    params: dict[str, str]
+    trigger: str
+    exit_code: int | None
+    error: dict[str, Any] | None
+    created_at: str
+    started_at: str | None
+    finished_at: str | None
+    cancel_requested_at: str | None
+    duration_ms: int | None
+    max_rss_bytes: int | None
+    cpu_ms: int | None
+    rows_generated: int
+    line_count: int
+    log_bytes: int
+    usage: list[list[float]]
+    outputs: list[OutputFile]
+    timeout_seconds: int
+    network: str
+    project_id: str
+    team_id: str
+    created_by: str | None
+
+
+class RunQuery(ListQuery):
+    """Which runs. `q` searches the names of scenarios; `of_id` finds the repetitions of a run. `sort`: `created`,
+    `lines` or `rows`, backwards with `-`; newest first without."""
+
+    status: Literal["queued", "running", "completed", "failed", "cancelled", "timed_out"] | None = None
+    trigger: Literal["api", "browser", "schedule", "rerun", "scenario"] | None = None
+    of_id: str | None = None
+    sort: Literal["created", "-created", "lines", "-lines", "rows", "-rows"] | None = None
+
+
+class LogQuery(Query):
+    """Whether to stay for the lines to come, as server-sent events."""
+
+    follow: bool = False
+
+
+class Followed:
+    """A run as `log_hub` reads it."""
+
+    def __init__(self, run_id: str) -> None:
+        self.key = run_id
+        self.channel = run_logs.channel(run_id)
+
+    def pieces(self, after: int) -> Sequence[Piece]:
+        """The next lines above a number."""
+        return run_logs.pieces(self.key, after)
+
+    def state(self) -> runs.State | None:
+        """Its state."""
+        return runs.state(self.key)
+
+    def last(self, state: events.State) -> int:
+        """All lines up to this one are written."""
+        return state.last if isinstance(state, runs.State) else 0
+
+
+@route(
+    bp,
+    "/scenarios/<scenario_id>/run",
+    ["POST"],
+    scope="run",
+    body=RunIn,
+    returns=RunOut,
+    status=201,
+    also={200: RunOut},
+    idempotent=True,
+    errors=("quota_exceeded",),
+)
+def create(actor: Actor, scenario_id: str, body: RunIn) -> Response:
+    """Run a scenario's newest version; with `wait` answer when it has ended.
+
+    201 with the queued run. With `wait`: 200 with the run as it ended, or in its present state after 5 minutes, or at
+    once where as many callers wait as can. A caller that leaves does not end the run.
+    """
+    scenario = tenancy.get(actor, Scenario, scenario_id, "run")
+    return _begun(actor, runs.queue(actor, scenario, body.params), wait=body.wait)
+
+
+def _begun(actor: Actor, run: Run, *, wait: bool) -> Response:
+    where = url_for("runs.show", scenario_id=run.scenario_id, run_id=run.id)
+    if wait and g.face == "program":
+        run_id = run.id
+        log_events.await_end(Followed(run_id), limits.WAIT_SECONDS)
+        run = tenancy.get(actor, Run, run_id)
+        return reply(runs.as_json(run), headers={"Location": where})
+    return reply(runs.as_json(run), status=201, see=where, headers={"Location": where})
+
+
+@route(bp, "/runs", scope="read", query=RunQuery, returns=Listed(RunOut))
+def index(actor: Actor, query: RunQuery) -> Response:
+    """List the runs of the project, newest first."""
+    page = runs.listing(actor, **query.model_dump())
+    shown = {"query": query, **(run_pages.beside(page.items) if g.face == "person" else {})}
+    return reply(page.as_dict(runs.as_json), template="runs/all.html", block="list", **shown)
+
+
+@route(bp, "/scenarios/<scenario_id>/runs", scope="read", query=RunQuery, returns=Listed(RunOut))
+def of_scenario(actor: Actor, scenario_id: str, query: RunQuery) -> Response:
+    """List the runs of a scenario, newest first."""
+    scenario = tenancy.get(actor, Scenario, scenario_id)
+    page = runs.listing(actor, scenario_id=scenario.id, **query.model_dump())
+    shown = {"scenario": scenario, "query": query}
+    if g.face == "person":
+        shown |= {**run_pages.beside(page.items), "params": run_pages.params_rows(page.items)}
+    return reply(page.as_dict(runs.as_json), template="runs/list.html", block="list", **shown)
+
+
+@route(bp, "/scenarios/<scenario_id>/runs/<run_id>", scope="read", returns=RunOut)
+def show(actor: Actor, scenario_id: str, run_id: str) -> Response:
+    """Read a run."""
+    run = runs.get(actor, scenario_id, run_id)
+    if g.face == "person":
+        return run_pages.page(actor, run)
+    return reply(runs.as_json(run), tag=True)
+
+
+@route(
+    bp,
+    "/scenarios/<scenario_id>/runs/<run_id>",
+    ["DELETE"],
+    scope="run",
+    returns=RunOut,
+    errors=("run_finished", "version_conflict"),
+)
+def cancel(actor: Actor, scenario_id: str, run_id: str) -> Response:
+    """Cancel a run that has not ended: its program gets SIGTERM, and 5 seconds later SIGKILL."""
+    run = runs.get(actor, scenario_id, run_id, "run", lock=True)
+    matching(runs.as_json(run))
+    where = url_for("runs.show", scenario_id=scenario_id, run_id=run_id)
+    return reply(runs.as_json(runs.cancel(actor, run)), see=where)
+
+
+@route(
+    bp,
+    "/scenarios/<scenario_id>/runs/<run_id>/rerun",
+    ["POST"],
+    scope="run",
+    body=RerunIn,
+    returns=RunOut,
+    status=201,
+    also={200: RunOut},
+    idempotent=True,
+    errors=("quota_exceeded",),
+)
+def rerun(actor: Actor, scenario_id: str, run_id: str, body: RerunIn) -> Response:
+    """Run the same version once more, or the newest, with the same parameters or others."""
+    run = runs.get(actor, scenario_id, run_id, "run")
+    made = runs.rerun(actor, run, version=body.version, params=body.params)
+    return _begun(actor, made, wait=body.wait)
+
+
+@route(
+    bp,
+    "/scenarios/<scenario_id>/runs/<run_id>/logs",
+    scope="read",
+    query=LogQuery,
+    produces=("text/plain", "text/event-stream"),
+    errors=("unavailable",),
+)
+def logs(actor: Actor, scenario_id: str, run_id: str, query: LogQuery) -> Response:
+    """What the program printed, as text; with `follow` as server-sent events under the lines' numbers."""
+    runs.get(actor, scenario_id, run_id)
+    db.session.remove()
+    if query.follow:
+        return log_events.follow(Followed(run_id))
+    return Response(_text(run_id), mimetype="text/plain")
+
+
+def _text(run_id: str) -> Iterator[bytes]:
+    """The log piece by piece; each is read with an application at hand and no session is held between."""
+    app: Flask = current_app._get_current_object()  # type: ignore[attr-defined]
+
+    def made() -> Iterator[bytes]:
+        pieces = run_logs.text(run_id)
+        while True:
+            with app.app_context():
+                piece = next(pieces, None)
+            if piece is None:
+                return
+            yield piece.encode("utf-8", "replace")
+
+    return made()
+
+
+@route(
+    bp,
+    "/scenarios/<scenario_id>/runs/<run_id>/events",
+    scope="read",
+    produces=("text/event-stream",),
+    errors=("unavailable",),
+)
+def follow(actor: Actor, scenario_id: str, run_id: str) -> Response:
+    """Follow a run's state, lines, rows and resources as server-sent events, until it ends."""
+    runs.get(actor, scenario_id, run_id)
+    return log_events.progress(Followed(run_id))

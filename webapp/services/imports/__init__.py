@@ -1,1 +1,0 @@
-"""Templates from files and schemas: one reader for each format, one inference for all (`services.inference`)."""

@@ -1,1 +1,0 @@
-"""Keeping an installation: backups, their restoration, and bringing a database to another release."""

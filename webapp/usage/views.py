@@ -1,0 +1,247 @@
+"""Limits and usage: what is left of the limits and when they reset, what was used by the hour and by the day."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from typing import Any, Final, Literal
+
+from flask import Blueprint, Response, g
+from pydantic import Field, create_model
+
+from webapp import clock
+from webapp.accounts.actors import Actor
+from webapp.usage.services import quotas
+from webapp.usage.services import usage as services
+from webapp.usage.services.quotas import Gauge
+from webapp.usage.services.usage import History, Share, Sum
+from webapp.web.inputs import Moment, Query
+from webapp.web.responses import OptionalTime, Output, Time, reply
+from webapp.web.routing import route
+
+bp = Blueprint("usage", __name__)
+
+RANGES: Final = {"24h": timedelta(hours=23), "7d": timedelta(days=6), "30d": timedelta(days=29)}
+_SHADES: Final = 5  # shares with a colour of their own; the rest are drawn together
+_WIDTH, _HEIGHT = 720, 120  # of a chart, in its own units
+
+
+class _UsageQuery(Query):
+    """`by` tells the usage apart (`key` and `person`: for admins), in steps of an hour or a day, `from` up to, not
+    with, `to`; `range` says it shorter: up to now."""
+
+    by: Literal["project", "template", "key", "person"] | None = None
+    step: Literal["hour", "day"] | None = None
+    range: Literal["24h", "7d", "30d"] | None = None
+    to: Moment | None = None
+
+
+# `from` is a word of Python's own.
+_FROM: Final[Any] = {"from": (Moment | None, None)}
+UsageQuery = create_model("UsageQuery", __base__=_UsageQuery, __doc__=_UsageQuery.__doc__, **_FROM)
+
+
+class RateOut(Output):
+    """A limit and what is used of it. `next_at`: when the first part of it comes free; `resets_at`: when all of it has,
+    if nothing more is used."""
+
+    limit: int
+    used: int
+    left: int
+    window_seconds: int
+    next_at: OptionalTime
+    resets_at: OptionalTime
+
+
+class StepOut(Output):
+    """An hour or a day, by its beginning."""
+
+    start: Time
+    rows: int
+    requests: int
+
+
+class ShareOut(Output):
+    """What one project, template, key or person used; `steps` are those in which it was anything. `id` is empty for
+    what belongs to none, and for the others that are summed up in the last one."""
+
+    id: str
+    name: str
+    rows: int
+    requests: int
+    steps: list[StepOut]
+
+
+class UsageHistoryOut(Output):
+    """What was used. Rows are those taken of the hour less those given back; requests those that were let in."""
+
+    by: str | None
+    step: Literal["hour", "day"]
+    start: Time
+    end: Time
+    rows: int
+    requests: int
+    steps: list[StepOut]
+    shares: list[ShareOut]
+
+
+class FilesUsedOut(Output):
+    """The file quota. `used_bytes`: live files; `trash_bytes`: deleted files that can still be restored, the oldest of
+    which are removed for good when an upload needs their space; `uploading_bytes`: uploads in progress;
+    `compat_bytes`: saved sets and key maps of the compatible API."""
+
+    limit_bytes: int
+    used_bytes: int
+    trash_bytes: int
+    uploading_bytes: int
+    compat_bytes: int
+    files: int
+    trash_files: int
+
+
+class SqliteUsedOut(Output):
+    """The files of SQLite connections, their journals included."""
+
+    limit_bytes: int
+    used_bytes: int
+    limit_files: int
+    files: int
+
+
+class ExportsUsedOut(Output):
+    """The files of exports, those in progress included. The oldest are removed when a new one needs space."""
+
+    limit_bytes: int
+    used_bytes: int
+
+
+class StorageOut(Output):
+    """How much the workspace stores, and how much it may store."""
+
+    files: FilesUsedOut
+    sqlite: SqliteUsedOut
+    exports: ExportsUsedOut
+
+
+class UsageOut(Output):
+    """The limits, what is used of them just now, and what was used before."""
+
+    plan: str
+    requests: RateOut
+    rows: RateOut
+    rows_per_generation: int
+    near: list[Literal["requests", "rows"]] = Field(description="limits of which 80 % are used")
+    storage: StorageOut
+    history: UsageHistoryOut
+
+
+@route(bp, "/usage", scope="member", query=UsageQuery, returns=UsageOut)
+def usage(actor: Actor, query: Any) -> Response:
+    """Read what is used of the limits and when they reset, and the usage of a time.
+
+    Rows are exact, to the entry of the audit trail. Requests are counted in Redis and written down every minute: a
+    Redis that is emptied loses what was not written down yet.
+    """
+    person = g.face == "person"
+    start, end = getattr(query, "from"), query.to
+    named = query.range or (("7d" if person else "24h") if start is None else None)
+    if start is None and named is not None:
+        start = (end or clock.now()) - RANGES[named]
+    by = query.by or ("template" if person else None)
+    found = services.history(actor, by=by, step=query.step, start=start, end=end)
+    gauges = quotas.gauges(actor, g.passage)
+    data = {
+        "plan": actor.plan,
+        **{name: _rate(gauge) for name, gauge in gauges.items()},
+        "rows_per_generation": actor.limits.rows_per_generation,
+        "near": [name for name, gauge in gauges.items() if gauge.near],
+        "storage": services.storage(actor),
+        "history": _history(found),
+    }
+    shown = _charts(found) if person else {}
+    return reply(data, template="usage.html", query=query, by=by, range=named, **shown)
+
+
+def _rate(gauge: Gauge) -> dict[str, Any]:
+    return {
+        "limit": gauge.limit,
+        "used": gauge.used,
+        "left": gauge.left,
+        "window_seconds": gauge.window_seconds,
+        "next_at": clock.to_text(gauge.next_at),
+        "resets_at": clock.to_text(gauge.resets_at),
+    }
+
+
+def _history(found: History) -> dict[str, Any]:
+    return {
+        "by": found.by,
+        "step": found.step,
+        "start": clock.to_text(found.start),
+        "end": clock.to_text(found.end),
+        "rows": found.sum.rows,
+        "requests": found.sum.requests,
+        "steps": _steps(found.steps),
+        "shares": [_share(one) for one in found.shares],
+    }
+
+
+def _share(one: Share) -> dict[str, Any]:
+    own = {"id": one.id, "name": one.name, "rows": one.sum.rows, "requests": one.sum.requests}
+    return {**own, "steps": _steps(one.steps)}
+
+
+def _steps(steps: dict[datetime, Sum]) -> list[dict[str, Any]]:
+    return [
+        {"start": clock.to_text(at), "rows": one.rows, "requests": one.requests}
+        for at, one in sorted(steps.items())
+    ]
+
+
+# --- Charts -------------------------------------------------------------------------------------------------
+
+
+def _charts(found: History) -> dict[str, Any]:
+    """Two charts of bars, rows and requests: one bar a step, the largest shares on top of one another in it."""
+    return {"charts": [_chart(found, unit) for unit in ("rows", "requests")], "shades": _SHADES}
+
+
+def _chart(found: History, unit: str) -> dict[str, Any]:
+    most = max((getattr(one, unit) for one in found.steps.values()), default=0)
+    wide = _WIDTH / max(1, len(found.steps))
+    bars = []
+    for place, (at, whole) in enumerate(found.steps.items()):
+        bars.append(
+            {
+                "x": round(place * wide, 2),
+                "width": round(max(1.0, wide - min(4.0, wide / 4)), 2),
+                "at": at,
+                "value": getattr(whole, unit),
+                "parts": _stack(found, at, unit, most),
+            }
+        )
+    return {
+        "unit": unit,
+        "most": most,
+        "total": getattr(found.sum, unit),
+        "bars": bars,
+        "width": _WIDTH,
+        "height": _HEIGHT,
+        "every": max(1, round(len(bars) / 8)),  # as many labels as there is room for
+    }
+
+
+def _stack(found: History, at: datetime, unit: str, most: int) -> list[dict[str, Any]]:
+    """The parts of one bar from the bottom up: a shade and where it lies. Negative parts (rows given back in a later
+    hour than they were taken) are not drawn."""
+    whole = getattr(found.steps[at], unit)
+    named = [getattr(one.steps.get(at, Sum()), unit) for one in found.shares[:_SHADES]]
+    told_apart = found.shares and not (unit == "requests" and found.by == "template")  # they belong to none
+    values = [*named, whole - sum(named)] if told_apart else [whole]
+    base, out = float(_HEIGHT), []
+    for shade, value in enumerate(values):
+        if value <= 0 or most <= 0:
+            continue
+        tall = max(1.5, _HEIGHT * value / most)
+        base -= tall
+        out.append({"shade": min(shade, _SHADES), "y": round(max(0.0, base), 2), "height": round(tall, 2)})
+    return out

@@ -1,0 +1,78 @@
+"""Server-sent events: what a follower of a long piece of work is sent (HTML standard, section 9.2).
+
+`event: progress` with the counts as JSON whenever they changed, `event: end` once at the end, a comment every 15
+seconds in between. A follower that comes again with Last-Event-ID is not told the same state twice, and always
+gets an end.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, Protocol
+
+import orjson
+from flask import Response, current_app, request
+
+from webapp import limits
+from webapp.web import routing
+
+
+class State(Protocol):
+    """One look at a piece of work."""
+
+    @property
+    def mark(self) -> str:
+        """What tells this state from the ones before it."""
+
+    @property
+    def ended(self) -> bool:
+        """Whether nothing will change any more."""
+
+    def counts(self) -> Mapping[str, Any]:
+        """The data of a `progress` event."""
+
+    def end(self) -> Mapping[str, Any]:
+        """The data of the `end` event."""
+
+
+def event(name: str, mark: str, data: Mapping[str, Any]) -> bytes:
+    """One event."""
+    return b"id: %s\nevent: %s\ndata: %s\n\n" % (mark.encode(), name.encode(), orjson.dumps(data))
+
+
+def progress(
+    look: Callable[[], State | None],
+    last_seen: str = "",
+    *,
+    wait: Callable[[float], object] = time.sleep,
+    clock: Callable[[], float] = time.monotonic,
+) -> Iterator[bytes]:
+    """The events of a piece of work until it ends or is gone, or SSE_MAX_SECONDS have passed."""
+    began = spoke = clock()
+    while (state := look()) is not None:
+        now = clock()
+        if state.ended:
+            yield event("end", state.mark, state.end())
+            return
+        if state.mark != last_seen:
+            last_seen, spoke = state.mark, now
+            yield event("progress", state.mark, state.counts())
+        elif now - spoke >= limits.SSE_COMMENT_SECONDS:
+            spoke = now
+            yield b": still here\n\n"
+        if now - began >= limits.SSE_MAX_SECONDS:
+            return
+        wait(limits.SSE_POLL_SECONDS)
+
+
+def follow(look: Callable[[], State | None]) -> Response:
+    """A stream of `progress` as an answer. `look` is called with an application at hand and must hold no session.
+    Error: unavailable, when as many follow as may."""
+    app = current_app._get_current_object()  # type: ignore[attr-defined]
+
+    def looked() -> State | None:
+        with app.app_context():
+            return look()
+
+    return routing.stream(progress(looked, request.headers.get("Last-Event-ID", "")))

@@ -1,0 +1,308 @@
+"""Forms of single pages: sign-in, profile, keys, secrets, members, webhooks, the workspace.
+
+A form is declared once, next to the pydantic model that checks what it sends. The model says which fields are
+required, how long a value may be, which numbers and which options are allowed; the declaration adds what only a page
+needs (labels, hints, what a browser may fill in):
+
+    SIGN_IN = FormSpec(
+        SignInForm,
+        {
+            "email": Control("E-mail address", type="email", autocomplete="username"),
+            "password": Control("Password", type="password", autocomplete="current-password"),
+        },
+    )
+
+A view draws `SIGN_IN.draw()`, and after a rejected request `SIGN_IN.draw(sent=request.form, error=error)`: the typed
+values are kept, each fault is at its field, and all others are in `form_errors`. The templates render both with
+`ui.summary(form)` and `ui.field(form["email"])`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import KW_ONLY, dataclass, field
+from functools import cached_property
+from typing import Any, Final
+
+from pydantic import BaseModel
+from wtforms import Field, HiddenField, RadioField, SelectChoice, SelectField, SelectMultipleField
+from wtforms.form import BaseForm
+from wtforms.widgets import EmailInput, NumberInput, PasswordInput, TextArea, TextInput
+
+from webapp.errors import ApiError, Fault, validation_error
+from webapp.web.forms import controls
+from webapp.web.forms.from_model import LONG_TEXT, Schema, branches_of
+
+Choices = Sequence[tuple[str, str] | SelectChoice]
+REQUIRED: Final = "This field is required."
+
+
+@dataclass(frozen=True, slots=True)
+class Control:
+    """One field of a form, as a page shows it.
+
+    `type`: `text` (one line, however long), `email`, `password`, `code` (a text that is never shown again), `textarea`,
+    `radios`, `checkboxes` or `hidden`; without it, the model decides. `choices` are pairs of value and text, or
+    `SelectChoice` where they have groups; those that depend on the page are given to `FormSpec.draw`. `required`: where
+    a page needs what the model leaves open. `invalid`: the message for a value of the wrong form.
+    """
+
+    label: str = ""
+    _: KW_ONLY
+    hint: str = ""
+    type: str = ""
+    autocomplete: str = ""
+    placeholder: str = ""
+    required: bool | None = None
+    choices: Choices = ()
+    invalid: str = ""
+    attributes: Mapping[str, Any] = field(default_factory=dict)
+
+
+class Typed(controls.Line):
+    """A line of text. `secret`: it is never shown again."""
+
+    def __init__(self, *args: Any, secret: bool = False, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self._secret = secret
+
+    def _value(self) -> str:
+        return "" if self._secret else str(self.data or "")
+
+
+class Hidden(HiddenField):
+    """A value that the page sets. What the browser sent is not taken over."""
+
+    def process_formdata(self, valuelist: list[str]) -> None:
+        """From the browser: ignored."""
+
+
+class PageForm(BaseForm):
+    """A drawn form. `wrong` are its fields with an error, in the order of the page."""
+
+    @property
+    def wrong(self) -> list[Field]:
+        """The fields with an error."""
+        return [one for one in self if one.errors]
+
+
+class FormSpec:
+    """What a form is made of.
+
+    `codes` names the field that an error without a field belongs to, by the error's code. `focus` is the field that
+    has the focus while there are no errors.
+    """
+
+    def __init__(
+        self,
+        model: type[BaseModel],
+        shown: Mapping[str, Control],
+        *,
+        codes: Mapping[str, str] | None = None,
+        focus: str = "",
+    ) -> None:
+        self.model, self.controls = model, dict(shown)
+        self._codes, self._focus = codes or {}, focus
+
+    @cached_property
+    def rules(self) -> Mapping[str, Mapping[str, Any]]:
+        """What the model demands of each field."""
+        schema = self.model.model_json_schema(by_alias=True)
+        return {name: _rules(schema, name, shown) for name, shown in self.controls.items()}
+
+    def draw(
+        self,
+        data: Mapping[str, Any] | None = None,
+        *,
+        sent: Any = None,
+        error: ApiError | None = None,
+        id: str = "",
+        choices: Mapping[str, Choices] | None = None,
+        without: Iterable[str] = (),
+        focus: str | None = None,
+    ) -> PageForm:
+        """The form with `data`; with `sent` and `error` as it was sent, and what was wrong with it.
+
+        `id` is put before the id of each control, where several forms share a page. `without`: fields that this page
+        does not show.
+        """
+        names = [name for name in self.controls if name not in set(without)]
+        given = choices or {}
+        form = PageForm({name: self._field(name, id, given.get(name)) for name in names})
+        form.process(sent, data={name: _at(data, name) for name in names})
+        for one in form:
+            one.required = self.rules[one.name]["required"]
+            one.control = self.controls[one.name].type
+            one.anchor = f"{one.id}-0" if one.control in ("radios", "checkboxes") else one.id
+        if error is not None:
+            self._place(form, error)
+            if error.code == "validation_error":
+                self._require(form)
+        wanted = next((one.name for one in form.wrong), "")
+        if not wanted and not form.form_errors:
+            wanted = self._focus if focus is None else focus
+        for one in form:
+            one.focused = one.name == wanted
+        return form
+
+    def sent_in(self, sent: Any) -> bool:
+        """Whether a request came from this form, and not from another one at the same address."""
+        return any(name in sent for name, shown in self.controls.items() if shown.type != "hidden")
+
+    def check(self, sent: Any) -> None:
+        """`validation_error` for required fields that were left empty, where the model would read them as not sent."""
+        form = self.draw(sent=sent)
+        self._require(form)
+        if form.wrong:
+            raise validation_error(Fault(one.name, "missing", REQUIRED) for one in form.wrong)
+
+    def _field(self, name: str, id: str, choices: Choices | None) -> Any:
+        shown, rules = self.controls[name], self.rules[name]
+        render: dict[str, Any] = dict(shown.attributes)
+        if shown.autocomplete:
+            render["autocomplete"] = shown.autocomplete
+        if shown.placeholder:
+            render["placeholder"] = shown.placeholder
+        if rules["required"] and shown.type not in ("checkboxes", "hidden"):
+            render["required"] = True
+        if "most" in rules and shown.type not in (
+            "radios",
+            "password",
+        ):  # a browser cuts off what is pasted, unseen
+            render.setdefault("maxlength", rules["most"])
+        common = {"id": id + name.rpartition(".")[2], "render_kw": render, "description": shown.hint}
+        offered = [
+            one if isinstance(one, SelectChoice) else SelectChoice(*one)
+            for one in (choices if choices is not None else shown.choices or rules["options"])
+        ]
+        if shown.type == "hidden":
+            return Hidden(shown.label, **common)
+        if shown.type == "checkboxes":
+            return SelectMultipleField(shown.label, choices=offered, validate_choice=False, **common)
+        if shown.type == "radios":
+            return RadioField(shown.label, choices=offered, coerce=_text, validate_choice=False, **common)
+        if offered or choices is not None:
+            render.pop("maxlength", None)
+            return SelectField(shown.label, choices=offered, coerce=_text, validate_choice=False, **common)
+        if rules["kind"] == "boolean":
+            return controls.Switch(shown.label, **common)
+        if rules["kind"] == "integer":
+            render |= {key: rules[key] for key in ("min", "max") if key in rules}
+            return controls.Number(shown.label, widget=NumberInput(step="1"), **common)
+        if shown.type == "textarea" or (not shown.type and rules.get("most", 0) > LONG_TEXT):
+            return Typed(shown.label, widget=TextArea(), **common)
+        widget = {"email": EmailInput(), "password": PasswordInput()}.get(shown.type, TextInput())
+        return Typed(shown.label, widget=widget, secret=shown.type in ("code", "password"), **common)
+
+    def _place(self, form: PageForm, error: ApiError) -> None:
+        """Put the faults of an error at the fields that they belong to."""
+        faults = error.details.get("fields")
+        if not faults:
+            named = self._codes.get(error.code) or next((key for key in error.details if key in form), "")
+            faults = [
+                {
+                    "path": named,
+                    "code": error.code,
+                    "message": error.message,
+                    "hint": error.details.get("hint"),
+                }
+            ]
+        for fault in faults:
+            where = _owner(form, str(fault["path"]))
+            text = fault["message"] + (f" {fault['hint']}" if fault.get("hint") else "")
+            if where is None:
+                form.form_errors.append(text)
+                continue
+            text = self._breach(where) or text
+            if text not in where.errors:
+                where.errors = [*where.errors, text]
+
+    def _require(self, form: PageForm) -> None:
+        """Put an error at every required field that was left empty, also where the model reads that as not sent."""
+        for one in form:
+            if one.required and not one.errors and one.control != "hidden" and not _filled(one):
+                one.errors = [self._breach(one)]
+
+    def _breach(self, one: Field) -> str:
+        """Which rule of the model the value of a field breaks, in a sentence; "" for none."""
+        rules, value = self.rules[one.name], one.data
+        several = one.control == "checkboxes"
+        if not _filled(one):
+            if not one.required:
+                return ""
+            return "Select at least one option." if several else REQUIRED
+        if several or one.type in ("RadioField", "SelectField"):
+            known = {choice.value for choice in one.iter_choices()}
+            chosen = value if several else [value]
+            return "" if known.issuperset(chosen) else "Select one of the listed options."
+        text = str(value)
+        if rules["kind"] == "integer":
+            return _number_breach(text.strip(), rules)
+        if len(text) > rules.get("most", len(text)):
+            return f"Enter at most {rules['most']:,} characters. You entered {len(text):,}."
+        if "pattern" in rules and not re.search(rules["pattern"], text):
+            return self.controls[one.name].invalid
+        return ""
+
+
+def _filled(one: Field) -> bool:
+    return bool(one.data.strip() if isinstance(one.data, str) else one.data)
+
+
+def _number_breach(text: str, rules: Mapping[str, Any]) -> str:
+    number = controls.integer(text)
+    low, high = rules.get("min"), rules.get("max")
+    if not isinstance(number, int):
+        return "Enter a whole number."
+    if low is not None and high is not None and not low <= number <= high:
+        return f"Enter a number from {low:,} to {high:,}."
+    return ""
+
+
+def _owner(form: PageForm, path: str) -> Field | None:
+    """The shown field that a fault's path leads to or into."""
+    while path:
+        if path in form and form[path].control != "hidden":
+            return form[path]
+        path = re.sub(r"(^|\.)[^.\[]*$|\[\d+\]$", "", path)
+    return None
+
+
+def _at(data: Mapping[str, Any] | None, name: str) -> Any:
+    """What stands in `data` under a name such as `limits.rows_per_hour`."""
+    here: Any = data or {}
+    for step in name.split("."):
+        here = here.get(step) if isinstance(here, Mapping) else None
+    return here
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return "" if value is None else str(value)
+
+
+def _rules(schema: Schema, name: str, shown: Control) -> dict[str, Any]:
+    """What a model demands of the value at `name`."""
+    defs, needed = schema.get("$defs", {}), True
+    here: Schema = schema
+    for step in name.split("."):
+        objects = [one for one in branches_of(here, defs) if "properties" in one]
+        needed = needed and step in objects[0].get("required", ())
+        here = objects[0]["properties"][step]
+    branches = branches_of(here, defs)
+    rules: dict[str, Any] = {"kind": branches[0].get("type", "string")}
+    inner = branches_of(branches[0].get("items", {}), defs) if rules["kind"] == "array" else branches
+    allowed = [option for one in inner for option in (one.get("enum") or [one.get("const")]) if option]
+    rules["options"] = [(str(option), str(option)) for option in allowed]
+    for ours, theirs in (
+        ("most", "maxLength"),
+        ("min", "minimum"),
+        ("max", "maximum"),
+        ("pattern", "pattern"),
+    ):
+        if theirs in branches[0]:
+            rules[ours] = branches[0][theirs]
+    rules["required"] = needed if shown.required is None else shown.required
+    return rules

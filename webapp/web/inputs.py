@@ -1,0 +1,346 @@
+"""What comes in: JSON bodies, forms and queries, each checked by one pydantic model, all faults at once.
+
+An input is a class of `Input` with its keys. JSON is taken strictly (the text "5" is no number); a form and a
+query, where everything is text, leniently. Unknown keys are refused by name with a "did you mean"; read-only
+keys that a client sends back (`Input.read_only`) are dropped. A form names nested values by the same paths that
+faults have: `fields[3].options.min`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterator, Mapping
+from datetime import UTC, datetime
+from itertools import islice
+from typing import Annotated, Any, ClassVar, Final, TypeVar
+
+import orjson
+from flask import Request
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, WithJsonSchema
+from werkzeug.datastructures import MultiDict
+
+from webapp import limits, spelling, whole
+from webapp.errors import ApiError, Fault, did_you_mean, validation_error
+from webapp.web.forms.from_model import filled
+
+FORM_TYPES: Final = ("application/x-www-form-urlencoded", "multipart/form-data")
+FORM_ONLY: Final = frozenset({"csrf_token", "_method", "_next"})
+READ_ONLY: Final = frozenset(
+    "id label version created_at updated_at deleted_at created_by workspace_id warnings".split()
+)
+
+M = TypeVar("M", bound=BaseModel)
+
+
+class Input(whole.Model):
+    """A JSON body or form. Keys it does not declare are refused, those of `read_only` ignored."""
+
+    model_config = ConfigDict(extra="forbid", strict=True, str_strip_whitespace=False)
+    read_only: ClassVar[frozenset[str]] = READ_ONLY
+
+
+class Query(BaseModel):
+    """The query part of an address."""
+
+    model_config = ConfigDict(extra="forbid")
+
+
+class ListQuery(Query):
+    """What every list takes."""
+
+    cursor: str | None = None
+    limit: Annotated[int, Field(ge=1, le=limits.PAGE_LIMIT_MAX)] = limits.PAGE_LIMIT_DEFAULT
+    q: Annotated[str, Field(max_length=limits.MAX_QUERY_TEXT)] | None = None
+
+
+_MOMENT: Final = re.compile(r"\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d:\d\d(\.\d+)?([Zz]|[+-]\d\d:\d\d)", re.ASCII)
+
+
+def _moment(value: Any) -> datetime:
+    if not isinstance(value, str) or not _MOMENT.fullmatch(value):
+        raise ValueError("This is not a time with its zone, such as 2026-11-21T12:00:00Z")
+    try:
+        return datetime.fromisoformat(value).astimezone(UTC)
+    except OverflowError:
+        raise ValueError("No calendar has this time") from None
+
+
+# A time of RFC 3339, always with its zone.
+Moment = Annotated[
+    datetime, BeforeValidator(_moment), WithJsonSchema({"type": "string", "format": "date-time"})
+]
+
+
+class Nothing(Input):
+    """No body, or an empty object."""
+
+
+def read_body(request: Request, model: type[M], max_bytes: int, *, forms: Collection[str] = FORM_TYPES) -> M:
+    """The request's body as `model`: JSON, or a form of one of the media types `forms`.
+
+    Errors: payload_too_large, unsupported_media_type, invalid_request (no JSON), validation_error.
+    """
+    kind = request.mimetype
+    if (request.content_length or 0) > max_bytes:
+        raise ApiError("payload_too_large", details={"max_bytes": max_bytes})
+    if kind in forms:
+        return parse(model, filled(model, form_values(request.form)), strict=False)
+    raw = request.get_data()
+    if len(raw) > max_bytes:
+        raise ApiError("payload_too_large", details={"max_bytes": max_bytes})
+    if not raw and (not kind or kind in FORM_TYPES):  # curl -X POST -d '' calls its empty body a form
+        return parse(model, {})
+    if kind and kind != "application/json" and not kind.endswith("+json"):
+        raise ApiError(
+            "unsupported_media_type",
+            "Send the body as application/json, and name it so in the header Content-Type.",
+            {"content_type": kind, "expected": ["application/json", *forms]},
+        )
+    value = read_json(raw) if raw else {}
+    if len(raw) > limits.LARGE_JSON_BYTES and isinstance(value, dict):
+        _check_keys(model, value)
+    return parse(model, value)
+
+
+def read_json(raw: bytes) -> Any:
+    """JSON as Python values; `invalid_request` says where it breaks."""
+    containers = raw.count(b"[") + raw.count(b"{")
+    if containers > limits.MAX_JSON_CONTAINERS:
+        for text in _JSON_TEXT.finditer(raw):  # what stands in texts does not count
+            containers -= raw.count(b"[", *text.span()) + raw.count(b"{", *text.span())
+        if containers > limits.MAX_JSON_CONTAINERS:
+            told = f"The body has more than {limits.MAX_JSON_CONTAINERS:,} arrays and objects."
+            raise ApiError("invalid_request", told)
+    try:
+        value = orjson.loads(raw)
+    except orjson.JSONDecodeError as error:
+        raise ApiError(
+            "invalid_request",
+            f"The body is not JSON: {error.msg} (line {error.lineno}, column {error.colno}).",
+            {"line": error.lineno, "column": error.colno},
+        ) from None
+    # The walks are for the rare body that may hold either; most are cleared by looking at the bytes.
+    if containers > limits.MAX_JSON_DEPTH or len(raw) > limits.LARGE_JSON_BYTES:
+        _check_shape(value)
+    if b"\\u0000" in raw:
+        _check_texts(value)
+    return value
+
+
+_JSON_TEXT: Final = re.compile(rb'"(?:[^"\\]|\\.)*+"?', re.S)
+
+
+def _check_shape(value: Any) -> None:
+    """No body may be nested without end, and no object in it may have keys without end. Walks level by level."""
+    level = [value] if isinstance(value, dict | list) else []
+    for _ in range(limits.MAX_JSON_DEPTH):
+        if not level:
+            return
+        if any(isinstance(one, dict) and len(one) > limits.MAX_JSON_ELEMENTS for one in level):
+            text = f"An object of the body has more than {limits.MAX_JSON_ELEMENTS:,} keys."
+            raise ApiError("invalid_request", text)
+        level = [
+            inner
+            for outer in level
+            for inner in (outer.values() if isinstance(outer, dict) else outer)
+            if isinstance(inner, dict | list)
+        ]
+    if level:
+        raise ApiError("invalid_request", f"The body is nested deeper than {limits.MAX_JSON_DEPTH} levels.")
+
+
+def _check_texts(value: Any) -> None:
+    """No text of a body may hold U+0000, which PostgreSQL cannot keep."""
+    if isinstance(value, str):
+        if "\0" in value:
+            raise ApiError("invalid_request", "The body holds the character U+0000.")
+    elif isinstance(value, dict):
+        for key, item in value.items():
+            if "\0" in key:
+                raise ApiError("invalid_request", "The body holds the character U+0000.")
+            _check_texts(item)
+    elif isinstance(value, list):
+        for item in value:
+            _check_texts(item)
+
+
+def parse(model: type[M], value: Any, *, strict: bool | None = None) -> M:
+    """A value as `model`, or one `validation_error` with every fault and its path."""
+    if not isinstance(value, Mapping):
+        raise validation_error([Fault("", "wrong_type", "The body must be a JSON object.")])
+    drop = getattr(model, "read_only", frozenset()) - model.model_fields.keys()
+    if not drop.isdisjoint(value):
+        value = {key: item for key, item in value.items() if key not in drop}
+    value = spelling.canonical(model, value)
+    try:
+        return model.model_validate(value, strict=strict)
+    except ValidationError as error:
+        if error.error_count() > limits.MAX_COUNTED_FAULTS:
+            text = f"The body has {error.error_count():,} faults, too many to list."
+            hint = "Check that it is the body of this address and that its lists have elements of the right type."
+            raise validation_error([Fault("", "too_many", text, hint)]) from None
+        more = getattr(model, "more_faults", None)  # what a model checks later, by other means than pydantic
+        raise validation_error(faults(model, error) + (more(value) if more else [])) from None
+
+
+def _check_keys(model: type[BaseModel], value: Mapping[str, Any]) -> None:
+    """`validation_error` for a body with so many unknown keys that pydantic's list of them would fill the memory."""
+    unknown = list(islice(_unknown_keys(model, value, ""), limits.MAX_COUNTED_FAULTS + 1))
+    if len(unknown) > limits.MAX_COUNTED_FAULTS:
+        text = f"The body has more than {limits.MAX_COUNTED_FAULTS:,} keys that are not known here."
+        hint = f"Known are: {', '.join(list(model.model_fields)[:40])}."
+        first = [Fault(path, "unknown_key", "There is no such key here.") for path in unknown[:20]]
+        raise validation_error([Fault("", "too_many", text, hint), *first])
+
+
+def _unknown_keys(model: type[BaseModel], value: Any, path: str) -> Iterator[str]:
+    """The paths of keys that a model does not declare, and the models of its keys, as far as these are of one model."""
+    if not isinstance(value, Mapping) or model.model_config.get("extra") != "forbid":
+        return
+    by_key = {info.alias or name: info for name, info in model.model_fields.items()}
+    read_only = getattr(model, "read_only", frozenset())
+    for key, item in value.items():
+        info = by_key.get(key) or model.model_fields.get(key)
+        if info is None:
+            if key not in read_only:
+                yield f"{path}{key}"[: limits.MAX_FAULT_PATH_CHARS]
+            continue
+        models = [part for part in _parts(info.annotation) if _is_model(part)]
+        if len(models) == 1:
+            for place, inner in enumerate(item) if isinstance(item, list) else ((None, item),):
+                where = f"{path}{key}." if place is None else f"{path}{key}[{place}]."
+                yield from _unknown_keys(models[0], inner, where)
+
+
+def read_query(request: Request, model: type[M], *, lenient: bool) -> M:
+    """The query as `model`; a bad or unknown parameter is `invalid_request`. `lenient` drops unknown ones."""
+    values = {key: request.args.getlist(key) for key in request.args}
+    flat = {key: items if _is_list(model, key) else items[-1] for key, items in values.items()}
+    if any("\0" in item for items in values.values() for item in items):
+        raise ApiError("invalid_request", "The query holds the character U+0000.")
+    if lenient:
+        flat = {key: item for key, item in flat.items() if key in model.model_fields}
+    try:
+        return model.model_validate(spelling.canonical(model, flat), strict=False)
+    except ValidationError as error:
+        found = [fault.as_dict() for fault in faults(model, error)]
+        raise ApiError(
+            "invalid_request", f"{found[0]['path']}: {found[0]['message']}", {"fields": found}
+        ) from None
+
+
+def _is_list(model: type[BaseModel], key: str) -> bool:
+    info = model.model_fields.get(key)
+    return info is not None and "list" in str(info.annotation)
+
+
+_STEP: Final = re.compile(r"([^.\[\]]+)|\[(\d+)\]")
+
+
+def form_values(form: MultiDict[str, str]) -> dict[str, Any]:
+    """A form's names as nested values: `fields[0].name` -> {"fields": [{"name": ...}]}.
+
+    A name sent more than once is a list. Empty texts stay; a model says what "" means to it.
+    """
+    root: dict[str, Any] = {}
+    for name in form:
+        if name in FORM_ONLY:
+            continue
+        texts = form.getlist(name)
+        if any("\0" in text for text in texts):
+            raise ApiError("invalid_request", "The form holds the character U+0000.")
+        steps: list[str | int] = []
+        if len(name) <= limits.MAX_FORM_NAME_CHARS:
+            steps = [m[1] if m[1] is not None else int(m[2]) for m in _STEP.finditer(name)]
+        if not steps or len(steps) > limits.MAX_JSON_DEPTH:
+            raise ApiError("invalid_request", f"The form has a name that cannot be read: {name[:80]!r}.")
+        _put(root, steps, texts if len(texts) > 1 else texts[0])
+    return _lists(root)
+
+
+def _put(root: dict[Any, Any], steps: list[str | int], value: Any) -> None:
+    for step in steps[:-1]:
+        inner = root.setdefault(step, {})
+        if not isinstance(inner, dict):
+            raise ApiError("invalid_request", "The form names one thing both as a value and as a group.")
+        root = inner
+    root[steps[-1]] = value
+
+
+def _lists(value: Any) -> Any:
+    if not isinstance(value, dict):
+        return value
+    inner = {key: _lists(item) for key, item in value.items()}
+    if inner and all(isinstance(key, int) for key in inner):
+        return [inner[key] for key in sorted(inner)]
+    return {str(key): item for key, item in inner.items()}
+
+
+_CODES: Final = {
+    "missing": "missing",
+    "extra_forbidden": "unknown_key",
+    "literal_error": "not_allowed",
+    "enum": "not_allowed",
+    "greater_than": "out_of_range",
+    "greater_than_equal": "out_of_range",
+    "less_than": "out_of_range",
+    "less_than_equal": "out_of_range",
+    "finite_number": "out_of_range",
+    "string_too_long": "too_long",
+    "too_long": "too_long",
+    "string_too_short": "too_short",
+    "too_short": "too_short",
+    "string_pattern_mismatch": "wrong_form",
+    "value_error": "invalid",
+    "assertion_error": "invalid",
+}
+
+
+def faults(model: type[BaseModel], error: ValidationError) -> list[Fault]:
+    """Pydantic's findings as ours: stable codes, paths as people write them, hints for near misses."""
+    out = []
+    for item in error.errors(include_url=False, include_context=True)[: limits.MAX_FAULTS]:
+        kind, loc = item["type"], item["loc"]
+        code = _CODES.get(kind, "wrong_type" if "type" in kind or "parsing" in kind else "invalid")
+        message = item["msg"].removeprefix("Value error, ").removeprefix("Assertion failed, ")
+        hint = None
+        if code == "unknown_key":
+            message = f"There is no key `{str(loc[-1])[: limits.MAX_NAME_CHARS]}` here."
+            hint = did_you_mean(str(loc[-1]), _keys_at(model, loc[:-1]))
+        elif code == "missing":
+            message = "This is needed."
+        elif code == "not_allowed" and isinstance(item.get("input"), str):
+            allowed = re.findall(r"'([^']*)'", str(item.get("ctx", {}).get("expected", "")))
+            hint = did_you_mean(item["input"], allowed)
+        out.append(Fault(path_text(loc), code, message.rstrip(".") + ".", hint))
+    return out
+
+
+def path_text(loc: tuple[str | int, ...]) -> str:
+    """("fields", 3, "options", "min") -> `fields[3].options.min`."""
+    out = ""
+    for step in loc:
+        out += f"[{step}]" if isinstance(step, int) else f".{step}" if out else str(step)
+    return out[: limits.MAX_FAULT_PATH_CHARS]
+
+
+def _keys_at(model: type[BaseModel], loc: tuple[str | int, ...]) -> list[str]:
+    """The keys a model knows at a place inside it."""
+    here: Any = model
+    for step in loc:
+        if isinstance(step, int):
+            continue
+        info = here.model_fields.get(step) if _is_model(here) else None
+        if info is None:
+            return []
+        here = next((part for part in _parts(info.annotation) if _is_model(part)), None)
+    return list(here.model_fields) if _is_model(here) else []
+
+
+def _is_model(thing: Any) -> bool:
+    return isinstance(thing, type) and issubclass(thing, BaseModel)
+
+
+def _parts(annotation: Any) -> list[Any]:
+    inner = getattr(annotation, "__args__", ())
+    return [annotation, *(part for arg in inner for part in _parts(arg))]

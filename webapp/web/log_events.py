@@ -1,0 +1,114 @@
+"""Log lines of a piece of work as server-sent events: each under its own number, then the end.
+
+    id: 17
+    event: log
+    data: the line as it is
+
+A follower that comes again with Last-Event-ID gets the lines after that one, and `event: end` in every case, also long
+after the work has ended. How many follow costs little: see `log_hub` for who reads, and `seats` for how many may.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from typing import Final
+
+from flask import Flask, Response, current_app, request
+
+from webapp import limits
+from webapp.extensions import db
+from webapp.web import events, log_hub, routing
+from webapp.web.log_hub import Feed, Source
+
+_MOST_ID: Final = 15  # digits of a line's number
+
+
+def follow(source: Source, after: int = 0) -> Response:
+    """The lines of a log as an answer, those above number `after` for who comes the first time. Error: unavailable,
+    when as many follow as may."""
+    app: Flask = current_app._get_current_object()  # type: ignore[attr-defined]
+    seen = request.headers.get("Last-Event-ID", "")
+    after = int(seen) if seen.isascii() and seen.isdigit() and len(seen) <= _MOST_ID else after
+    db.session.remove()
+    hub = log_hub.of(app)
+    feed = hub.attach(source, lines=True)
+    pieces = following(app, feed, after, present=routing.presence())
+    return routing.stream(pieces, lambda: hub.detach(feed, lines=True))
+
+
+def progress(source: Source) -> Response:
+    """The counts of a work as an answer, whenever they change. Error: unavailable, when as many follow as may."""
+    app: Flask = current_app._get_current_object()  # type: ignore[attr-defined]
+    db.session.remove()
+    hub = log_hub.of(app)
+    feed = hub.attach(source, lines=False)
+    present = routing.presence()
+
+    def look() -> events.State | None:
+        return None if feed.gone or not present() else feed.state
+
+    pieces = events.progress(look, request.headers.get("Last-Event-ID", ""))
+    return routing.stream(pieces, lambda: hub.detach(feed, lines=False))
+
+
+def await_end(source: Source, seconds: float) -> bool:
+    """Wait until a work has ended, at most so long. Returns False at once when as many wait or follow as may. A caller
+    that leaves is waited for no longer; the work goes on. Holds no database session."""
+    app: Flask = current_app._get_current_object()  # type: ignore[attr-defined]
+    db.session.remove()
+    places = routing.of(app)
+    if not places.take():
+        return False
+    hub = log_hub.of(app)
+    feed = hub.attach(source, lines=False)
+    present = routing.presence()
+    until = time.monotonic() + seconds
+    try:
+        with feed.changed:
+            while not (feed.gone or (feed.state is not None and feed.state.ended)):
+                left = until - time.monotonic()
+                if left <= 0 or not present():
+                    break
+                feed.changed.wait(min(left, limits.FOLLOW_GONE_SECONDS))
+    finally:
+        hub.detach(feed, lines=False)
+        places.leave()
+    return True
+
+
+def following(
+    app: Flask,
+    feed: Feed,
+    after: int = 0,
+    *,
+    present: Callable[[], bool] = lambda: True,
+    clock: Callable[[], float] = time.monotonic,
+) -> Iterator[bytes]:
+    """The events of a log above line `after` until its work has ended or is gone, the follower has left, or
+    SSE_MAX_SECONDS have passed."""
+    began = spoke = clock()
+    while True:
+        found, behind = feed.next(after, limits.FOLLOW_GONE_SECONDS)
+        with feed.changed:
+            over, gone, state, reached = feed.over, feed.gone, feed.state, feed.reached
+        if behind:
+            with app.app_context():
+                pieces = feed.source.pieces(after)
+            found = [log_hub.told(piece) for piece in pieces]
+        if found:
+            made, after, spoke = b"".join([one.after(after) for one in found]), found[-1].last, clock()
+            yield made
+            continue
+        if behind:
+            after = feed.base  # what is not there will not come
+            continue
+        if over and after >= reached and state is not None:
+            yield events.event("end", str(after), state.end())
+            return
+        now = clock()
+        if gone or not present() or now - began >= limits.SSE_MAX_SECONDS:
+            return
+        if now - spoke >= limits.SSE_COMMENT_SECONDS:
+            spoke = now
+            yield b": still here\n\n"

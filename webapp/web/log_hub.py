@@ -1,0 +1,276 @@
+"""One reader for all who follow the same work in this process.
+
+A thread of the process listens to Redis for the word that a log has grown, reads the new lines once and hands them to
+every follower. Where no word comes it looks by itself, so Redis only makes it quicker. The thread is there as long as
+anything is followed.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections import deque
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Final, Protocol, cast
+
+import redis
+from flask import Flask
+from sqlalchemy.exc import SQLAlchemyError
+
+from webapp import limits
+from webapp.extensions import make_redis
+from webapp.scenarios.services.run_logs import Piece
+from webapp.web import events
+
+log = logging.getLogger(__name__)
+
+_HUB: Final = "rowsmith.log_hub"
+_LISTEN_SECONDS: Final = 0.1  # chosen: a new follower's word is listened to after this at most
+_ROUNDS: Final = 16  # chosen: reads of one log before the others get their turn
+
+
+class Source(Protocol):
+    """Work with a log, read by short reads of its own with an application at hand."""
+
+    @property
+    def key(self) -> str:
+        """What tells this work from any other."""
+
+    @property
+    def channel(self) -> str | None:
+        """Where Redis tells that there is more; None: it is looked at every SSE_POLL_SECONDS."""
+
+    def pieces(self, after: int) -> Sequence[Piece]:
+        """The next lines above a number; none when there are no more now."""
+
+    def state(self) -> events.State | None:
+        """The state; None when the work is gone."""
+
+    def last(self, state: events.State) -> int:
+        """A line of the log up to which all are written, by a state; 0 where nobody knows."""
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """What a follower gets at once: lines as events, up to number `last`."""
+
+    first: int
+    last: int
+    lines: Sequence[str]
+    bytes: bytes
+
+    def after(self, number: int) -> bytes:
+        """The events of those lines that are above a number."""
+        if number < self.first:
+            return self.bytes
+        return told(Piece(number + 1, self.last, self.lines[number + 1 - self.first :])).bytes
+
+
+def told(piece: Piece) -> Told:
+    """Lines as events, each under its number."""
+    made = "".join(
+        f"id: {number}\nevent: log\ndata: {line}\n\n" for number, line in enumerate(piece.lines, piece.first)
+    )
+    return Told(piece.first, piece.last, piece.lines, made.encode("utf-8", "replace"))
+
+
+class Feed:
+    """What is known of one followed work. Followers read it under `changed`."""
+
+    def __init__(self, source: Source) -> None:
+        self.source = source
+        self.changed = threading.Condition()
+        self.state: events.State | None = None
+        self.gone = False
+        self.over = False
+        """Ended, and every line of it is read."""
+        self.base = self.reached = 0
+        """The window holds the lines above `base`, up to `reached`."""
+        self.window: deque[Told] = deque()
+        self.users = self.readers = 0
+        self.looked = float("-inf")
+        self.due = 0.0
+        self._size = 0
+
+    def next(self, after: int, wait: float) -> tuple[list[Told], bool]:
+        """What holds lines above a number, waiting for them for a while; and whether the window no longer reaches back
+        so far, so that the source is to be asked."""
+        with self.changed:
+            if after >= self.reached and not (self.over or self.gone):
+                self.changed.wait(wait)
+            if after < self.base:
+                return [], True
+            return [one for one in self.window if one.last > after], False
+
+    def apply(self, state: events.State | None, found: Sequence[Told], *, over: bool, read: bool) -> None:
+        """What was looked up last; `read`: the log too."""
+        with self.changed:
+            self.gone = state is None
+            if state is not None:
+                self.state = state
+            for one in found:
+                self.window.append(one)
+                self.reached = one.last
+                self._size += len(one.bytes)
+            while self._size > limits.FOLLOW_WINDOW_BYTES and len(self.window) > 1:
+                left = self.window.popleft()
+                self.base, self._size = left.last, self._size - len(left.bytes)
+            self.over = over and (read or self.readers == 0)  # a reader may have come meanwhile
+            self.changed.notify_all()
+
+    def begin(self, at: int) -> None:
+        """Hold the lines from here on."""
+        self.window.clear()
+        self._size = 0
+        self.base = self.reached = at
+
+
+class Hub:
+    """The reader of one process."""
+
+    def __init__(self, app: Flask) -> None:
+        self._app = app
+        self._lock = threading.Lock()
+        self._feeds: dict[str, Feed] = {}
+        self._thread: threading.Thread | None = None
+
+    def attach(self, source: Source, *, lines: bool) -> Feed:
+        """The feed of a work, kept going until `detach`. `lines`: of its log too. Call it with an application at
+        hand."""
+        state = source.state()
+        with self._lock:
+            feed = self._feeds.setdefault(source.key, Feed(source))
+            feed.users += 1
+            with feed.changed:
+                if state is not None:
+                    feed.state = state
+                if lines and feed.readers == 0:
+                    feed.begin(source.last(state) if state is not None else 0)
+                    feed.over = False
+                feed.readers += lines
+                feed.due = 0.0
+            if self._thread is None:
+                self._thread = threading.Thread(target=self._run, name="log-hub", daemon=True)
+                self._thread.start()
+        return feed
+
+    def detach(self, feed: Feed, *, lines: bool) -> None:
+        """What `attach` with the same `lines` began."""
+        with self._lock:
+            feed.users -= 1
+            feed.readers -= lines
+            if feed.users == 0:
+                self._feeds.pop(feed.source.key, None)
+
+    def _run(self) -> None:
+        with _Ear(self._app.config["REDIS_URL"]) as ear:
+            while True:
+                with self._lock:
+                    feeds = list(self._feeds.values())
+                    if not feeds:
+                        self._thread = None
+                        return
+                channels = {feed.source.channel: feed for feed in feeds if feed.source.channel}
+                for channel in ear.heard(set(channels), _LISTEN_SECONDS):
+                    if (feed := channels.get(channel)) is not None:
+                        feed.due = min(feed.due, feed.looked + limits.FOLLOW_WAKE_SECONDS)
+                for feed in feeds:
+                    if time.monotonic() >= feed.due:
+                        self._look(feed)
+
+    def _look(self, feed: Feed) -> None:
+        """Read what is new."""
+        read = feed.readers > 0
+        try:
+            with self._app.app_context():
+                state = feed.source.state()
+                found, more = self._lines(feed) if read else ([], False)
+        except SQLAlchemyError as error:
+            log.warning("%s cannot be read: %s", feed.source.key, type(error).__name__)
+            feed.due = time.monotonic() + limits.RUN_POLLED_SECONDS
+            return
+        ended = state is not None and state.ended
+        # Work that tells its end first may write its last line right after: it is looked at once more.
+        again = feed.source.channel is None and not (feed.state is not None and feed.state.ended)
+        feed.apply(state, found, over=ended and not found and not more and not again, read=read)
+        feed.looked = time.monotonic()
+        quick = limits.SSE_POLL_SECONDS if feed.source.channel is None else limits.RUN_POLLED_SECONDS
+        hurry = more or (ended and not feed.over)
+        feed.due = feed.looked + (limits.FOLLOW_WAKE_SECONDS if hurry else quick)
+
+    def _lines(self, feed: Feed) -> tuple[list[Told], bool]:
+        """New lines of a feed, and whether there may be more."""
+        found: list[Told] = []
+        reached = feed.reached
+        for _ in range(_ROUNDS):
+            pieces = feed.source.pieces(reached)
+            if not pieces:
+                return found, False
+            found += [told(piece) for piece in pieces]
+            reached = pieces[-1].last
+        return found, True
+
+
+def of(app: Flask) -> Hub:
+    """The reader of this process."""
+    found = app.extensions.get(_HUB)
+    if found is None:
+        found = app.extensions.setdefault(_HUB, Hub(app))
+    return cast(Hub, found)
+
+
+class _Ear:
+    """What Redis says, over one connection; silence while it is away."""
+
+    def __init__(self, url: str) -> None:
+        self._client = make_redis(url)
+        self._held: Any = None
+        self._channels: set[str] = set()
+        self._silent_until = 0.0
+
+    def __enter__(self) -> _Ear:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._drop()
+        self._client.close()
+
+    def heard(self, channels: set[str], seconds: float) -> set[str]:
+        """The channels that something was said on, waiting for it for so long."""
+        if not channels or time.monotonic() < self._silent_until:
+            time.sleep(seconds)
+            return set()
+        try:
+            return self._listen(channels, seconds)
+        except (redis.RedisError, OSError) as error:
+            log.debug("Redis does not answer: %s", error)
+            self._drop()
+            self._silent_until = time.monotonic() + limits.RUN_POLLED_SECONDS
+            return set()
+
+    def _listen(self, channels: set[str], seconds: float) -> set[str]:
+        if self._held is None:
+            self._held = self._client.pubsub(ignore_subscribe_messages=True)
+        if new := channels - self._channels:
+            self._held.subscribe(*new)
+        if old := self._channels - channels:
+            self._held.unsubscribe(*old)
+        self._channels = set(channels)
+        found: set[str] = set()
+        wait = seconds
+        while (message := self._held.get_message(timeout=wait)) is not None or wait == seconds:
+            wait = 0.0
+            if message is not None:
+                found.add(message["channel"].decode())
+        return found
+
+    def _drop(self) -> None:
+        held, self._held = self._held, None
+        self._channels = set()
+        if held is not None:
+            try:
+                held.close()
+            except (redis.RedisError, OSError):
+                pass  # it is gone already

@@ -1,0 +1,280 @@
+"""What every page needs around its own content: who is here, where one can go, addresses of assets, small filters."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from datetime import datetime, timedelta
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Final
+
+import redis
+from flask import Blueprint, Flask, Response, current_app, g, request, url_for
+from flask_wtf.csrf import generate_csrf
+from markupsafe import Markup
+
+from webapp import clock, limits
+from webapp.accounts.actors import Actor
+from webapp.accounts.models import User, Workspace
+from webapp.accounts.services import tenancy
+from webapp.extensions import db
+from webapp.usage.services import quotas
+from webapp.web import snippets
+from webapp.web.routing import route
+
+THEMES: Final = ("light", "dark")
+# Address and text of an entry of the navigation, and the addresses that lie under it.
+NAV: Final = (
+    ("/templates", "Templates", ("/templates", "/trash")),
+    ("/datasets", "Datasets", ("/datasets",)),
+    ("/scenarios", "Scenarios", ("/scenarios", "/runs")),
+    ("/connections", "Connections", ("/connections",)),
+    ("/endpoints", "Endpoints", ("/endpoints",)),
+    ("/pushes", "Pushes", ("/pushes",)),
+    ("/exports", "Exports", ("/exports",)),
+    ("/workspace/files", "Files", ("/workspace/files", "/workspace/file")),
+    (
+        "/api-keys",
+        "Settings",
+        (
+            "/api-keys",
+            "/me",
+            "/usage",
+            "/projects",
+            "/teams",
+            "/members",
+            "/invitations",
+            "/secrets",
+            "/webhooks",
+            "/masking",
+            "/workspace",
+            "/audit",
+        ),
+    ),
+    ("/docs", "Docs", ("/docs",)),
+)
+SETTINGS: Final = (  # address, text, scope that it takes
+    ("/api-keys", "API keys", "member"),
+    ("/me", "Profile", "member"),
+    ("/usage", "Limits and usage", "member"),
+    ("/projects", "Projects", "member"),
+    ("/teams", "Teams", "member"),
+    ("/members", "Members", "member"),
+    ("/invitations", "Invitations", "admin"),
+    ("/secrets", "Secrets", "secrets"),
+    ("/webhooks", "Webhooks", "write"),
+    ("/masking/keys", "Masking keys", "secrets"),
+    ("/workspace", "Workspace", "member"),
+    ("/audit", "Audit log", "admin"),
+)
+_BRIEF_CHARS: Final = 60
+
+
+def init_app(app: Flask) -> None:
+    """Give the templates their helpers. Assets carry a hash in their address, so browsers may keep them."""
+    app.get_send_file_max_age = _max_age  # type: ignore[method-assign]
+    app.jinja_env.trim_blocks = app.jinja_env.lstrip_blocks = True
+    app.jinja_env.globals.update(
+        asset=asset, csrf_token=generate_csrf, in_days=in_days, origin=snippets.origin
+    )
+    app.jinja_env.filters.update(
+        ago=ago, brief=brief, browser=browser, count=count, duration=duration, lean=lean, size=size
+    )
+    app.context_processor(lambda: {"shell": Shell()})
+
+
+def _max_age(_name: str | None) -> int | None:
+    """How long a browser may keep a static file unasked: an address with a hash for long, others not at all."""
+    return limits.ASSET_SECONDS if "v" in request.args else None
+
+
+class Shell:
+    """The frame of a page. What costs a query is read when the frame is drawn; fragments have none."""
+
+    nav = tuple((href, text) for href, text, _ in NAV)
+
+    @property
+    def settings(self) -> list[tuple[str, str]]:
+        """The pages of the settings that the person may see."""
+        return [(href, text) for href, text, scope in SETTINGS if self.actor and self.actor.can(scope)]
+
+    @property
+    def actor(self) -> Actor | None:
+        """Who is signed in."""
+        return getattr(g, "actor", None)
+
+    @property
+    def user(self) -> str:
+        """The person's name; "" for nobody."""
+        return self.actor.user_name if self.actor else ""
+
+    @cached_property
+    def email(self) -> str:
+        """The person's account name."""
+        found = db.session.get(User, self.actor.user_id) if self.actor and self.actor.user_id else None
+        return found.email if found else ""
+
+    @cached_property
+    def workspace(self) -> str:
+        """The workspace's name."""
+        found = db.session.get(Workspace, self.actor.workspace_id) if self.actor else None
+        return found.name if found else ""
+
+    @cached_property
+    def projects(self) -> list[Any]:
+        """The projects the person reaches, by name."""
+        return tenancy.projects_of(self.actor) if self.actor else []
+
+    @cached_property
+    def project(self) -> Any:
+        """The project the person works in."""
+        wanted = self.actor.project_id if self.actor else None
+        return next((one for one in self.projects if one.id == wanted), None)
+
+    @cached_property
+    def near(self) -> str:
+        """A warning where the workspace has used much of a limit; "" where it has not, or Redis does not answer."""
+        passage = getattr(g, "passage", None)
+        if self.actor is None or passage is None:
+            return ""
+        try:
+            found = quotas.gauges(self.actor, passage)
+        except redis.RedisError:
+            return ""
+        told = [
+            f"{one.used:,} of {one.limit:,} {name} {'an hour' if name == 'rows' else 'a minute'} are used, "
+            f"all of it is free again at {one.resets_at:%H:%M:%S} UTC."
+            for name, one in found.items()
+            if one.near and one.resets_at is not None
+        ]
+        return " ".join(told)
+
+    @property
+    def theme(self) -> str:
+        """light, dark, or "" for what the system says."""
+        chosen = request.cookies.get("theme", "")
+        return chosen if chosen in THEMES else ""
+
+    @property
+    def keys(self) -> bool:
+        """Whether single keys act."""
+        return request.cookies.get("keys") != "off"
+
+    @property
+    def here(self) -> str:
+        """The entry of the navigation that this page lies under."""
+        path = request.path + "/"
+        return next((href for href, _, under in NAV if any(path.startswith(one + "/") for one in under)), "")
+
+
+def asset(name: str) -> str:
+    """The address of a file under static/, with a hash of its content."""
+    known: dict[str, str] = current_app.extensions.setdefault("rowsmith.assets", {})
+    if name not in known or current_app.debug:
+        path = Path(str(current_app.static_folder)) / name
+        mark = hashlib.blake2b(path.read_bytes(), digest_size=5).hexdigest() if path.is_file() else "0"
+        known[name] = url_for("static", filename=name, v=mark)
+    return known[name]
+
+
+def ago(moment: str | datetime) -> str:
+    """A time (RFC 3339 or aware) as one says it: `3 min ago`, `in 2 days`, the date when it is far."""
+    at = moment if isinstance(moment, datetime) else datetime.fromisoformat(moment)
+    seconds = (clock.now() - at).total_seconds()
+    far = abs(seconds)
+    if far < 45:
+        return "just now" if seconds >= 0 else "in a moment"
+    for unit, size_of, most in (("min", 60, 3_600), ("h", 3_600, 86_400), ("day", 86_400, 30 * 86_400)):
+        if far < most:
+            number = max(1, round(far / size_of))
+            text = f"{number} {unit}{'s' if unit == 'day' and number > 1 else ''}"
+            return f"{text} ago" if seconds > 0 else f"in {text}"
+    return f"{at:%Y-%m-%d}"
+
+
+def in_days(days: int) -> str:
+    """The moment so many days from now, RFC 3339, in whole seconds."""
+    return str(clock.to_text((clock.now() + timedelta(days=days)).replace(microsecond=0)))
+
+
+def brief(value: Any, most: int = _BRIEF_CHARS) -> str:
+    """A JSON value as a short text."""
+    if value is None:
+        return "none"
+    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
+    return text if len(text) <= most else text[: most - 1] + "…"
+
+
+def lean(html: str) -> Markup:
+    """The HTML of a control without what a browser takes for granted of an input: type text, and no value."""
+    plain = (
+        str(html).replace(' type="text" value=""', "").replace(' type="number" value=""', ' type="number"')
+    )
+    return Markup(plain.replace(' type="text"', ""))  # noqa: S704 - as safe as it came: quotes inside values are escaped
+
+
+def count(number: int | None) -> str:
+    """A whole number with separators."""
+    return "–" if number is None else f"{number:,}"
+
+
+def duration(seconds: float | None) -> str:
+    """A length of time as people say it."""
+    if seconds is None:
+        return "–"
+    if seconds < 1:
+        return "under a second"
+    if seconds < 90:
+        return f"{seconds:.0f} s"
+    if seconds < 5_400:
+        return f"{seconds / 60:.0f} min"
+    return f"{seconds / 3_600:.1f} h"
+
+
+_BROWSERS: Final = (
+    ("Edg/", "Edge"),
+    ("OPR/", "Opera"),
+    ("Firefox/", "Firefox"),
+    ("Chrome/", "Chrome"),
+    ("Safari/", "Safari"),
+    ("curl/", "curl"),
+)
+_SYSTEMS: Final = (
+    ("Windows", "Windows"),
+    ("Android", "Android"),
+    ("iPhone", "iPhone"),
+    ("Mac OS X", "macOS"),
+    ("Linux", "Linux"),
+)
+
+
+def browser(user_agent: str) -> str:
+    """A User-Agent in two words."""
+    name = next((word for mark, word in _BROWSERS if mark in user_agent), "")
+    system = next((word for mark, word in _SYSTEMS if mark in user_agent), "")
+    return " on ".join(filter(None, (name, system))) or brief(user_agent) or "unknown"
+
+
+def size(number: int | float | None) -> str:
+    """Bytes as people read them."""
+    if number is None:
+        return "–"
+    value = float(number)
+    for unit in ("B", "kB", "MB", "GB"):
+        if value < 1000 or unit == "GB":
+            return f"{value:.0f} {unit}" if unit == "B" or value >= 100 else f"{value:.1f} {unit}"
+        value /= 1000
+    return ""
+
+
+# The icon of whatever names none.
+
+bp = Blueprint("icon", __name__)
+
+
+@route(bp, "/favicon.ico", scope="public", counted=False, hidden=True)
+def show() -> Response:
+    """What browsers ask for by themselves beside a block of a page, or JSON, that is opened as a page of its own."""
+    found = Path(str(current_app.static_folder)) / "logo.svg"
+    return Response(found.read_bytes(), mimetype="image/svg+xml")

@@ -1,0 +1,200 @@
+"""Answers: one function, two faces.
+
+    return reply(data, template="things/show.html", status=201, see=url_for("things.show", thing_id=...))
+
+A program gets `data` as JSON with `status`. A person gets `template` (a page that extends `base.html`) with
+`data` and whatever else is given by name; after a form that changed something they are sent to `see` instead;
+asked for by htmx, they get only `block`, a named block of that same page. Without a template a person sees the
+data as it is. A single resource gives `tag=True`: its ETag is then sent, and If-None-Match is answered with 304.
+
+How a new resource is added:
+
+1. `services/things.py`: functions that take an Actor first, load by `tenancy.get` / `tenancy.listing`, end
+   their work with `audit.record(..., join=True)` and `db.session.commit()`, and raise ApiError.
+2. `views/things.py`: a blueprint; inputs as `inputs.Input`, outputs as pydantic models; one function a route with
+   `routes.route(...)`; `matching(data)` before a PATCH, PUT or DELETE acts. Add it to `views.BLUEPRINTS`.
+3. `templates/things/*.html`, where people see it. A form is a `forms.page_form.FormSpec` of the input, drawn with
+   `ui.summary` and `ui.field`; `on_fault` draws it again with its errors.
+4. `tests/security/cases_things.py`: who may do what; the matrix test fails while a route has no line.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Annotated, Any, ClassVar, Final
+
+import orjson
+from flask import Response, current_app, flash, g, redirect, render_template, request
+from pydantic import BaseModel, BeforeValidator, ConfigDict, PlainSerializer, WithJsonSchema
+
+from webapp import clock
+from webapp.errors import ApiError
+
+JSON: Final = "application/json"
+# What changes without the resource being changed, and so does not count for its ETag.
+_VOLATILE: Final = frozenset({"last_used_at", "last_used_address", "last_seen_at", "next_run_at", "unused"})
+
+
+def reply(
+    data: Any = None,
+    *,
+    template: str | None = None,
+    block: str | None = None,
+    status: int = 200,
+    see: str | None = None,
+    flashed: str | None = None,
+    tag: bool = False,
+    headers: Mapping[str, str] | None = None,
+    **context: Any,
+) -> Response:
+    """The answer in the caller's face; see the module. `flashed` is a sentence for the next page."""
+    if g.face == "program":
+        response = json_reply(data, status)
+        if tag:
+            response.headers["ETag"] = etag(data)
+            response = _unless_known(response)
+    else:
+        response = _page(data, template, block, status, see, flashed, context)
+    for name, value in (headers or {}).items():
+        if not (name == "Location" and g.face == "person"):  # a person goes where `see` says
+            response.headers[name] = value
+    return response
+
+
+def json_reply(data: Any, status: int = 200) -> Response:
+    """Data as JSON bytes; None with 204 is no body at all."""
+    if status == 204:
+        return Response(status=204)
+    try:
+        raw = orjson.dumps(data)
+    except TypeError:  # whole numbers past 64 bits, which an error may have to repeat
+        raw = json.dumps(data, ensure_ascii=False).encode()
+    return Response(raw, status, mimetype=JSON)
+
+
+def _page(
+    data: Any,
+    template: str | None,
+    block: str | None,
+    status: int,
+    see: str | None,
+    flashed: str | None,
+    context: Mapping[str, Any],
+) -> Response:
+    htmx = "HX-Request" in request.headers
+    if flashed and see and not (htmx and block):
+        flash(flashed)
+    if htmx and block and template:
+        return Response(render_block(template, block, data=data, flashed=flashed, **context), status)
+    if see is not None:
+        if htmx:
+            return Response(status=204, headers={"HX-Redirect": see})
+        return redirect(see, 303)
+    if status == 204:
+        return Response(status=204)
+    # A resource whose page is not drawn yet shows its data plainly.
+    found = current_app.jinja_env.select_template([*([template] if template else []), "plain.html"])
+    return Response(render_template(found, data=data, **context), status, mimetype="text/html")
+
+
+def render_block(template: str, block: str, **context: Any) -> str:
+    """One named block of a page, as the page would have drawn it."""
+    found = current_app.jinja_env.get_template(template)
+    current_app.update_template_context(context)
+    return "".join(found.blocks[block](found.new_context(context)))
+
+
+def problem(error: ApiError) -> Response:
+    """An error in the caller's face: the one JSON shape, or a page for a person."""
+    if getattr(g, "face", "program") == "program":
+        response = json_reply(error.as_dict(), error.status)
+    elif "HX-Request" in request.headers:
+        response = Response(render_block("error.html", "message", error=error), error.status)
+    else:
+        response = Response(render_template("error.html", error=error), error.status, mimetype="text/html")
+    response.headers.update(error.headers)
+    return response
+
+
+def etag(data: Any) -> str:
+    """A strong ETag of a resource as a program sees it."""
+    steady = {k: v for k, v in data.items() if k not in _VOLATILE} if isinstance(data, Mapping) else data
+    digest = hashlib.blake2b(orjson.dumps(steady, option=orjson.OPT_SORT_KEYS), digest_size=12)
+    return f'"{digest.hexdigest()}"'
+
+
+def matching(data: Any) -> None:
+    """`version_conflict` when If-Match names another state than `data` (RFC 9110, 13.1.1). Call before acting.
+
+    Load the row with `tenancy.get(..., lock=True)` first, so that nobody changes it between this and the act.
+    """
+    if not request.headers.get("If-Match"):
+        return
+    present = etag(data)
+    if not request.if_match.contains(present.strip('"')):
+        raise ApiError("version_conflict", details={"etag": present})
+
+
+def _unless_known(response: Response) -> Response:
+    """304 in place of what the caller has (RFC 9110, 13.1.2)."""
+    if (
+        request.method in ("GET", "HEAD")
+        and response.status_code == 200
+        and "If-None-Match" in request.headers
+    ):
+        tag = response.headers["ETag"]
+        if request.if_none_match.contains_weak(tag.strip('"')):
+            return Response(status=304, headers={"ETag": tag})
+    return response
+
+
+# What goes out, as pydantic models: the same declaration fills an answer and the OpenAPI document.
+
+# A time as RFC 3339 in UTC ending in `Z`.
+Time = Annotated[
+    datetime,
+    PlainSerializer(clock.to_text, return_type=str),
+    WithJsonSchema({"type": "string", "format": "date-time"}),
+]
+OptionalTime = Annotated[
+    datetime | None,
+    PlainSerializer(clock.to_text, return_type=str | None),
+    WithJsonSchema({"anyOf": [{"type": "string", "format": "date-time"}, {"type": "null"}]}),
+]
+Scopes = Annotated[list[str] | None, BeforeValidator(lambda v: None if v is None else list(v))]
+
+
+class Output(BaseModel):
+    """One kind of answer. `Output.of(row)` reads a table row (or anything with those attributes)."""
+
+    model_config = ConfigDict(from_attributes=True, extra="ignore")
+    listed: ClassVar[type[BaseModel] | None] = None
+
+    @classmethod
+    def of(cls, row: Any, **more: Any) -> dict[str, Any]:
+        """The JSON object of a row; `more` gives what the row itself does not have."""
+        if more:
+            known = {
+                name: getattr(row, name)
+                for name in cls.model_fields
+                if name not in more and hasattr(row, name)
+            }
+            return cls.model_validate({**known, **more}).model_dump()
+        return cls.model_validate(row).model_dump()
+
+
+class Listed:
+    """`Listed(ThingOut)` as `returns=` of a list route: `{items, next_cursor, total}`."""
+
+    def __init__(self, item: type[BaseModel]) -> None:
+        self.item = item
+
+
+class Raw:
+    """`Raw(schema)` as `returns=`: a JSON Schema written out, for answers that no model describes."""
+
+    def __init__(self, schema: dict[str, Any]) -> None:
+        self.schema = schema
