@@ -14,6 +14,12 @@ from webapp import limits
 ROWS = [{"id": 1, "city": "Zürich"}, {"id": 2, "city": "Łódź, 5 €"}, {"id": 3, "city": "大阪"}]
 
 
+@pytest.fixture(autouse=True)
+def no_wait(monkeypatch):
+    """The tests carry out their pushes themselves: a request does not wait for a worker."""
+    monkeypatch.setattr(limits, "EXPORT_DB_WAIT_SECONDS", 0.01)
+
+
 @pytest.fixture
 def target():
     with EchoTarget() as made:
